@@ -1,0 +1,1 @@
+"""What is stored, as bytes ready to send, in memory; what changed of late; and who watches."""

@@ -1,0 +1,186 @@
+"""The cache of one resource: its objects in key order, its recent changes, and the watches on it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from polykind.cache.entry import Entry, parse
+from polykind.contract import Change, Event, KeyValue
+
+WINDOW_EVENTS = 4096
+WINDOW_BYTES = 8 * 1024 * 1024
+"""What is remembered of the past for watches that resume; older events are read from the store."""
+
+
+class Occurrence:
+    """One change: what was there before and what is there now. Watch frames made of it are kept with it."""
+
+    __slots__ = ("frames", "new", "old", "revision")
+
+    def __init__(self, revision: int, old: Entry | None, new: Entry | None) -> None:
+        self.revision = revision
+        self.old = old
+        self.new = new
+        self.frames: dict[object, bytes] = {}
+
+    @property
+    def entry(self) -> Entry:
+        entry = self.new or self.old
+        if entry is None:
+            raise AssertionError("a change of nothing")
+        return entry
+
+
+class Observer(Protocol):
+    """Who is told of each change, in order."""
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None: ...
+
+
+class ResourceCache:
+    """Everything stored under one prefix such as /registry/example.com/crontabs/."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.loaded = False
+        self.revision = 0
+        """Everything up to here has been seen."""
+        self.changed = 0
+        """The revision of the last change of this resource."""
+        self.since = 0
+        """Changes above this revision are in the window."""
+        self.observers: list[Observer] = []
+        self._entries: dict[str, Entry] = {}
+        self._names: dict[str, list[str]] = {}
+        self._namespaces: list[str] = []
+        self._window: deque[Occurrence] = deque()
+        self._window_bytes = 0
+        self._trusted: dict[str, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    # ------------------------------------------------------------------ reading
+
+    def get(self, key: str) -> Entry | None:
+        return self._entries.get(key)
+
+    def count(self, namespace: str | None) -> int:
+        if namespace is None:
+            return len(self._entries)
+        return len(self._names.get(namespace, ()))
+
+    def scan(self, namespace: str | None, after: str = "") -> Iterator[Entry]:
+        """The entries in the order of their keys, those after the key `after` only."""
+        if namespace is not None:
+            names = self._names.get(namespace, [])
+            prefix = f"{namespace}/" if namespace else ""
+            start = bisect_right(names, after[len(prefix) :]) if after.startswith(prefix) and after else 0
+            for name in names[start:] if start else names:
+                yield self._entries[prefix + name]
+            return
+        for space in self._namespaces:
+            prefix = space
+            if after and prefix and prefix <= after and not after.startswith(prefix):
+                continue
+            yield from self.scan(prefix.rstrip("/"), after if after.startswith(prefix) else "")
+
+    def snapshot(self, namespace: str | None, after: str = "") -> list[Entry]:
+        return list(self.scan(namespace, after))
+
+    def window(self, after: int) -> list[Occurrence]:
+        """The changes above a revision; only for revisions not below `since`."""
+        return [o for o in self._window if o.revision > after]
+
+    # ------------------------------------------------------------------ following
+
+    def trust(self, key: str, value: bytes) -> None:
+        """This process is about to write these bytes, having passed them through the schema of their version."""
+        self._trusted[key] = value
+
+    def distrust(self, key: str) -> None:
+        self._trusted.pop(key, None)
+
+    def load(self, items: list[KeyValue], revision: int) -> None:
+        """Begin with what the store holds at a revision."""
+        self._entries = {}
+        names: dict[str, list[str]] = {}
+        for key, value, written in items:
+            entry = parse(key[len(self.prefix) :], value, written, False)
+            self._entries[entry.key] = entry
+            names.setdefault(entry.namespace, []).append(entry.name)
+        for listed in names.values():
+            listed.sort()
+        self._names = names
+        self._namespaces = sorted(f"{n}/" if n else "" for n in names)
+        self.revision = self.since = revision
+        self.changed = max(self.changed, max((i.revision for i in items), default=0))
+        self._window.clear()
+        self._window_bytes = 0
+        self.loaded = True
+
+    def follow(self, events: list[Event], revision: int) -> None:
+        """Take in a batch of changes, then tell the observers."""
+        occurrences = []
+        for event in events:
+            key = event.key[len(self.prefix) :]
+            old = self._entries.get(key)
+            if event.value is None:
+                if old is None:
+                    continue
+                new = None
+                self._forget(old)
+            else:
+                clean = self._trusted.pop(key, None) == event.value if self._trusted else False
+                new = parse(key, event.value, event.revision, clean)
+                if old is None:
+                    self._remember(new)
+                else:
+                    self._entries[key] = new
+            occurrences.append(Occurrence(event.revision, old, new))
+        self.revision = revision
+        if not occurrences:
+            return
+        self.changed = occurrences[-1].revision
+        for occurrence in occurrences:
+            self._window.append(occurrence)
+            self._window_bytes += len(occurrence.old.raw) if occurrence.old else 0
+        while len(self._window) > WINDOW_EVENTS or self._window_bytes > WINDOW_BYTES:
+            gone = self._window.popleft()
+            self._window_bytes -= len(gone.old.raw) if gone.old else 0
+            self.since = gone.revision
+        for observer in list(self.observers):
+            observer.on_occurrences(occurrences)
+
+    def _remember(self, entry: Entry) -> None:
+        self._entries[entry.key] = entry
+        names = self._names.get(entry.namespace)
+        if names is None:
+            names = self._names[entry.namespace] = []
+            insort(self._namespaces, f"{entry.namespace}/" if entry.namespace else "")
+        if not names or names[-1] < entry.name:
+            names.append(entry.name)
+        else:
+            insort(names, entry.name)
+
+    def _forget(self, entry: Entry) -> None:
+        del self._entries[entry.key]
+        names = self._names[entry.namespace]
+        del names[bisect_left(names, entry.name)]
+        if not names:
+            del self._names[entry.namespace]
+            self._namespaces.remove(f"{entry.namespace}/" if entry.namespace else "")
+
+    def recall(self, changes: list[Change]) -> list[Occurrence]:
+        """Past changes read from the store, in the shape of the window's."""
+        occurrences = []
+        for change in changes:
+            key = change.key[len(self.prefix) :]
+            old = parse(key, change.previous.value, change.previous.revision, False) if change.previous else None
+            new = parse(key, change.value, change.revision, False) if change.value is not None else None
+            if old is not None or new is not None:
+                occurrences.append(Occurrence(change.revision, old, new))
+        return occurrences

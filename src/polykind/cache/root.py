@@ -1,0 +1,179 @@
+"""The watch cache as a whole: follows the store with a single watch and hands each change to its resource."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from polykind import errors
+from polykind.cache.resource import Occurrence, ResourceCache
+from polykind.contract import Compacted, Event, FutureRevision, Store, StoreError, Watching
+
+log = logging.getLogger("polykind.cache")
+
+
+class WatchCache:
+    """All resources' caches. A resource is read from the store when it is first asked for."""
+
+    def __init__(self, store: Store, prefix: str = "/registry/") -> None:
+        self.store = store
+        self.prefix = prefix
+        self.revision = 0
+        self.ready = False
+        self._resources: dict[str, ResourceCache] = {}
+        self._loading: dict[str, asyncio.Task[None]] = {}
+        self._held: dict[str, list[Event]] = {}
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._watching: Watching | None = None
+        self._restarting: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        self.revision = await self.store.revision()
+        self._watching = self.store.watch(self.prefix, self.revision, self)
+        self.ready = True
+
+    async def close(self) -> None:
+        if self._restarting is not None:
+            self._restarting.cancel()
+        for task in list(self._loading.values()):
+            task.cancel()
+        if self._watching is not None:
+            self._watching.close()
+
+    def resource(self, group: str, plural: str) -> ResourceCache:
+        """The cache of a resource, loaded or not. Core resources have an empty group."""
+        prefix = f"{self.prefix}{group}/{plural}/" if group else f"{self.prefix}{plural}/"
+        cache = self._resources.get(prefix)
+        if cache is None:
+            cache = self._resources[prefix] = ResourceCache(prefix)
+        return cache
+
+    def drop(self, cache: ResourceCache) -> None:
+        """Forget a resource that is no longer served."""
+        if self._resources.get(cache.prefix) is cache:
+            del self._resources[cache.prefix]
+
+    async def fresh(self, cache: ResourceCache) -> None:
+        """Return when the cache holds everything that was written before this call."""
+        revision = await self.store.revision()
+        if self.revision < revision:
+            await self.reach(revision)
+        if not cache.loaded:
+            await self.load(cache)
+
+    async def load(self, cache: ResourceCache) -> None:
+        """Read a resource from the store; callers at the same time share one reading."""
+        if cache.loaded:
+            return
+        task = self._loading.get(cache.prefix)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._load(cache))
+            self._loading[cache.prefix] = task
+            task.add_done_callback(lambda _: self._loading.pop(cache.prefix, None))
+        await asyncio.shield(task)
+
+    async def _load(self, cache: ResourceCache) -> None:
+        held = self._held[cache.prefix] = []
+        try:
+            page = await self.store.range(cache.prefix)
+        finally:
+            self._held.pop(cache.prefix, None)
+        cache.load(page.items, page.revision)
+        late = [e for e in held if e.revision > page.revision]
+        cache.follow(late, max(self.revision, page.revision))
+
+    async def reach(self, revision: int, timeout: float = 3.0) -> None:
+        """Wait until everything up to a revision has been seen."""
+        if self.revision >= revision:
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiters.append((revision, future))
+        try:
+            await asyncio.wait_for(future, timeout)
+        except TimeoutError:
+            raise too_large(revision, self.revision) from None
+
+    async def past(self, cache: ResourceCache, after: int) -> list[Occurrence]:
+        """The changes of a resource above a revision, from the window or, if that is too short, from the store."""
+        if after >= cache.since:
+            return cache.window(after)
+        since = cache.since
+        try:
+            older = cache.recall(await self.store.history(cache.prefix, after, since))
+        except Compacted as error:
+            raise errors.Expired(f"too old resource version: {after} ({error.oldest})") from None
+        except FutureRevision:
+            return []
+        # The window may have moved on meanwhile: what left it is read as well.
+        if cache.since > since:
+            return await self.past(cache, after)
+        return older + cache.window(since)
+
+    # ------------------------------------------------------------------ the store's listener
+
+    def on_events(self, events: Sequence[Event], revision: int) -> None:
+        batches: dict[str, list[Event]] = {}
+        for event in events:
+            prefix = self._prefix_of(event.key)
+            if prefix in self._held:
+                self._held[prefix].append(event)
+            elif prefix in self._resources:
+                batches.setdefault(prefix, []).append(event)
+        self.revision = revision
+        for prefix, batch in batches.items():
+            cache = self._resources.get(prefix)
+            if cache is not None and cache.loaded:
+                try:
+                    cache.follow(batch, revision)
+                except Exception:
+                    log.exception("the cache of %s failed on an event and is read anew", prefix)
+                    cache.loaded = False
+        if self._waiters:
+            due = [w for w in self._waiters if w[0] <= revision]
+            if due:
+                self._waiters = [w for w in self._waiters if w[0] > revision]
+                for _, future in due:
+                    if not future.done():
+                        future.set_result(None)
+
+    def _prefix_of(self, key: str) -> str:
+        """/registry/<group>/<plural>/ of a custom resource's key, /registry/<plural>/ of a core resource's."""
+        start = len(self.prefix)
+        first = key.find("/", start)
+        second = key.find("/", first + 1)
+        if second > 0:
+            prefix = key[: second + 1]
+            if prefix in self._resources or prefix in self._held:
+                return prefix
+        return key[: first + 1]
+
+    def on_lost(self, error: StoreError) -> None:
+        log.warning("the watch on the store was lost (%s): every resource is read anew", error)
+        for cache in self._resources.values():
+            cache.loaded = False
+        self.ready = False
+        self._restarting = asyncio.get_running_loop().create_task(self._restart())
+
+    async def _restart(self) -> None:
+        while True:
+            try:
+                await self.start()
+                for cache in list(self._resources.values()):
+                    if cache.observers:
+                        await self.load(cache)
+                return
+            except StoreError as error:
+                log.warning("the store does not answer yet: %s", error)
+                await asyncio.sleep(0.5)
+
+
+def too_large(asked: int, current: int) -> errors.Timeout:
+    text = f"Too large resource version: {asked}, current: {current}"
+    return errors.Timeout(
+        f"Timeout: {text}",
+        details={
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+    )
