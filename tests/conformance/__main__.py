@@ -1,0 +1,89 @@
+"""Replay recorded API conversations against a server and show where its answers differ.
+
+  python -m tests.conformance [-j N] [-v] [AREA or SCENARIO ...]              against a server started for it
+  python -m tests.conformance --server URL --token T [...]                   against a server that runs
+  python -m tests.conformance record --server URL --token T [SCENARIO ...]   write its answers as the recording
+
+Only ever record the reference, never this project's own server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conformance.client import Server
+from tests.conformance.grades import by_area, check_all, details, table
+from tests.conformance.scenario import Scenario
+from tests.support.server import ServerProcess
+
+SCENARIOS = Path(__file__).parent / "scenarios"
+FLAGS = ("--conversion-cache=false",)
+"""The recordings count the calls of an uncached server."""
+
+
+def paths(wanted: list[str]) -> list[Path]:
+    """Scenario files for areas, scenario names (area/name), files or folders; all of them for nothing."""
+    out: list[Path] = []
+    for one in wanted or [str(SCENARIOS)]:
+        place = next((p for p in (SCENARIOS / one, SCENARIOS / f"{one}.yaml", Path(one)) if p.exists()), None)
+        if place is None:
+            raise SystemExit(f"no such area or scenario: {one}")
+        out += sorted(place.rglob("*.yaml")) if place.is_dir() else [place]
+    return out
+
+
+@contextmanager
+def target(url: str, token: str) -> Iterator[Server]:
+    if url:
+        yield Server(url, token)
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="conformance-") as folder,
+        ServerProcess(Path(folder) / "data", *FLAGS) as process,
+    ):
+        yield Server(process.url, process.token)
+
+
+def record(scenarios: list[Scenario]) -> None:
+    for scenario in scenarios:
+        scenario.recording.write_text(json.dumps(scenario.run(), indent=1, sort_keys=True) + "\n")
+        print(f"recorded {scenario.name}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wanted", nargs="*", help="areas or scenarios; `record` first writes recordings")
+    parser.add_argument("--server", default="")
+    parser.add_argument("--token", default="")
+    parser.add_argument("-j", type=int, default=6, help="scenarios at a time")
+    parser.add_argument("-v", action="store_true", help="show every difference")
+    parser.add_argument("--json", type=Path, help="write the grades here")
+    args = parser.parse_intermixed_args()
+    recording = args.wanted[:1] == ["record"]
+    if recording and not args.server:
+        parser.error("record needs --server: the reference")
+    with target(args.server, args.token) as server:
+        settle = 0.3 if recording else 0.0
+        scenarios = [Scenario(p, server, settle=settle) for p in paths(args.wanted[recording:])]
+        if recording:
+            record(scenarios)
+            return 0
+        reports = []
+        for report in check_all(scenarios, args.j):
+            reports.append(report)
+            print("\n".join(details(report, verbose=args.v)), flush=True)
+    areas = by_area(reports)
+    print("\n" + table(areas))
+    if args.json:
+        args.json.write_text(json.dumps(areas, indent=1) + "\n")
+    return 0 if all(report.worst == "exact" for report in reports) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

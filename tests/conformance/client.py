@@ -1,0 +1,129 @@
+"""Talking to the server under test: single requests and watches held open in the background."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+Headers = Mapping[str, str | None]
+
+
+class Answer(NamedTuple):
+    """What came back; header names in lower case, several headers of one name joined by newlines."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Server:
+    """An API server at `url`; every call is a connection of its own."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.parts, self.token = urlsplit(url), token
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.context.check_hostname = False
+        self.context.verify_mode = ssl.CERT_NONE
+
+    def open(self, timeout: float = 60) -> http.client.HTTPConnection:
+        host, port = self.parts.hostname or "", self.parts.port
+        if self.parts.scheme == "https":
+            return http.client.HTTPSConnection(host, port, timeout=timeout, context=self.context)
+        return http.client.HTTPConnection(host, port, timeout=timeout)
+
+    def request(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Headers | None = None,
+    ) -> http.client.HTTPResponse:
+        head = {"Accept": "application/json", "User-Agent": "conform"}
+        if self.token:
+            head["Authorization"] = f"Bearer {self.token}"
+        if body is not None:
+            head["Content-Type"] = "application/json"
+        for key, value in (headers or {}).items():
+            if value is None:
+                head.pop(key, None)
+            else:
+                head[key] = value
+        connection.request(method, path, body=body, headers=head)
+        return connection.getresponse()
+
+    def call(self, method: str, path: str, body: bytes | None = None, headers: Headers | None = None) -> Answer:
+        connection = self.open()
+        try:
+            response = self.request(connection, method, path, body, headers)
+            got: dict[str, str] = {}
+            for name, value in response.getheaders():
+                key = name.lower()
+                got[key] = f"{got[key]}\n{value}" if key in got else value
+            return Answer(response.status, got, response.read())
+        finally:
+            connection.close()
+
+
+class Watch(threading.Thread):
+    """A watch held open in the background; its events are picked up later."""
+
+    def __init__(self, server: Server, path: str, headers: Headers) -> None:
+        super().__init__(daemon=True)
+        self.server, self.path, self.headers = server, path, headers
+        self.events: list[Any] = []
+        self.status: int | None = None
+        self.ended = False
+        self.body: Any = None
+        self.changed = threading.Condition()
+        self.connection: http.client.HTTPConnection | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.connection = self.server.open(timeout=90)
+            response = self.server.request(self.connection, "GET", self.path, headers=self.headers)
+            with self.changed:
+                self.status = response.status
+                self.changed.notify_all()
+            if response.status != 200:
+                self.body = json.loads(response.read() or b"null")
+            else:
+                self.follow(response)
+        except (OSError, ValueError, http.client.HTTPException):
+            pass
+        finally:
+            self.finish()
+
+    def follow(self, response: http.client.HTTPResponse) -> None:
+        for line in response:
+            if line.strip():
+                with self.changed:
+                    self.events.append(json.loads(line))
+                    self.changed.notify_all()
+
+    def finish(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def wait_open(self, seconds: float) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: self.status is not None or self.ended, seconds)
+
+    def wait_end(self, seconds: float) -> bool:
+        with self.changed:
+            return self.changed.wait_for(lambda: self.ended, seconds)
+
+    def take(self, count: int, seconds: float) -> list[Any]:
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.events) >= count or self.ended, seconds)
+            taken, self.events = self.events, []
+            return taken

@@ -1,0 +1,122 @@
+"""Making two answers comparable: what varies by nature is replaced, what carries no order is sorted."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+Step = dict[str, Any]
+
+UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+STAMP = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000 UTC)")
+MANAGED = re.compile(
+    r'("?managedFields"?:\s*)\[.*?\]'
+    r'(?=,?\s*"(?:name|namespace|ownerReferences|resourceVersion|uid|finalizers|generateName|labels)")',
+    re.S,
+)
+
+
+class Normal:
+    """Knows the names of one run (the converter's address and CA) and takes them out of answers."""
+
+    def __init__(self, url: str, port: int, ca: str) -> None:
+        self.url, self.port, self.ca = url, port, ca
+
+    def text(self, value: str) -> str:
+        value = value.replace(self.url, "<webhook>").replace(f"127.0.0.1:{self.port}", "<webhook-host>")
+        value = value.replace(self.ca, "<ca>")
+        value = UUID.sub("<uid>", value)
+        value = re.sub(r'(resourceVersion\\?":\s*\\?")\d+', r"\1<rv>", value)
+        return STAMP.sub("<time>", value)
+
+    def raw(self, text: str) -> str:
+        """An answer as text: what varies replaced, so that key order, numbers and layout can be compared."""
+        text = re.sub(r'("?resourceVersion"?:\s*)"\d+"', r'\1"<rv>"', text)
+        return self.text(MANAGED.sub(r"\1[]", text))
+
+    def value(self, value: Any, step: Step, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return self.mapping(value, step)
+        if isinstance(value, list):
+            # Conditions are set by several controllers: their order carries no meaning.
+            if key == "conditions" and all(isinstance(v, dict) and "type" in v for v in value):
+                value = sorted(value, key=lambda v: v["type"])
+            return [self.value(v, step) for v in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def mapping(self, value: dict[str, Any], step: Step) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        base, name = value.get("generateName"), value.get("name")
+        generated = isinstance(base, str) and isinstance(name, str) and name.startswith(base)
+        for k, v in value.items():
+            if k == "selfLink" or (k == "managedFields" and not step.get("managedFields")):
+                continue
+            if k == "resourceVersion" and isinstance(v, str) and v and not step.get("keepResourceVersion"):
+                out[k] = "<rv>"
+            elif k == "continue" and v:
+                out[k] = "<continue>"
+            elif k == "uid" and isinstance(v, str) and v:
+                out[k] = "<uid>"
+            elif k == "name" and generated:
+                out[k] = f"{base}<generated>"
+            else:
+                out[k] = self.value(v, step, k)
+        return out
+
+
+def unordered(body: Any) -> None:
+    """Sort what the reference lists in random order: the causes of a Status and the errors its message joins."""
+    if not isinstance(body, dict):
+        return
+    causes = (body.get("details") or {}).get("causes")
+    if causes:
+        causes.sort(key=lambda c: (c.get("field", ""), c.get("message", ""), c.get("reason", "")))
+    joined = re.fullmatch(r"(.*?: )\[(.*)\]", body.get("message") or "", re.S)
+    if joined:
+        body["message"] = joined[1] + "[" + ", ".join(sorted(joined[2].split(", "))) + "]"
+
+
+def split_path(dotted: str) -> tuple[str, str]:
+    """The first part of a dotted path and the rest; a dot inside a part is written \\. ."""
+    parts = re.split(r"(?<!\\)\.", dotted, maxsplit=1)
+    return parts[0].replace("\\.", "."), parts[1] if len(parts) > 1 else ""
+
+
+def at(value: Any, dotted: str) -> Any:
+    """What lies at a dotted path of dicts; None where there is nothing."""
+    while dotted:
+        head, dotted = split_path(dotted)
+        value = value.get(head) if isinstance(value, dict) else None
+    return value
+
+
+def sort_list(value: Any, dotted: str) -> None:
+    """Sort the list at a dotted path, where its order carries no meaning."""
+    found = at(value, dotted)
+    if isinstance(found, list):
+        found.sort(key=lambda v: json.dumps(v, sort_keys=True))
+
+
+def pick(value: Any, dotted: str, test: str) -> None:
+    """Keep only the members of a list whose own path equals a value: pick(body, "items", "metadata.name=x")."""
+    found = at(value, dotted)
+    path, _, wanted = test.partition("=")
+    if isinstance(found, list):
+        found[:] = [member for member in found if at(member, path) == wanted]
+
+
+def drop(value: Any, dotted: str) -> None:
+    """Remove what a dotted path names; * steps into every member."""
+    head, rest = split_path(dotted)
+    keys: list[Any] = []
+    if isinstance(value, dict):
+        keys = list(value) if head == "*" else [head] if head in value else []
+    elif isinstance(value, list):
+        whole = head.isdigit() and int(head) < len(value)
+        keys = list(range(len(value))) if head == "*" else [int(head)] if whole else []
+    for k in reversed(keys):
+        if rest:
+            drop(value[k], rest)
+        else:
+            del value[k]
