@@ -1,0 +1,66 @@
+"""JSON merge patches (RFC 7386), as the reference's library applies them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.apply.rejected import go_name, too_deep
+from polykind.contract import JsonObject
+
+
+def apply(document: JsonObject, patch: Any) -> JsonObject:
+    """The document after the patch; the input stays as it is, and parts that do not change are shared."""
+    if patch is None:
+        raise errors.BadRequest("Invalid JSON Patch")
+    if not isinstance(patch, dict):
+        kind = go_name(patch)
+        raise errors.BadRequest(
+            f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+        )
+    try:
+        return _merged(document, patch)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
+    out = document
+    for key, value in patch.items():
+        old = document.get(key)
+        if value is None:
+            if key not in document:
+                continue
+        elif isinstance(old, dict):
+            if isinstance(value, dict):
+                value = _merged(old, value)
+                if value is old:
+                    continue
+            # A list in the place of an object keeps the nulls within: only there the reference does not look.
+        elif isinstance(value, dict | list):
+            value = _without_nulls(value)
+        if out is document:
+            out = document.copy()
+        if value is None:
+            del out[key]
+        else:
+            out[key] = value
+    return out
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value without keys whose value is null, at any depth and inside lists; null items of lists stay."""
+    if isinstance(value, dict):
+        out = value
+        for key, item in value.items():
+            new = _without_nulls(item) if isinstance(item, dict | list) else item
+            if new is not item or item is None:
+                if out is value:
+                    out = value.copy()
+                if item is None:
+                    del out[key]
+                else:
+                    out[key] = new
+        return out
+    items = [_without_nulls(item) if isinstance(item, dict | list) else item for item in value]
+    return value if all(new is item for new, item in zip(items, value, strict=True)) else items

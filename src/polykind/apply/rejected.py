@@ -1,0 +1,35 @@
+"""The answers to a patch that could be read but not be applied."""
+
+from __future__ import annotations
+
+from polykind import errors
+
+
+class Rejected(errors.APIError):
+    """A patch that does not fit the object: a 422 that tells nothing of the cause, as the reference answers."""
+
+    code, reason = 422, "Invalid"
+
+    def __init__(self) -> None:
+        super().__init__("the server rejected our request due to an error in our request")
+
+
+def too_deep() -> errors.BadRequest:
+    """Refuses values nested deeper than a walk can follow."""
+    return errors.BadRequest("exceeded max depth")
+
+
+_GO_NAMES: dict[type, str] = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    type(None): "null",
+}
+
+
+def go_name(value: object) -> str:
+    """What Go's JSON decoder calls a value in its complaints."""
+    return _GO_NAMES.get(type(value), "value")

@@ -1,0 +1,195 @@
+"""What JSON patches do, and how they fail."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind import errors
+from polykind.apply import jsonpatch
+from polykind.apply.rejected import Rejected
+
+BOAT: dict[str, Any] = {
+    "metadata": {"labels": {"port": "north"}},
+    "spec": {"name": "Gull", "sails": 2, "crew": ["ann", "bob"], "gear": {"anchor": "iron", "rope": "hemp"}},
+}
+
+
+def patched(*operations: dict[str, Any]) -> Any:
+    before = copy.deepcopy(BOAT)
+    try:
+        return jsonpatch.apply(BOAT, list(operations))
+    finally:
+        assert before == BOAT
+
+
+@pytest.mark.parametrize(
+    ("operation", "where", "there"),
+    [
+        ({"op": "replace", "path": "/spec/sails", "value": 3}, "sails", 3),
+        ({"op": "replace", "path": "/spec/motor", "value": 1}, "motor", 1),
+        ({"op": "add", "path": "/spec/crew/-", "value": "cy"}, "crew", ["ann", "bob", "cy"]),
+        ({"op": "add", "path": "/spec/crew/0", "value": "cy"}, "crew", ["cy", "ann", "bob"]),
+        ({"op": "add", "path": "/spec/crew/-1", "value": "cy"}, "crew", ["ann", "bob", "cy"]),
+        ({"op": "add", "path": "/spec/flag"}, "flag", None),
+        ({"op": "remove", "path": "/spec/crew/-2"}, "crew", ["bob"]),
+        ({"op": "replace", "path": "/spec/crew/+1", "value": "cy"}, "crew", ["ann", "cy"]),
+        ({"op": "move", "from": "/spec/gear/rope", "path": "/spec/line"}, "line", "hemp"),
+        ({"op": "copy", "from": "/spec/gear", "path": "/spec/spare"}, "spare", {"anchor": "iron", "rope": "hemp"}),
+        ({"op": "copy", "from": "/spec/none", "path": "/spec/copy"}, "copy", None),
+    ],
+)
+def test_an_operation_changes_its_place(operation: dict[str, Any], where: str, there: Any) -> None:
+    assert patched(operation)["spec"][where] == there
+
+
+def test_escaped_keys_are_read() -> None:
+    labels = patched({"op": "add", "path": "/metadata/labels/example.com~1a~0b", "value": "x"})["metadata"]["labels"]
+    assert labels == {"port": "north", "example.com/a~b": "x"}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "test", "path": "/spec/sails", "value": 9},
+        {"op": "test", "path": "/spec/sails", "value": True},
+        {"op": "remove", "path": "/spec/motor"},
+        {"op": "add", "path": "/spec/engine/power", "value": 1},
+        {"op": "add", "path": "/spec/crew/9", "value": "x"},
+        {"op": "add", "path": "/spec/crew/1_0", "value": "x"},
+        {"op": "replace", "path": "/spec/crew/2", "value": "x"},
+        {"op": "replace", "path": "/spec/crew/-", "value": "x"},
+        {"op": "replace", "path": "", "value": 7},
+        {"op": "explode", "path": "/spec"},
+        {"op": "add", "path": "", "value": {}},
+        {"op": "add", "path": "spec", "value": {}},
+        {"op": "add", "path": "/spec/name/x", "value": {}},
+        {"op": "move", "from": "/spec/none", "path": "/spec/x"},
+        {"op": "copy", "from": "/spec/crew/7", "path": "/spec/x"},
+        {"path": "/spec/sails", "value": 1},
+        {"op": "add", "value": 1},
+    ],
+)
+def test_what_does_not_fit_is_rejected_without_a_word_on_why(operation: dict[str, Any]) -> None:
+    with pytest.raises(Rejected) as caught:
+        patched(operation)
+    assert caught.value.status() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "the server rejected our request due to an error in our request",
+        "reason": "Invalid",
+        "details": {},
+        "code": 422,
+    }
+
+
+@pytest.mark.parametrize(
+    ("operations", "text"),
+    [
+        ({"op": "remove"}, "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
+        ([7], "json: cannot unmarshal number into Go value of type handlers.jsonPatchOp"),
+        ([{"op": 7}], "json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
+    ],
+)
+def test_what_is_no_patch_cannot_be_decoded(operations: Any, text: str) -> None:
+    with pytest.raises(errors.BadRequest) as caught:
+        jsonpatch.apply(BOAT, operations)
+    assert caught.value.message == f"error decoding patch: {text}"
+
+
+def test_broken_text_cannot_be_decoded() -> None:
+    with pytest.raises(errors.BadRequest, match=r"^error decoding patch: "):
+        jsonpatch.apply(BOAT, b"[{]")
+
+
+def test_bytes_are_decoded() -> None:
+    assert jsonpatch.apply({"a": 1}, b'[{"op":"remove","path":"/a"}]') == {}
+
+
+def test_there_is_a_limit_to_operations() -> None:
+    operation = {"op": "test", "path": "/spec/sails", "value": 2}
+    assert jsonpatch.apply(BOAT, [operation] * 10000) == BOAT
+    with pytest.raises(errors.TooLarge) as caught:
+        jsonpatch.apply(BOAT, [operation] * 10001)
+    assert caught.value.message == "The allowed maximum operations in a JSON patch is 10000, got 10001"
+    assert (caught.value.code, caught.value.reason) == (413, "RequestEntityTooLarge")
+
+
+def test_copies_cannot_grow_without_bound() -> None:
+    doubling = [{"op": "copy", "from": "/spec", "path": f"/spec/{i}"} for i in range(40)]
+    with pytest.raises(Rejected):
+        patched(*doubling)
+
+
+def test_a_copy_is_apart_from_its_origin() -> None:
+    spec = patched(
+        {"op": "add", "path": "/spec/gear/lamp", "value": "oil"},
+        {"op": "copy", "from": "/spec/gear", "path": "/spec/spare"},
+        {"op": "remove", "path": "/spec/spare/lamp"},
+    )["spec"]
+    assert spec["gear"]["lamp"] == "oil"
+    assert "lamp" not in spec["spare"]
+
+
+def test_the_patch_is_not_changed_by_later_operations() -> None:
+    value: dict[str, Any] = {"a": {}}
+    operations = [{"op": "add", "path": "/x", "value": value}, {"op": "add", "path": "/x/a/b", "value": 1}]
+    assert jsonpatch.apply({}, operations) == {"x": {"a": {"b": 1}}}
+    assert value == {"a": {}}
+
+
+def test_what_does_not_change_is_shared() -> None:
+    assert patched({"op": "add", "path": "/spec/sails", "value": 3})["metadata"] is BOAT["metadata"]
+
+
+def test_a_result_that_is_no_object_is_invalid() -> None:
+    with pytest.raises(errors.Invalid) as caught:
+        patched({"op": "replace", "path": "", "value": []})
+    assert caught.value.message.startswith(' "" is invalid: patch: Invalid value: "[]": couldn\'t get version/kind')
+
+
+def test_unknown_keys_are_told() -> None:
+    assert jsonpatch.unknown_fields([{"op": "test", "path": "/a", "why": 1}]) == ['json patch unknown field "[0].why"']
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab~/", max_size=2), inner, max_size=3),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
+PATHS = st.lists(st.sampled_from(["a", "b", "c", "0", "1", "-", "-1"]), max_size=3).map(
+    lambda keys: "".join(f"/{k}" for k in keys)
+)
+OPERATIONS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test"]),
+            "path": PATHS,
+            "from": PATHS,
+            "value": JSON,
+        }
+    ),
+    max_size=4,
+)
+
+
+@given(OBJECTS, OPERATIONS)
+def test_a_patch_gives_an_object_or_a_refusal_and_leaves_its_input_alone(document: Any, operations: Any) -> None:
+    before = copy.deepcopy((document, operations))
+    with contextlib.suppress(errors.APIError):
+        assert isinstance(jsonpatch.apply(document, operations), dict)
+    assert (document, operations) == before
+
+
+@given(OBJECTS, JSON)
+def test_what_was_added_passes_its_test(document: Any, value: Any) -> None:
+    path = {"path": "/a", "value": value}
+    assert jsonpatch.apply(document, [{"op": "add", **path}, {"op": "test", **path}])["a"] == value

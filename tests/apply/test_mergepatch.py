@@ -1,0 +1,78 @@
+"""What merge patches do, and how they fail."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind import errors
+from polykind.apply import mergepatch
+from tests.apply.test_jsonpatch import JSON, OBJECTS
+
+
+@pytest.mark.parametrize(
+    ("document", "patch", "result"),
+    [
+        ({"a": 1}, {"a": 2}, {"a": 2}),
+        ({"a": 1, "b": 2}, {"a": None, "c": None}, {"b": 2}),
+        ({"a": {"x": 1}}, {"a": {"y": 2, "x": None}}, {"a": {"y": 2}}),
+        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
+        ({"a": None}, {"a": {"b": None, "c": 1}}, {"a": {"c": 1}}),
+        ({}, {"a": [{"id": "b", "n": None}, None, [None, {"x": None}]]}, {"a": [{"id": "b"}, None, [None, {}]]}),
+        ({"a": [1]}, {"a": [{"n": None}]}, {"a": [{}]}),
+        ({"a": {"b": 1}}, {"a": [{"n": None}]}, {"a": [{"n": None}]}),
+        ({"a": {"b": 1}}, {"a": 7}, {"a": 7}),
+        ({"a": 7}, {"a": {"b": None}}, {"a": {}}),
+    ],
+)
+def test_a_patch_is_merged(document: Any, patch: Any, result: Any) -> None:
+    before = copy.deepcopy((document, patch))
+    assert mergepatch.apply(document, patch) == result
+    assert (document, patch) == before
+
+
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        ([1, 2], "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        ("x", "error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}"),
+        (None, "Invalid JSON Patch"),
+    ],
+)
+def test_what_is_no_object_is_refused(patch: Any, text: str) -> None:
+    with pytest.raises(errors.BadRequest) as caught:
+        mergepatch.apply({}, patch)
+    assert caught.value.message == text
+
+
+def test_deep_nesting_is_refused_at_most() -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    with pytest.raises(errors.BadRequest):
+        mergepatch.apply({"a": []}, deep)
+
+
+def test_what_does_not_change_is_shared() -> None:
+    document: dict[str, Any] = {"a": {"b": 1}, "c": {}}
+    assert mergepatch.apply(document, {}) is document
+    assert mergepatch.apply(document, {"a": {}, "d": None}) is document
+    assert mergepatch.apply(document, {"c": {"x": 1}})["a"] is document["a"]
+
+
+@given(OBJECTS, OBJECTS)
+def test_a_patch_settles(document: Any, patch: Any) -> None:
+    # The first time may leave nulls in a list that took the place of an object.
+    once = mergepatch.apply(mergepatch.apply(document, patch), patch)
+    assert mergepatch.apply(once, patch) == once
+
+
+@given(OBJECTS, st.dictionaries(st.sampled_from("abc"), JSON.filter(lambda v: v is not None), max_size=3))
+def test_keys_of_the_patch_are_there_after_it_and_others_stay(document: Any, patch: Any) -> None:
+    result = mergepatch.apply(document, patch)
+    assert result.keys() == document.keys() | patch.keys()
+    assert all(result[key] is document[key] for key in document.keys() - patch.keys())
