@@ -1,0 +1,58 @@
+# make run     start a server here, on https://127.0.0.1:6443
+# make test    what CI runs: lint, then every test
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+WORKERS ?= 2
+TOOLS := .tools
+export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
+
+.PHONY: run test lint format conformance floors bench clean
+.DELETE_ON_ERROR:
+
+run: $(VENV)/.installed
+	$(BIN)/polykind serve --data-dir .polykind
+
+test: lint $(TOOLS)/kubectl.ready
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# make conformance AREA=watch    one area, or one scenario: AREA=list/pages
+conformance: $(VENV)/.test
+	$(BIN)/python -m tests.conformance -v $(AREA)
+
+floors: $(VENV)/.test
+	$(BIN)/python -m tests.conformance.floors
+
+bench: $(VENV)/.test $(TOOLS)/wrk.ready
+	$(BIN)/python -m benches $(ARGS)
+
+clean:
+	rm -rf $(VENV) $(TOOLS) .polykind
+
+$(VENV)/.installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(BIN)/python -m pip install -q --group test --group lint
+	touch $@
+
+$(TOOLS)/kubectl.ready:
+	tools/ensure kubectl kubernetes-client
+	touch $@
+
+$(TOOLS)/wrk.ready:
+	tools/ensure wrk wrk libluajit-5.1-2 libluajit-5.1-common
+	touch $@
