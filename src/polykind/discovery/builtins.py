@@ -1,0 +1,75 @@
+"""The resources that are served without a CRD, a line each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from polykind.discovery.entries import GroupVersionEntry, ResourceEntry, SubresourceEntry
+from polykind.discovery.order import storage_version_hash
+
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_VERBS_ONE_BY_ONE: Final = tuple(verb for verb in _VERBS if verb != "deletecollection")
+
+
+def _resource(
+    name: str,
+    kind: str,
+    stored: str,
+    *,
+    namespaced: bool = True,
+    short: tuple[str, ...] = (),
+    categories: tuple[str, ...] = (),
+    verbs: tuple[str, ...] = _VERBS,
+    subresources: tuple[SubresourceEntry, ...] = (),
+) -> ResourceEntry:
+    """`stored` is the group version the objects are stored at, written `/v1` for the core group."""
+    group, _, version = stored.partition("/")
+    return ResourceEntry(
+        name=name,
+        singular=kind.lower(),
+        kind=kind,
+        namespaced=namespaced,
+        verbs=verbs,
+        short_names=short,
+        categories=categories,
+        storage_hash=storage_version_hash(group, version, kind) if version else "",
+        subresources=subresources,
+    )
+
+
+_NAMESPACES: Final = _resource(
+    "namespaces",
+    "Namespace",
+    "/v1",
+    namespaced=False,
+    short=("ns",),
+    verbs=_VERBS_ONE_BY_ONE,
+    subresources=(SubresourceEntry("finalize", "Namespace", ("update",)), SubresourceEntry("status", "Namespace")),
+)
+# The reference announces the version it once stored CRDs at, and clients compare.
+_DEFINITIONS: Final = _resource(
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    "apiextensions.k8s.io/v1beta1",
+    namespaced=False,
+    short=("crd", "crds"),
+    categories=("api-extensions",),
+    subresources=(SubresourceEntry("status", "CustomResourceDefinition"),),
+)
+
+# Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
+_TABLE: Final = (
+    GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES,)),
+    GroupVersionEntry("apiextensions.k8s.io", "v1", 16700, 15, (_DEFINITIONS,)),
+    GroupVersionEntry("apiextensions.k8s.io", "v1beta1", 16700, 9, (_DEFINITIONS,)),
+)
+
+
+def builtins(*, v1beta1: bool = False) -> tuple[GroupVersionEntry, ...]:
+    """What is served without a CRD; `v1beta1` adds the old version of the API of CRDs."""
+    return tuple(
+        entry for entry in _TABLE if v1beta1 or (entry.group, entry.version) != ("apiextensions.k8s.io", "v1beta1")
+    )
+
+
+BUILTINS: Final = builtins()

@@ -1,0 +1,194 @@
+"""What discovery says of one resource, and how a CRD comes to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import orjson
+
+from polykind.contract import JsonObject
+from polykind.discovery.order import storage_version_hash
+
+_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+_TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
+_SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
+
+
+@dataclass(frozen=True)
+class SubresourceEntry:
+    """A subresource; `group` and `version` are set where its kind is not of the resource's own group version."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...] = _SUBRESOURCE_VERBS
+    group: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class ResourceEntry:
+    """One resource at one version. `group` and `version` stay empty for built-ins, as the reference leaves them out."""
+
+    name: str
+    singular: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = _VERBS
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    storage_hash: str = ""
+    subresources: tuple[SubresourceEntry, ...] = ()
+    group: str = ""
+    version: str = ""
+
+    @cached_property
+    def listed(self) -> bytes:
+        """The resource and its subresources as items of an APIResourceList, joined by commas."""
+        out = [
+            _filled(
+                name=self.name,
+                singularName=self.singular,
+                namespaced=self.namespaced,
+                kind=self.kind,
+                verbs=self.verbs,
+                shortNames=self.short_names,
+                categories=self.categories,
+                storageVersionHash=self.storage_hash,
+            )
+        ]
+        out += [
+            _filled(
+                name=f"{self.name}/{sub.name}",
+                singularName="",
+                namespaced=self.namespaced,
+                group=sub.group,
+                version=sub.version,
+                kind=sub.kind,
+                verbs=sub.verbs,
+            )
+            for sub in self.subresources
+        ]
+        return b",".join(map(orjson.dumps, out))
+
+    @cached_property
+    def aggregated(self) -> bytes:
+        """The resource as an item of an APIVersionDiscovery."""
+        return orjson.dumps(
+            _filled(
+                resource=self.name,
+                responseKind={"group": self.group, "version": self.version, "kind": self.kind},
+                scope="Namespaced" if self.namespaced else "Cluster",
+                singularResource=self.singular,
+                verbs=self.verbs,
+                shortNames=self.short_names,
+                categories=self.categories,
+                subresources=[self._subresource(sub) for sub in self.subresources],
+            )
+        )
+
+    def _subresource(self, sub: SubresourceEntry) -> JsonObject:
+        group, version = (sub.group, sub.version) if sub.version else (self.group, self.version)
+        return {
+            "subresource": sub.name,
+            "responseKind": {"group": group, "version": version, "kind": sub.kind},
+            "verbs": sub.verbs,
+        }
+
+
+_ALWAYS: Final = frozenset({"singularName", "namespaced", "singularResource", "verbs"})
+
+
+def _filled(**fields: Any) -> JsonObject:
+    return {key: value for key, value in fields.items() if value or key in _ALWAYS}
+
+
+@dataclass(frozen=True)
+class GroupVersionEntry:
+    """A built-in group version: where it ranks among groups and in its group, and the resources it has, by name."""
+
+    group: str
+    version: str
+    group_priority: int
+    version_priority: int
+    resources: tuple[ResourceEntry, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class CrdEntries:
+    """What discovery knows of one CRD: the versions it serves, and once established its resource at each of them."""
+
+    name: str
+    group: str
+    versions: tuple[str, ...]
+    resources: Mapping[str, ResourceEntry]
+    definition: JsonObject = field(repr=False)
+
+
+def from_crd(crd: JsonObject) -> CrdEntries:
+    """The entries of a v1 CustomResourceDefinition as served."""
+    spec, status = _object(crd.get("spec")), _object(crd.get("status"))
+    group = _text(spec.get("group"))
+    served = [version for version in map(_object, _items(spec.get("versions"))) if version.get("served") is True]
+    conditions = {
+        _text(c.get("type")) for c in map(_object, _items(status.get("conditions"))) if c.get("status") == "True"
+    }
+    resources = {}
+    if "Established" in conditions:
+        resources = _resources(group, spec, _object(status.get("acceptedNames")), served, "Terminating" in conditions)
+    return CrdEntries(
+        name=crd["metadata"]["name"],
+        group=group,
+        versions=tuple(_text(version.get("name")) for version in served),
+        resources=resources,
+        definition=crd,
+    )
+
+
+def _resources(
+    group: str, spec: JsonObject, names: JsonObject, served: Sequence[JsonObject], terminating: bool
+) -> dict[str, ResourceEntry]:
+    stored = next((_text(version.get("name")) for version in served if version.get("storage") is True), None)
+    kind = _text(names.get("kind"))
+    # The hash names the kind that was asked for, the rest the kind that was accepted.
+    asked_kind = _text(_object(spec.get("names")).get("kind"))
+    out = {}
+    for version in served:
+        name = _text(version.get("name"))
+        out[name] = ResourceEntry(
+            name=_text(names.get("plural")),
+            singular=_text(names.get("singular")),
+            kind=kind,
+            namespaced=spec.get("scope") == "Namespaced",
+            verbs=_TERMINATING_VERBS if terminating else _VERBS,
+            short_names=tuple(map(_text, _items(names.get("shortNames")))),
+            categories=tuple(map(_text, _items(names.get("categories")))),
+            storage_hash=storage_version_hash(group, stored, asked_kind) if stored is not None else "",
+            subresources=_subresources(kind, _object(version.get("subresources"))),
+            group=group,
+            version=name,
+        )
+    return out
+
+
+def _subresources(kind: str, declared: JsonObject) -> tuple[SubresourceEntry, ...]:
+    out = []
+    if declared.get("status") is not None:
+        out.append(SubresourceEntry("status", kind))
+    if declared.get("scale") is not None:
+        out.append(SubresourceEntry("scale", "Scale", group="autoscaling", version="v1"))
+    return tuple(out)
+
+
+def _object(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

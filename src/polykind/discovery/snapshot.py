@@ -1,0 +1,154 @@
+"""What is served at one moment, as the documents clients discover it by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import orjson
+
+from polykind.contract import JsonObject
+from polykind.discovery.builtins import BUILTINS
+from polykind.discovery.entries import CrdEntries, GroupVersionEntry, from_crd
+from polykind.discovery.group import Group
+
+_AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",'
+
+
+class Document(NamedTuple):
+    """A body and its ETag (without quotes)."""
+
+    body: bytes
+    etag: str
+
+
+class Discovery:
+    """An immutable snapshot; make a new one whenever a CRD changes.
+
+    Making one costs next to nothing: documents are encoded when first asked for, and what `previous` had worked out
+    about CRDs and groups that have not changed since is taken over. A CRD is the same if it is the same object or has
+    the same name and resourceVersion. The CRDs given must not be changed afterwards.
+    """
+
+    def __init__(
+        self,
+        crds: Iterable[JsonObject],
+        builtins: Iterable[GroupVersionEntry] = BUILTINS,
+        *,
+        previous: Discovery | None = None,
+    ) -> None:
+        self._crds = tuple(crds)
+        self._builtins = tuple(builtins)
+        # Only what the previous snapshot knows is kept, not the snapshot: a chain of them would never be freed.
+        self._known = previous._knowledge() if previous is not None else ({}, {})
+
+    def api_versions(self, address: str = "") -> bytes:
+        """The answer to /api; `address` is the host:port by which clients reach this server."""
+        core = self._groups.get("")
+        return _line(
+            {
+                "kind": "APIVersions",
+                "versions": core.versions if core else [],
+                "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+            }
+        )
+
+    def groups(self) -> bytes:
+        """The answer to /apis: an APIGroupList."""
+        return self._group_list
+
+    def group(self, name: str) -> bytes | None:
+        """The answer to /apis/<name>: an APIGroup."""
+        group = self._groups.get(name) if name else None
+        return group.document if group else None
+
+    def resources(self, group: str, version: str) -> bytes | None:
+        """The answer to /apis/<group>/<version>, or with an empty group to /api/<version>: an APIResourceList."""
+        found = self._groups.get(group)
+        return found.resource_list(version) if found else None
+
+    def aggregated(self, core: bool = False) -> Document:
+        """The answer to /apis, or if `core` to /api, for clients that ask for aggregated discovery."""
+        return self._aggregated_core if core else self._aggregated_groups
+
+    def paths(self) -> list[str]:
+        """The paths of groups and versions, sorted, for the index at /."""
+        out = []
+        for group in self._groups.values():
+            root = f"/apis/{group.name}" if group.name else "/api"
+            out += [root, *(f"{root}/{version}" for version in group.versions)]
+        return sorted([*out, "/apis", "/apis/"])
+
+    @cached_property
+    def _entries(self) -> dict[str, CrdEntries]:
+        known, _ = self._known
+        out = {}
+        for crd in self._crds:
+            name = crd["metadata"]["name"]
+            entries = known.get(name)
+            if entries is None or not _same(entries.definition, crd):
+                entries = from_crd(crd)
+            out[name] = entries
+        return out
+
+    @cached_property
+    def _groups(self) -> dict[str, Group]:
+        """Every group that has a version."""
+        _, known = self._known
+        members: dict[str, list[CrdEntries]] = {}
+        for entries in self._entries.values():
+            if entries.versions:
+                members.setdefault(entries.group, []).append(entries)
+        builtins: dict[str, list[GroupVersionEntry]] = {}
+        for entry in self._builtins:
+            builtins.setdefault(entry.group, []).append(entry)
+        out = {}
+        for name in builtins.keys() | members.keys():
+            own, crds = tuple(builtins.get(name, ())), tuple(members.get(name, ()))
+            group = known.get(name)
+            if group is None or group.members != crds or group.builtins != own:
+                group = Group(name, own, crds)
+            out[name] = group
+        self._known = ({}, {})
+        return out
+
+    def _knowledge(self) -> tuple[dict[str, CrdEntries], dict[str, Group]]:
+        # A snapshot that was never asked anything has learnt nothing, and hands on what it was handed.
+        return (self._entries, self._groups) if "_groups" in self.__dict__ else self._known
+
+    @cached_property
+    def _group_list(self) -> bytes:
+        groups = sorted((group for name, group in self._groups.items() if name), key=lambda group: group.place)
+        return b'{"kind":"APIGroupList","apiVersion":"v1","groups":[%s]}\n' % b",".join(g.summary for g in groups)
+
+    @cached_property
+    def _aggregated_groups(self) -> Document:
+        named = (group for name, group in self._groups.items() if name)
+        return _discovery_list(sorted(named, key=lambda group: group.aggregated_place))
+
+    @cached_property
+    def _aggregated_core(self) -> Document:
+        core = self._groups.get("")
+        return _discovery_list([core] if core else [])
+
+
+def _discovery_list(groups: Iterable[Group]) -> Document:
+    items = b",".join([group.aggregated for group in groups if group.aggregated])
+    rest = b'"metadata":{},"items":[%s]}\n' % items
+    # The tag is that of the list without its type, so that it says the same for every encoding.
+    digest = hashlib.sha512(b"{")
+    digest.update(memoryview(rest)[:-1])
+    return Document(b"{" + _AGGREGATED_HEAD + rest, digest.hexdigest().upper())
+
+
+def _same(one: JsonObject, other: JsonObject) -> bool:
+    if one is other:
+        return True
+    revision = one["metadata"].get("resourceVersion")
+    return bool(revision) and revision == other["metadata"].get("resourceVersion")
+
+
+def _line(value: JsonObject) -> bytes:
+    return orjson.dumps(value) + b"\n"

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.discovery import AGGREGATED_MEDIA_TYPE, parse_aggregated_accept
+from polykind.discovery.accept import aggregated_media_type
+
+V2BETA1 = AGGREGATED_MEDIA_TYPE.replace("v=v2", "v=v2beta1")
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        (AGGREGATED_MEDIA_TYPE, "application/json"),
+        (f"{AGGREGATED_MEDIA_TYPE},{V2BETA1},application/json", "application/json"),
+        (f"application/json, {AGGREGATED_MEDIA_TYPE};q=0.1", "application/json"),
+        ("application/json; as=APIGroupDiscoveryList; v=v2; g=apidiscovery.k8s.io; profile=nopeer", "application/json"),
+        ("application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "application/yaml"),
+        ("*/*;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "application/json"),
+        ("application/*;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "application/json"),
+        ("*;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "application/json"),
+        (
+            "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList;q=0.5," + AGGREGATED_MEDIA_TYPE,
+            "application/json",
+        ),
+        ("", None),
+        ("application/json", None),
+        ("*/*", None),
+        (V2BETA1, None),
+        ("application/json;g=apidiscovery.k8s.io;v=v1;as=APIGroupDiscoveryList", None),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", None),
+        ("text/html;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", None),
+        ("application/json/x;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", None),
+        ("application;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", None),
+    ],
+)
+def test_what_a_header_asks_for(accept: str, media_type: str | None) -> None:
+    assert aggregated_media_type(accept) == media_type
+    assert parse_aggregated_accept(accept) == ("v2" if media_type else None)
+
+
+@given(st.text(alphabet="*/;,=q. 01a", max_size=60))
+def test_any_header_can_be_read(accept: str) -> None:
+    assert parse_aggregated_accept(accept) is None
