@@ -1,0 +1,1 @@
+"""Where bytes lie: revisioned key-value stores behind the Store contract."""

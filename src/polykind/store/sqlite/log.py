@@ -1,0 +1,186 @@
+"""The log of writes: what each connection asks of the tables, and what the writer adds and removes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import apsw
+
+from polykind.contract import Change, Compacted, Event, FutureRevision, KeyValue, Page
+
+EMPTY = 1
+"""The revision of a store that was never written, as in etcd: the first write is 2."""
+
+_MOST = 2**62
+
+_BOUNDS = "SELECT coalesce((SELECT max(revision) FROM log), 1), (SELECT number FROM facts WHERE name = 'floor')"
+_LATEST = "SELECT revision, deleted FROM names WHERE key = ? ORDER BY revision DESC LIMIT 1"
+_VALUE = "SELECT value FROM log WHERE revision = ?"
+_GET = """
+SELECT key, value, revision FROM log WHERE value IS NOT NULL AND revision =
+    (SELECT revision FROM names WHERE key = ?1 AND revision <= ?2 ORDER BY revision DESC LIMIT 1)"""
+_KEYS = """
+SELECT key, max(revision) AS revision, deleted FROM names
+WHERE key {compared} ?1 AND key < ?2 AND revision <= ?3 GROUP BY key HAVING NOT deleted"""
+# The cross join holds the planner to key order: names first, then the value of each.
+_RANGE = "SELECT n.key, l.value, n.revision FROM ({keys} LIMIT ?4) AS n CROSS JOIN log AS l ON l.revision = n.revision"
+_RANGE_FROM = _RANGE.format(keys=_KEYS.format(compared=">="))
+_RANGE_AFTER = _RANGE.format(keys=_KEYS.format(compared=">"))
+_COUNT_AFTER = f"SELECT count(*) FROM ({_KEYS.format(compared='>')})"  # noqa: S608
+_EVENTS = """
+SELECT key, value, revision FROM log WHERE revision > ?1 AND revision <= ?2 AND key >= ?3 AND key < ?4
+ORDER BY revision"""
+_HISTORY = """
+SELECT l.key, l.value, l.revision, l.previous, p.value FROM log AS l LEFT JOIN log AS p ON p.revision = l.previous
+WHERE l.revision > ?1 AND l.revision <= ?2 AND l.key >= ?3 AND l.key < ?4 ORDER BY l.revision"""
+_PAST = "SELECT revision, key, previous, value IS NULL FROM log WHERE revision > ? AND revision <= ? LIMIT ?"
+
+
+class Bounds(NamedTuple):
+    """The newest revision of a snapshot, and the one below which nothing can be read."""
+
+    newest: int
+    floor: int
+
+
+def successor(prefix: str) -> str | bytes:
+    """The least text above everything that begins with `prefix`; code points sort as their UTF-8 bytes do."""
+    for end in range(len(prefix), 0, -1):
+        point = ord(prefix[end - 1])
+        if point < 0x10FFFF:
+            following = 0xE000 if point == 0xD7FF else point + 1
+            return prefix[: end - 1] + chr(following)
+    return b""  # SQLite sorts every blob above every text
+
+
+class Log:
+    """The tables through one connection, used by one thread at a time."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self._cursor = connection.cursor()
+
+    def close(self) -> None:
+        self._cursor.close()
+        self.connection.close()
+
+    def _ask(self, statement: str, *bindings: str | bytes | int) -> list[Any]:
+        return self._cursor.execute(statement, bindings).fetchall()
+
+    # Reading
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Bounds]:
+        """One state of the store for all reads inside."""
+        self._cursor.execute("BEGIN")
+        try:
+            yield self.bounds()
+        finally:
+            self._cursor.execute("COMMIT")
+
+    def bounds(self) -> Bounds:
+        newest, floor = self._ask(_BOUNDS)[0]
+        return Bounds(max(newest, floor, EMPTY), floor)
+
+    def get(self, key: str, at: int) -> KeyValue | None:
+        rows = self._ask(_GET, key, at)
+        return KeyValue._make(rows[0]) if rows else None
+
+    def range(self, prefix: str, after: str, limit: int, at: int) -> Page:
+        end = successor(prefix)
+        most = min(limit, _MOST) if limit > 0 else _MOST
+        statement, start = (_RANGE_AFTER, after) if after >= prefix and after else (_RANGE_FROM, prefix)
+        rows = self._cursor.execute(statement, (start, end, at, most))
+        items = list(map(KeyValue._make, rows))
+        remaining = 0
+        if len(items) == most:
+            remaining = self._ask(_COUNT_AFTER, items[-1].key, end, at)[0][0]
+        return Page(items, at, remaining)
+
+    def events(self, prefix: str, after: int, until: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
+        """Writes in (after, until], as many as fit, and the revision they reach."""
+        found: list[Event] = []
+        size = 0
+        for row in self._cursor.execute(_EVENTS, (after, until, prefix, successor(prefix))):
+            event = Event._make(row)
+            found.append(event)
+            size += len(event.value or b"")
+            if len(found) >= most or size >= most_bytes:
+                return found, event.revision
+        return found, until
+
+    def history(self, prefix: str, after: int, until: int) -> list[Change]:
+        rows = self._cursor.execute(_HISTORY, (after, until, prefix, successor(prefix)))
+        return [
+            Change(key, value, revision, KeyValue(key, before, previous) if previous else None)
+            for key, value, revision, previous, before in rows
+        ]
+
+    # Writing, by the writer alone
+
+    def begin(self) -> None:
+        self._cursor.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._cursor.execute("COMMIT")
+
+    def rollback(self) -> None:
+        # Some failures (a full disk) have rolled the transaction back already.
+        if self.connection.in_transaction:
+            self._cursor.execute("ROLLBACK")
+
+    def latest(self, key: str) -> int:
+        """The revision that the key stands at, 0 if it is absent."""
+        rows = self._ask(_LATEST, key)
+        return 0 if not rows or rows[0][1] else rows[0][0]
+
+    def value(self, revision: int) -> bytes:
+        value: bytes = self._ask(_VALUE, revision)[0][0]
+        return value
+
+    def append(self, revision: int, key: str, previous: int, value: bytes | None) -> None:
+        self._cursor.execute("INSERT INTO log VALUES (?, ?, ?, ?)", (revision, key, previous, value))
+        self._cursor.execute("INSERT INTO names VALUES (?, ?, ?)", (key, revision, value is None))
+
+    def set_floor(self, floor: int) -> None:
+        self._cursor.execute("UPDATE facts SET number = max(number, ?) WHERE name = 'floor'", (floor,))
+
+    def swept(self) -> int:
+        """The revision up to which the log has been freed of what the floor makes unreadable."""
+        number: int = self._ask("SELECT number FROM facts WHERE name = 'swept'")[0][0]
+        return number
+
+    def sweep(self, swept: int, floor: int, rows: int) -> int:
+        """Look at the next `rows` writes up to the floor and remove what they superseded; how far it came.
+
+        A deletion at or below the floor supersedes itself too: a read there finds nothing either way.
+        """
+        seen = self._ask(_PAST, swept, floor, rows)
+        gone = [(key, previous) for _, key, previous, _ in seen if previous]
+        gone += [(key, revision) for revision, key, _, deleted in seen if deleted]
+        self._cursor.executemany("DELETE FROM log WHERE revision = ?2 AND key = ?1", gone)
+        self._cursor.executemany("DELETE FROM names WHERE key = ? AND revision = ?", gone)
+        reached: int = seen[-1][0] if len(seen) == rows else floor
+        self._cursor.execute("UPDATE facts SET number = ? WHERE name = 'swept'", (reached,))
+        return reached
+
+    def free_pages(self) -> tuple[int, int]:
+        """Pages of the file that hold nothing, of how many."""
+        return self.connection.pragma("freelist_count"), self.connection.pragma("page_count")
+
+    def give_back(self, pages: int) -> None:
+        """Shorten the file by up to `pages` free pages."""
+        self._ask(f"PRAGMA incremental_vacuum({pages})")
+
+
+def readable(at: int, bounds: Bounds) -> int:
+    """The revision to read at: `at`, or the newest for 0. Raises Compacted, FutureRevision."""
+    if at == 0:
+        return bounds.newest
+    if at > bounds.newest:
+        raise FutureRevision(at, bounds.newest)
+    if at < bounds.floor:
+        raise Compacted(at, bounds.floor)
+    return at

@@ -1,0 +1,222 @@
+"""The store as the rest of the server sees it: requests go to the threads, answers come back to the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+import apsw
+
+from polykind.contract import (
+    Change,
+    Compacted,
+    Event,
+    FutureRevision,
+    KeyValue,
+    Listener,
+    Page,
+    StoreError,
+    Unavailable,
+    Watching,
+)
+from polykind.store.sqlite import readers
+from polykind.store.sqlite.file import DatabaseFile
+from polykind.store.sqlite.log import Bounds, Log
+from polykind.store.sqlite.readers import Readers, Replay
+from polykind.store.sqlite.watches import Watches
+from polykind.store.sqlite.writer import Answers, Audience, Compaction, Stop, Write, Writer
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+REPLAY_EVENTS = 500
+REPLAY_BYTES = 4 * 1024 * 1024
+
+
+class Stats(NamedTuple):
+    """How the store stands: revisions that can be read, bytes on disk."""
+
+    newest: int
+    oldest: int
+    database_bytes: int
+    wal_bytes: int
+
+
+class SqliteStore:
+    """A Store in `directory/polykind.db`, of which the last `keep` revisions stay readable, and at most twice that.
+
+    Start it on the event loop that will use it. It may be started again after `close`.
+    """
+
+    def __init__(self, directory: Path, *, keep: int = 10_000) -> None:
+        self._file = DatabaseFile(directory)
+        self._keep = keep
+        self._open = False
+        self._published = 0
+        self._floor = 0
+        self._publication: asyncio.Future[None] | None = None
+        self._reads: set[asyncio.Future[Any]] = set()
+        self._closing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        if self._open:
+            raise StoreError(f"{self._file.path} has been started already")
+        self._loop = asyncio.get_running_loop()
+        self._ended = self._loop.create_future()
+        self._readers = Readers(self._file)
+        try:
+            self._writer = await self._loop.run_in_executor(self._readers.pool, self._prepare)
+        except BaseException:
+            self._readers.close()
+            raise
+        self._published, self._floor = self._writer.revision, self._writer.floor
+        self._watches = Watches(self._published, self._read_past)
+        self._closing = None
+        self._open = True
+        self._writer.start()
+
+    def _prepare(self) -> Writer:
+        self._file.claim()
+        audience = Audience(self._on_committed, self._on_compacted, _settle, self._on_ended)
+        try:
+            return Writer(self._file, self._loop, audience, self._keep)
+        except apsw.Error as error:
+            self._file.release()
+            raise StoreError(f"{self._file.path} cannot be opened: {error}") from error
+
+    async def close(self) -> None:
+        """Commit what was asked for, tell the listeners, then let go of the file."""
+        if self._open:
+            self._open = False
+            self._closing = asyncio.create_task(self._close())
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        while self._reads:
+            await asyncio.wait(self._reads)
+        self._readers.close()
+        self._writer.submit(Stop())
+        await self._ended
+        self._watches.close()
+
+    # Reading
+
+    async def revision(self) -> int:
+        """The newest revision that listeners have been told of; never suspends."""
+        self._check_open()
+        return self._published
+
+    async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
+        _check_text(key)
+        return await self._read(readers.get, key, at)
+
+    async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
+        _check_text(prefix)
+        _check_text(after)
+        return await self._read(readers.list_range, prefix, after, limit, at)
+
+    async def history(self, prefix: str, after: int, until: int) -> list[Change]:
+        _check_text(prefix)
+        return await self._read(readers.history, prefix, after, until)
+
+    async def _read(self, query: Callable[Concatenate[Log, Bounds, _P], _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        self._check_open()
+        reading = self._loop.run_in_executor(self._readers.pool, lambda: self._readers.run(query, *args, **kwargs))
+        self._reads.add(reading)
+        reading.add_done_callback(self._reads.discard)
+        found, newest = await reading
+        # A commit can be seen before its listeners have been told; nobody may learn of it before they do.
+        while self._published < newest:
+            if self._publication is None:
+                self._publication = self._loop.create_future()
+            await asyncio.shield(self._publication)
+        return found
+
+    # Writing
+
+    async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
+        return await self._write(key, value, expect)
+
+    async def delete(self, key: str, *, expect: int | None) -> int:
+        return await self._write(key, None, expect)
+
+    def _write(self, key: str, value: bytes | None, expect: int | None) -> asyncio.Future[int]:
+        self._check_open()
+        _check_text(key)
+        future: asyncio.Future[int] = self._loop.create_future()
+        self._writer.submit(Write(key, value, expect, future))
+        return future
+
+    async def compact(self, revision: int) -> None:
+        self._check_open()
+        if revision > self._published:
+            raise FutureRevision(revision, self._published)
+        if revision > self._floor:
+            future: asyncio.Future[int] = self._loop.create_future()
+            self._writer.submit(Compaction(revision, future))
+            await future
+
+    # Following
+
+    def watch(self, prefix: str, after: int, listener: Listener) -> Watching:
+        self._check_open()
+        _check_text(prefix)
+        if after < self._floor:
+            raise Compacted(after, self._floor)
+        return self._watches.add(prefix, after, listener)
+
+    async def _read_past(self, prefix: str, after: int, until: int) -> Replay:
+        return await self._read(readers.replay, prefix, after, until, REPLAY_EVENTS, REPLAY_BYTES)
+
+    def stats(self) -> Stats:
+        """Cheap enough for every scrape of metrics."""
+        return Stats(self._published, self._floor, _size(self._file.path), _size(self._file.wal))
+
+    # What the writer tells, on the event loop
+
+    def _on_committed(self, events: list[Event], revision: int, answers: Answers) -> None:
+        if events:
+            self._watches.tell(events, revision)
+            self._published = revision
+            if self._publication is not None:
+                self._publication.set_result(None)
+                self._publication = None
+        _settle(answers)
+
+    def _on_compacted(self, floor: int) -> None:
+        self._floor = floor
+
+    def _on_ended(self) -> None:
+        self._ended.set_result(None)
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise Unavailable(f"{self._file.path} is closed")
+
+
+def _settle(answers: Answers) -> None:
+    for future, answer in answers:
+        if future.done():
+            continue
+        if isinstance(answer, int):
+            future.set_result(answer)
+        else:
+            future.set_exception(answer)
+
+
+def _check_text(text: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise StoreError(f"{text!r} is not valid Unicode text") from None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
