@@ -1,0 +1,1 @@
+"""Selectors: which objects a list, a watch or a deletion of many means."""

@@ -1,0 +1,234 @@
+"""JSON bytes to values and back, with the numbers, the order and the escapes of the reference.
+
+Values are what `json` gives, with two of Go's habits: a number without a fraction that fits 64 bits is an int
+(`42.0` and `1e3` too), any other is a float, however long.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import orjson
+import re2
+
+from polykind.errors import BadRequest
+from polykind.gotext import escape_html, go_quote, json_float
+from polykind.wire import jsonsyntax
+
+_EXACT = float(1 << 53)
+_LOW, _HIGH = -(1 << 63), 1 << 63
+_DIGITS = bytes(0x30 if 0x30 <= b <= 0x39 else b for b in range(256))
+_LONG = b"0" * 19
+_LONE = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})|"
+    rb"(\\(?:[^u]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+# A number that orjson spells otherwise than Go does; a string may look like one, which costs time only.
+_odd_number = re2.compile(rb"(?:^|[:,\[])-?[0-9][0-9.]*(?:e|\.0(?:[,\]}]|$))").search
+_SPELLED = (b" :", b"\t:", b"\n:", b"\r:", b"\\u00")
+
+codecs.register_error("polykind.each", lambda e: ("\ufffd" * (e.end - e.start), e.end))  # type: ignore[attr-defined]
+
+
+class Malformed(BadRequest):
+    """A body that is no JSON: `text` is the parser's complaint; `syntax` is False if only a number is out of range."""
+
+    def __init__(self, text: str, *, syntax: bool = True) -> None:
+        super().__init__(f"couldn't get version/kind; json parse error: {text}" if syntax else text)
+        self.text = text
+        self.syntax = syntax
+
+
+class _RangeError(Exception):
+    """A number beyond float64."""
+
+
+def _number(text: str) -> int | float:
+    value = float(text)
+    if value.is_integer():
+        # Beyond 53 bits the int is that of the shortest decimal: what the reference stores and reads back.
+        whole = int(value) if -_EXACT < value < _EXACT else int(Decimal(repr(value)))
+        return whole if _LOW <= whole < _HIGH else value
+    if value - value != 0.0:
+        raise _RangeError(text)
+    return value
+
+
+_decode = msgspec.json.Decoder(float_hook=_number).decode
+
+
+def decode(body: bytes) -> Any:
+    """The value of a JSON text. Raises Malformed."""
+    try:
+        value = _decode(body)
+    except (ValueError, RecursionError, _RangeError):
+        value = _decode_after_all(body)
+    if _LONG in body.translate(_DIGITS):
+        return _short_ints(value)
+    return value
+
+
+def _decode_after_all(body: bytes) -> Any:
+    """What a stricter parser refused: bad UTF-8 and half surrogates are replaced, the rest is explained."""
+    if complaint := jsonsyntax.complaint(body):
+        raise Malformed(complaint)
+    try:
+        return _decode(_repaired(body))
+    except _RangeError as error:
+        raise _out_of_range(str(error)) from None
+    except RecursionError:
+        raise Malformed("invalid character '{' exceeded max depth") from None
+    except ValueError as error:
+        raise Malformed(str(error)) from None
+
+
+def _repaired(body: bytes) -> bytes:
+    text = body.decode(errors="polykind.each").encode()
+    return _LONE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
+
+
+def _out_of_range(text: str) -> Malformed:
+    return Malformed(f"json: cannot unmarshal number {text} into Go value of type float64", syntax=False)
+
+
+def _short_ints(root: Any) -> Any:
+    """The value with ints beyond 64 bits as floats, changed in place."""
+    if type(root) is int:
+        return _short(root)
+    stack: list[Any] = [root]
+    while stack:
+        value = stack.pop()
+        if type(value) is dict:
+            for key, item in value.items():
+                if type(item) is int:
+                    value[key] = _short(item)
+                elif type(item) in (dict, list):
+                    stack.append(item)
+        elif type(value) is list:
+            for index, item in enumerate(value):
+                if type(item) is int:
+                    value[index] = _short(item)
+                elif type(item) in (dict, list):
+                    stack.append(item)
+    return root
+
+
+def _short(value: int) -> int | float:
+    if _LOW <= value < _HIGH:
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise _out_of_range(str(value)) from None
+
+
+def encode(value: Any) -> bytes:
+    """The value as Go's JSON encoder writes it: sorted keys, HTML characters escaped, no newline behind it."""
+    try:
+        encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        encoded = _encode_exactly(value)
+    else:
+        if _odd_number(encoded):
+            encoded = _encode_exactly(value)
+    return escape_html(encoded)
+
+
+def encode_line(value: Any) -> bytes:
+    """The value as a body or a watch frame: encoded, with a newline behind it."""
+    return encode(value) + b"\n"
+
+
+def _encode_exactly(root: Any) -> bytes:
+    """What orjson cannot write or writes otherwise: deep nesting, half surrogates, long ints, some floats."""
+    out: list[bytes] = []
+    stack: list[Any] = [_Part(root)]
+    while stack:
+        item = stack.pop()
+        if type(item) is bytes:
+            out.append(item)
+            continue
+        value = item.value
+        if isinstance(value, dict):
+            stack.append(b"}")
+            for key in sorted(value, reverse=True):
+                stack += (_Part(value[key]), b":", _encode_text(key), b",")
+            if value:
+                stack.pop()
+            stack.append(b"{")
+        elif isinstance(value, (list, tuple)):
+            stack.append(b"]")
+            for member in reversed(value):
+                stack += (_Part(member), b",")
+            if value:
+                stack.pop()
+            stack.append(b"[")
+        elif isinstance(value, str):
+            out.append(_encode_text(value))
+        elif isinstance(value, float) and value - value == 0.0:
+            out.append(json_float(value).encode())
+        elif isinstance(value, int) and not isinstance(value, bool):
+            out.append(str(value).encode())
+        else:
+            out.append(orjson.dumps(value))
+    return b"".join(out)
+
+
+class _Part:
+    """A value still to be written, apart from bytes that are written already."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _encode_text(text: str) -> bytes:
+    try:
+        return orjson.dumps(text)
+    except TypeError:
+        return orjson.dumps(text.encode(errors="surrogatepass").decode(errors="replace"))
+
+
+def indent(encoded: bytes) -> bytes:
+    """JSON bytes laid out on lines, two blanks a level, as `?pretty` asks; no newline behind it."""
+    out: list[bytes] = []
+    level = 0
+    for found in _pieces(encoded):
+        piece = found[0]
+        if piece in (b"{", b"["):
+            level += 1
+            out.append(piece + b"\n" + b"  " * level)
+        elif piece in (b"}", b"]"):
+            level -= 1
+            out.append(b"\n" + b"  " * level + piece)
+        elif piece == b",":
+            out.append(b",\n" + b"  " * level)
+        elif piece == b":":
+            out.append(b": ")
+        else:
+            out.append(piece)
+    return b"".join(out)
+
+
+_pieces = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\],:"]+').finditer
+
+
+def duplicate_keys(body: bytes, value: Any) -> list[str]:
+    """The paths, such as spec.list[0].x, of keys that `body`, which was decoded to `value`, has more than once."""
+    if not any(spelling in body for spelling in _SPELLED):
+        try:
+            if body.count(b'":') == orjson.dumps(value).count(b'":'):
+                return []
+        except TypeError:
+            pass
+    return jsonsyntax.repeated_keys(_repaired(body))
+
+
+def duplicate_complaints(body: bytes, value: Any) -> list[str]:
+    """The duplicate keys of a body in the words of the reference's strict decoder."""
+    return [f"duplicate field {go_quote(path)}" for path in duplicate_keys(body, value)]

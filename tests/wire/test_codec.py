@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.wire import codec
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b"42.0", 42),
+        (b"1e3", 1000),
+        (b"-0.0", 0),
+        (b"1.5", 1.5),
+        (b"1234567890123456789.0", 1234567890123456800),
+        (b"-9223372036854775809e0", -9223372036854775808.0),
+        (b"9223372036854775807", 9223372036854775807),
+        (b"-9223372036854775808", -9223372036854775808),
+        (b"9223372036854775808", 9223372036854775808.0),
+        (b'{"a":[18446744073709551616]}', {"a": [1.8446744073709552e19]}),
+        (b'"\\ud800x"', "\ufffdx"),
+        (b'"\\ud83d\\ude00"', "\U0001f600"),
+        (b'"\\\\ud800"', "\\ud800"),
+        (b'"\xff\xe2\x82"', "\ufffd\ufffd\ufffd"),
+        (b'{"a":1,"a":2}', {"a": 2}),
+    ],
+)
+def test_values(body: bytes, value: Any) -> None:
+    decoded = codec.decode(body)
+    assert decoded == value
+    assert type(decoded) is type(value)
+
+
+def test_long_integers_are_floats() -> None:
+    value = codec.decode(b'{"a":[18446744073709551616,1],"b":{"c":9223372036854775808}}')
+    assert type(value["a"][0]) is float
+    assert type(value["a"][1]) is int
+    assert type(value["b"]["c"]) is float
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (b'{"a":1', "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (b"{} x", "couldn't get version/kind; json parse error: invalid character 'x' after top-level value"),
+        (b'{"a":1e999}', "json: cannot unmarshal number 1e999 into Go value of type float64"),
+        (b'{"a":1e999', "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (b"1" * 400, f"json: cannot unmarshal number {'1' * 400} into Go value of type float64"),
+    ],
+)
+def test_malformed_bodies(body: bytes, says: str) -> None:
+    with pytest.raises(codec.Malformed) as refused:
+        codec.decode(body)
+    assert refused.value.message == says
+    assert refused.value.code == 400
+
+
+@pytest.mark.parametrize("levels", [1100, 5000, 20000])
+def test_deep_bodies_are_refused(levels: int) -> None:
+    with pytest.raises(codec.Malformed, match="exceeded max depth"):
+        codec.decode(b'{"a":' * levels + b"1" + b"}" * levels)
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        ({"b": 1, "a": [True, None]}, b'{"a":[true,null],"b":1}'),
+        ("<a&b>\u2028", rb'"\u003ca\u0026b\u003e\u2028"'),
+        (1e21, b"1e+21"),
+        (1e20, b"100000000000000000000"),
+        ([1e-7, 0.000001, 1.5], b"[1e-7,0.000001,1.5]"),
+        ({"a": 2.0}, b'{"a":2}'),
+        ("\ud800", '"\ufffd\ufffd\ufffd"'.encode()),
+        ("\b\f\x01\x7f", b'"\\b\\f\\u0001\x7f"'),
+        ({"x": ":1e5"}, b'{"x":":1e5"}'),
+        (1 << 70, b"1180591620717411303424"),
+    ],
+)
+def test_encoding(value: Any, encoded: bytes) -> None:
+    assert codec.encode(value) == encoded
+    assert codec.encode_line(value) == encoded + b"\n"
+
+
+def test_nesting_of_any_depth_is_encoded() -> None:
+    value: Any = 1
+    for _ in range(3000):
+        value = {"a": [value]}
+    assert codec.encode(value) == b'{"a":[' * 3000 + b"1" + b"]}" * 3000
+
+
+def test_indent() -> None:
+    encoded = b'{"a":[1,{"b":{},"c":[]}],"d":"x{,:}"}'
+    assert codec.indent(encoded).decode() == json.dumps(json.loads(encoded), indent=2)
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        (b'{"a":1,"b":"x"}', []),
+        (b'{"a" : 1, "b" :\n2}', []),
+        (b'{"a":"{\\"x\\":1}"}', []),
+        (b'{"spec":{"x":1,"x":2}}', ["spec.x"]),
+        (b'{"spec":[{"x" :1,"x":2,"y" : 1}]}', ["spec[0].x"]),
+        (b'{"a":"\\u0022:","b":1,"b":1}', ["b"]),
+        (b'{"\xff":1,"\xff":2}', ["\ufffd"]),
+    ],
+)
+def test_duplicate_keys(body: bytes, paths: list[str]) -> None:
+    assert codec.duplicate_keys(body, codec.decode(body)) == paths
+
+
+def test_duplicate_complaints() -> None:
+    assert codec.duplicate_complaints(b'{"a":1,"a":1}', {"a": 1}) == ['duplicate field "a"']
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)
+scalars = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text() | finite
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+)
+
+
+@given(values)
+def test_what_is_encoded_is_read_back(value: Any) -> None:
+    encoded = codec.encode(value)
+    assert codec.encode(codec.decode(encoded)) == encoded
+    assert codec.duplicate_keys(encoded, codec.decode(encoded)) == []
+
+
+@given(st.binary(max_size=30))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    try:
+        value = codec.decode(body)
+    except codec.Malformed:
+        return
+    assert not isinstance(value, float) or math.isfinite(value)
