@@ -6,7 +6,6 @@ Values are what `json` gives, with two of Go's habits: a number without a fracti
 
 from __future__ import annotations
 
-import codecs
 import re
 from decimal import Decimal
 from typing import Any
@@ -18,6 +17,7 @@ import re2
 from polykind.errors import BadRequest
 from polykind.gotext import escape_html, go_quote, json_float
 from polykind.wire import jsonsyntax
+from polykind.wire.utf8 import lenient
 
 _EXACT = float(1 << 53)
 _LOW, _HIGH = -(1 << 63), 1 << 63
@@ -30,8 +30,6 @@ _LONE = re.compile(
 # A number that orjson spells otherwise than Go does; a string may look like one, which costs time only.
 _odd_number = re2.compile(rb"(?:^|[:,\[])-?[0-9][0-9.]*(?:e|\.0(?:[,\]}]|$))").search
 _SPELLED = (b" :", b"\t:", b"\n:", b"\r:", b"\\u00")
-
-codecs.register_error("polykind.each", lambda e: ("\ufffd" * (e.end - e.start), e.end))  # type: ignore[attr-defined]
 
 
 class Malformed(BadRequest):
@@ -87,7 +85,7 @@ def _decode_after_all(body: bytes) -> Any:
 
 
 def _repaired(body: bytes) -> bytes:
-    text = body.decode(errors="polykind.each").encode()
+    text = lenient(body).encode()
     return _LONE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
 
 
