@@ -13,6 +13,9 @@ _logger = logging.getLogger(__name__)
 
 SOFT = 8 * 1024 * 1024 // PAGE
 HARD = 48 * 1024 * 1024 // PAGE
+# Asking for the length costs a hand-over of the interpreter lock, so it is guessed (high) until it may matter.
+LOOK = SOFT // 4
+PAGES_EACH = 3
 IDLE_SECONDS = 1.0
 
 
@@ -28,39 +31,51 @@ class Checkpoints:
         self._connection = file.connect(cache_kib=64)
         self._thread: threading.Thread | None = None
         self._passed = False
+        self._pages = 0
+        self._guess = 0
         self._next = SOFT
-        self.pages = 0
-        writer.set_wal_hook(self._committed)
+        self.waiting = True
 
-    def _committed(self, connection: apsw.Connection, name: str, pages: int) -> int:
-        self.pages = pages
-        return apsw.SQLITE_OK
+    def committed(self, rows: int, size: int) -> None:
+        """A transaction of so many rows and bytes has been added to the log."""
+        self.waiting = True
+        self._guess += PAGES_EACH * (rows + 1) + size // PAGE
 
-    def after_commit(self) -> None:
-        if self.pages < SOFT:
-            self._next = SOFT
-            self._passed = False
+    def consider(self) -> None:
+        """Copy if the log has grown enough; called between two transactions."""
+        if self._guess >= LOOK:
+            self._look()
+        if self._pages < SOFT:
             return
         if self._running():
-            if self.pages < HARD:
+            if self._pages < HARD:
                 return
             self._join()
         if self._passed:
             self._passed = False
             self._copy(self._writer)
-        elif self.pages >= self._next:
-            # A long read can keep a pass from finishing: the next one waits until it is worth it.
-            self._next = self.pages + SOFT // 2
+            self._look()
+        elif self._pages >= self._next:
+            self._next = self._pages + SOFT // 2
             self._begin()
+
+    def _look(self) -> None:
+        """How long the log is; it starts over by itself when all of it has been copied."""
+        self._guess = 0
+        pages, copied = self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        self._pages = 0 if copied == pages else pages
+        if self._pages < SOFT:
+            self._next = SOFT
+            self._passed = False
 
     def when_idle(self) -> None:
         if not self._running():
-            self.pages = 0
+            self.waiting = False
+            self._guess = LOOK
             self._begin()
 
     def close(self) -> None:
         self._join()
-        self._writer.set_wal_hook(None)
         self._connection.close()
 
     def _running(self) -> bool:

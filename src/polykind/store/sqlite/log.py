@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import apsw
@@ -13,16 +15,19 @@ from polykind.contract import Change, Compacted, Event, FutureRevision, KeyValue
 EMPTY = 1
 """The revision of a store that was never written, as in etcd: the first write is 2."""
 
+CHUNK = 128
+"""Rows to a statement. Each statement hands the interpreter lock away, and a busy event loop may take milliseconds to
+give it back: so a batch asks once and writes once, however many rows it has."""
+
 _MOST = 2**62
 
 _BOUNDS = "SELECT coalesce((SELECT max(revision) FROM log), 1), (SELECT number FROM facts WHERE name = 'floor')"
-_LATEST = "SELECT revision, deleted FROM names WHERE key = ? ORDER BY revision DESC LIMIT 1"
 _VALUE = "SELECT value FROM log WHERE revision = ?"
 _GET = """
-SELECT key, value, revision FROM log WHERE value IS NOT NULL AND revision =
-    (SELECT revision FROM names WHERE key = ?1 AND revision <= ?2 ORDER BY revision DESC LIMIT 1)"""
+SELECT key, value, revision FROM log WHERE NOT deleted AND revision =
+    (SELECT revision FROM log INDEXED BY names WHERE key = ?1 AND revision <= ?2 ORDER BY revision DESC LIMIT 1)"""
 _KEYS = """
-SELECT key, max(revision) AS revision, deleted FROM names
+SELECT key, max(revision) AS revision, deleted FROM log INDEXED BY names
 WHERE key {compared} ?1 AND key < ?2 AND revision <= ?3 GROUP BY key HAVING NOT deleted"""
 # The cross join holds the planner to key order: names first, then the value of each.
 _RANGE = "SELECT n.key, l.value, n.revision FROM ({keys} LIMIT ?4) AS n CROSS JOIN log AS l ON l.revision = n.revision"
@@ -30,12 +35,28 @@ _RANGE_FROM = _RANGE.format(keys=_KEYS.format(compared=">="))
 _RANGE_AFTER = _RANGE.format(keys=_KEYS.format(compared=">"))
 _COUNT_AFTER = f"SELECT count(*) FROM ({_KEYS.format(compared='>')})"  # noqa: S608
 _EVENTS = """
-SELECT key, value, revision FROM log WHERE revision > ?1 AND revision <= ?2 AND key >= ?3 AND key < ?4
+SELECT key, value, revision FROM log NOT INDEXED WHERE revision > ?1 AND revision <= ?2 AND key >= ?3 AND key < ?4
 ORDER BY revision"""
 _HISTORY = """
-SELECT l.key, l.value, l.revision, l.previous, p.value FROM log AS l LEFT JOIN log AS p ON p.revision = l.previous
+SELECT l.key, l.value, l.revision, l.previous, p.value
+FROM log AS l NOT INDEXED LEFT JOIN log AS p ON p.revision = l.previous
 WHERE l.revision > ?1 AND l.revision <= ?2 AND l.key >= ?3 AND l.key < ?4 ORDER BY l.revision"""
-_PAST = "SELECT revision, key, previous, value IS NULL FROM log WHERE revision > ? AND revision <= ? LIMIT ?"
+_PAST = "SELECT revision, previous, deleted FROM log WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?"
+
+
+@cache
+def _latest(rows: int) -> str:
+    """One row of text for all keys: the revision at which each stands, 0 for what is absent."""
+    held = (
+        "SELECT revision * (1 - deleted) FROM log INDEXED BY names WHERE key = column2 ORDER BY revision DESC LIMIT 1"
+    )
+    keys = ", ".join(f"({number}, ?)" for number in range(rows))
+    return f"SELECT group_concat(coalesce(({held}), 0), ' ' ORDER BY column1) FROM (VALUES {keys})"  # noqa: S608
+
+
+@cache
+def _insertion(rows: int) -> str:
+    return f"INSERT INTO log VALUES {', '.join(['(?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608
 
 
 class Bounds(NamedTuple):
@@ -43,6 +64,10 @@ class Bounds(NamedTuple):
 
     newest: int
     floor: int
+
+
+Row = tuple[int, str, int, bool, bytes | None]
+"""Of the log: revision, key, previous, deleted, value."""
 
 
 def successor(prefix: str) -> str | bytes:
@@ -131,18 +156,32 @@ class Log:
         if self.connection.in_transaction:
             self._cursor.execute("ROLLBACK")
 
-    def latest(self, key: str) -> int:
-        """The revision that the key stands at, 0 if it is absent."""
-        rows = self._ask(_LATEST, key)
-        return 0 if not rows or rows[0][1] else rows[0][0]
+    def latest(self, keys: list[str]) -> list[int]:
+        """The revision at which each key stands, 0 if it is absent."""
+        found: list[int] = []
+        for start in range(0, len(keys), CHUNK):
+            asked = keys[start : start + CHUNK]
+            answer: str = self._ask(_latest(len(asked)), *asked)[0][0]
+            found.extend(map(int, answer.split(" ")))
+        return found
 
     def value(self, revision: int) -> bytes:
         value: bytes = self._ask(_VALUE, revision)[0][0]
         return value
 
-    def append(self, revision: int, key: str, previous: int, value: bytes | None) -> None:
-        self._cursor.execute("INSERT INTO log VALUES (?, ?, ?, ?)", (revision, key, previous, value))
-        self._cursor.execute("INSERT INTO names VALUES (?, ?, ?)", (key, revision, value is None))
+    def append(self, rows: list[Row]) -> None:
+        """Add the rows in one transaction; they are durable on return."""
+        if len(rows) <= CHUNK:
+            # Outside a transaction the statement is one of its own.
+            self._insert(rows)
+            return
+        self.begin()
+        for start in range(0, len(rows), CHUNK):
+            self._insert(rows[start : start + CHUNK])
+        self.commit()
+
+    def _insert(self, rows: list[Row]) -> None:
+        self._cursor.execute(_insertion(len(rows)), tuple(chain.from_iterable(rows)))
 
     def set_floor(self, floor: int) -> None:
         self._cursor.execute("UPDATE facts SET number = max(number, ?) WHERE name = 'floor'", (floor,))
@@ -158,10 +197,9 @@ class Log:
         A deletion at or below the floor supersedes itself too: a read there finds nothing either way.
         """
         seen = self._ask(_PAST, swept, floor, rows)
-        gone = [(key, previous) for _, key, previous, _ in seen if previous]
-        gone += [(key, revision) for revision, key, _, deleted in seen if deleted]
-        self._cursor.executemany("DELETE FROM log WHERE revision = ?2 AND key = ?1", gone)
-        self._cursor.executemany("DELETE FROM names WHERE key = ? AND revision = ?", gone)
+        gone = [(previous,) for _, previous, _ in seen if previous]
+        gone += [(revision,) for revision, _, deleted in seen if deleted]
+        self._cursor.executemany("DELETE FROM log WHERE revision = ?", gone)
         reached: int = seen[-1][0] if len(seen) == rows else floor
         self._cursor.execute("UPDATE facts SET number = ? WHERE name = 'swept'", (reached,))
         return reached

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from polykind.contract import Conflict, Event, KeyValue, StoreError
 from polykind.store.sqlite.checkpoints import IDLE_SECONDS, Checkpoints
 from polykind.store.sqlite.file import DatabaseFile
-from polykind.store.sqlite.log import Log
+from polykind.store.sqlite.log import Log, Row
 from polykind.store.sqlite.sweeper import ROWS_BUSY, ROWS_IDLE, Sweeper
 
 _logger = logging.getLogger(__name__)
@@ -118,45 +118,57 @@ class Writer:
         try:
             if self._sweeper.pending:
                 return self._queue.get_nowait()
-            return self._queue.get(timeout=IDLE_SECONDS if self._checkpoints.pages else None)
+            return self._queue.get(timeout=IDLE_SECONDS if self._checkpoints.waiting else None)
         except Empty:
             if not self._sweeper.pending:
                 self._checkpoints.when_idle()
             return None
 
     def _commit(self, batch: list[Write]) -> None:
-        events: list[Event] = []
-        answers: Answers = []
-        revision = self.revision
         try:
-            self._log.begin()
-            for key, value, expect, future in batch:
-                held = self._log.latest(key)
-                if (expect is not None and expect != held) or (value is None and not held):
-                    current = KeyValue(key, self._log.value(held), held) if held else None
-                    answers.append((future, Conflict(key, current)))
-                    continue
-                revision += 1
-                self._log.append(revision, key, held, value)
-                events.append(Event(key, value, revision))
-                answers.append((future, revision))
-            self._log.commit()
+            rows, answers = self._judge(batch)
+            if rows:
+                self._log.append(rows)
         except Exception as error:
             self._log.rollback()
             _logger.error("writing to %s failed, nothing of it was kept: %s", self._file.path, error)
             refusal = f"{self._file.path} cannot be written: {error}"
             self._tell(self._audience.answered, [(write.future, StoreError(refusal)) for write in batch])
             return
-        self.revision = revision
-        self._sweeper.unblock()
-        self._tell(self._audience.committed, events, revision, answers)
+        self.revision += len(rows)
+        self._tell(self._audience.committed, [Event(row[1], row[4], row[0]) for row in rows], self.revision, answers)
+        if rows:
+            self._sweeper.unblock()
+            self._checkpoints.committed(len(rows), sum(len(row[4] or b"") for row in rows))
+
+    def _judge(self, batch: list[Write]) -> tuple[list[Row], Answers]:
+        """Which writes may be, in order, each seeing those before it. Nobody else writes: what is read here holds."""
+        rows: list[Row] = []
+        answers: Answers = []
+        written: dict[str, KeyValue | None] = {}
+        revision = self.revision
+        for (key, value, expect, future), stored in zip(batch, self._log.latest([w.key for w in batch]), strict=True):
+            now = written.get(key)
+            held = stored if key not in written else now.revision if now else 0
+            if (expect is not None and expect != held) or (value is None and not held):
+                if held and now is None:
+                    now = KeyValue(key, self._log.value(held), held)
+                answers.append((future, Conflict(key, now)))
+                continue
+            revision += 1
+            rows.append((revision, key, held, value is None, value))
+            written[key] = None if value is None else KeyValue(key, value, revision)
+            answers.append((future, revision))
+        return rows, answers
 
     def _tidy(self) -> None:
         """A little of the work that keeps the files small."""
         try:
             self._raise_floor()
             if self._sweeper.pending:
-                self._sweeper.step(ROWS_IDLE if self._queue.empty() else ROWS_BUSY)
+                rows = ROWS_IDLE if self._queue.empty() else ROWS_BUSY
+                self._sweeper.step(rows)
+                self._checkpoints.committed(rows, 0)
         except Exception as error:
             self._sweeper.block()
             _logger.warning("compacting %s failed, it goes on after the next write: %s", self._file.path, error)
@@ -164,7 +176,7 @@ class Writer:
             self._answer_wishes(lambda wish: StoreError(refusal))
         else:
             self._answer_wishes(lambda wish: wish.floor if wish.floor <= self._sweeper.swept else None)
-        self._checkpoints.after_commit()
+        self._checkpoints.consider()
 
     def _raise_floor(self) -> None:
         floor = max([self._sweeper.due(self.revision), *(wish.floor for wish in self._wishes)])
