@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -126,15 +127,35 @@ class CrdEntries:
     resources: Mapping[str, ResourceEntry]
     definition: JsonObject = field(repr=False)
 
+    @cached_property
+    def revision(self) -> str:
+        """Changes with the definition's spec, and so with all that OpenAPI says of it."""
+        metadata = self.definition["metadata"]
+        uid, generation = metadata.get("uid"), metadata.get("generation")
+        if uid and generation:
+            return f"{self.name}/{uid}/{generation}"
+        return f"{self.name}/{hashlib.sha256(repr(self.definition['spec']).encode(errors='surrogatepass')).hexdigest()}"
+
+    def structural_schema(self, version: str) -> JsonObject | None:
+        """The schema of a version, None if there is none to publish."""
+        if self._non_structural:
+            return None
+        spec = self.definition["spec"]
+        declared: JsonObject = next((found for found in spec["versions"] if found["name"] == version), {})
+        schema = _object(declared.get("schema")).get("openAPIV3Schema")
+        return schema if isinstance(schema, dict) else None
+
+    @property
+    def _non_structural(self) -> bool:
+        return "NonStructuralSchema" in true_conditions(self.definition)
+
 
 def from_crd(crd: JsonObject) -> CrdEntries:
     """The entries of a v1 CustomResourceDefinition as served."""
     spec, status = _object(crd.get("spec")), _object(crd.get("status"))
     group = _text(spec.get("group"))
     served = [version for version in map(_object, _items(spec.get("versions"))) if version.get("served") is True]
-    conditions = {
-        _text(c.get("type")) for c in map(_object, _items(status.get("conditions"))) if c.get("status") == "True"
-    }
+    conditions = true_conditions(crd)
     resources = {}
     if "Established" in conditions:
         resources = _resources(group, spec, _object(status.get("acceptedNames")), served, "Terminating" in conditions)
@@ -145,6 +166,12 @@ def from_crd(crd: JsonObject) -> CrdEntries:
         resources=resources,
         definition=crd,
     )
+
+
+def true_conditions(crd: JsonObject) -> set[str]:
+    """The types of the conditions that hold."""
+    conditions = map(_object, _items(_object(crd.get("status")).get("conditions")))
+    return {_text(found.get("type")) for found in conditions if found.get("status") == "True"}
 
 
 def _resources(

@@ -68,12 +68,20 @@ class Group:
 
     def resources(self, version: str) -> list[ResourceEntry]:
         """What is served at a version, by name; a built-in version has nothing but what is built in."""
-        for entry in self.builtins:
-            if entry.version == version:
-                return list(entry.resources)
-        return sorted(
-            (member.resources[version] for member in self.members if version in member.resources), key=_by_name
-        )
+        builtin = self.builtin(version)
+        if builtin is not None:
+            return list(builtin.resources)
+        return sorted((member.resources[version] for member in self.serving(version)), key=_by_name)
+
+    def builtin(self, version: str) -> GroupVersionEntry | None:
+        """The built-in version of that name."""
+        return next((entry for entry in self.builtins if entry.version == version), None)
+
+    def serving(self, version: str) -> list[CrdEntries]:
+        """The established CRDs that serve a version, unless it is built in."""
+        if self.builtin(version) is not None:
+            return []
+        return [member for member in self.members if version in member.resources]
 
     def resource_list(self, version: str) -> bytes | None:
         """The APIResourceList of a version, None if nothing is served there."""

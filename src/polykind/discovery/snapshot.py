@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import orjson
 
@@ -13,15 +13,10 @@ from polykind.contract import JsonObject
 from polykind.discovery.builtins import BUILTINS
 from polykind.discovery.entries import CrdEntries, GroupVersionEntry, from_crd
 from polykind.discovery.group import Group
+from polykind.discovery.openapi.documents import builtin_document, crd_document, fingerprint, index, v2_parts
+from polykind.discovery.shelf import Document, Shelf
 
 _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",'
-
-
-class Document(NamedTuple):
-    """A body and its ETag (without quotes)."""
-
-    body: bytes
-    etag: str
 
 
 class Discovery:
@@ -43,6 +38,7 @@ class Discovery:
         self._builtins = tuple(builtins)
         # Only what the previous snapshot knows is kept, not the snapshot: a chain of them would never be freed.
         self._known = previous._knowledge() if previous is not None else ({}, {})
+        self._built: Shelf = previous._built if previous is not None else Shelf()
 
     def api_versions(self, address: str = "") -> bytes:
         """The answer to /api; `address` is the host:port by which clients reach this server."""
@@ -80,6 +76,54 @@ class Discovery:
             root = f"/apis/{group.name}" if group.name else "/api"
             out += [root, *(f"{root}/{version}" for version in group.versions)]
         return sorted([*out, "/apis", "/apis/"])
+
+    def openapi_v3_index(self) -> bytes:
+        """The answer to /openapi/v3: the address of every document."""
+        return self._openapi_index
+
+    def openapi_v3(self, path: str) -> Document | None:
+        """The document at /openapi/v3/<path>, such as apis/example.com/v1 or api/v1.
+
+        Building one takes about a third of a millisecond per resource in it: call this in a thread. A few documents are
+        kept.
+        """
+        etag = self._openapi_tags.get(path)
+        if etag is None:
+            return None
+        return self._built.get(etag, lambda: self._openapi_document(path))
+
+    def openapi_v2(self) -> Document:
+        """The answer to /openapi/v2, in JSON. Built from all resources: call this in a thread."""
+        return self._built.get(self.openapi_v2_etag(), lambda: b"".join(self.openapi_v2_parts()))
+
+    def openapi_v2_parts(self) -> Iterator[bytes]:
+        """The same document in pieces, for who would rather build it bit by bit."""
+        return v2_parts(self._builtins, self._entries.values())
+
+    def openapi_v2_etag(self) -> str:
+        """The tag of the v2 document, without building it."""
+        return fingerprint("v2", (entries for entries in self._entries.values() if entries.resources))
+
+    @cached_property
+    def _openapi_index(self) -> bytes:
+        return index(self._openapi_tags)
+
+    @cached_property
+    def _openapi_tags(self) -> dict[str, str]:
+        """The tag of every v3 document by its path."""
+        out = {}
+        for group in self._groups.values():
+            root = f"apis/{group.name}" if group.name else "api"
+            for version in group.versions:
+                if group.resources(version):
+                    out[f"{root}/{version}"] = fingerprint(f"{root}/{version}", group.serving(version))
+        return out
+
+    def _openapi_document(self, path: str) -> bytes:
+        *_, name, version = path.split("/")
+        group = self._groups["" if path == f"api/{version}" else name]
+        builtin = group.builtin(version)
+        return builtin_document(builtin) if builtin else crd_document(group.serving(version), version)
 
     @cached_property
     def _entries(self) -> dict[str, CrdEntries]:

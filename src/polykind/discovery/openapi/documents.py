@@ -1,0 +1,195 @@
+"""OpenAPI documents, put together from the pieces that CRDs and built-in kinds contribute."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from polykind import __version__
+from polykind.contract import JsonObject
+from polykind.discovery.entries import CrdEntries, GroupVersionEntry, ResourceEntry
+from polykind.discovery.openapi.builtin_models import BUILTIN_MODELS, builtin_model_name, builtin_models
+from polykind.discovery.openapi.encode import encode
+from polykind.discovery.openapi.models import EVERYWHERE, SCALE, SHARED, Model, dependencies, rendered
+from polykind.discovery.openapi.operations import Resource, paths_v2, paths_v3
+from polykind.discovery.openapi.parameters import shared_parameters
+from polykind.discovery.openapi.schemas import V2, V3, Dialect, kind_schema, list_schema, model_name, ordered
+from polykind.gotext import escape_html
+
+_CRD_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
+_BUILTIN_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
+_ITEM_ACTIONS: Final = {"get": "get", "update": "put", "patch": "patch"}
+
+Pieces = Iterator[tuple[str, bytes]]
+"""Named parts of a document, encoded."""
+
+
+def fingerprint(path: str, members: Iterable[CrdEntries]) -> str:
+    """What changes when a document would; told without building it, as a client asks for all of them at once."""
+    lines = [__version__, path, *sorted(member.revision for member in members)]
+    return hashlib.sha512("\n".join(lines).encode(errors="surrogatepass")).hexdigest().upper()
+
+
+def index(documents: Mapping[str, str]) -> bytes:
+    """The answer to /openapi/v3: where each document is, by its path and its tag."""
+    paths = {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={documents[path]}"} for path in sorted(documents)}
+    return orjson.dumps({"paths": paths})
+
+
+def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
+    """The v3 document of a group version that CRDs make up."""
+    paths: dict[str, bytes] = {}
+    schemas: dict[str, bytes] = {}
+    shared = set(EVERYWHERE)
+    for member in members:
+        resource = _resource(member, version)
+        paths.update(_encoded(paths_v3(resource)))
+        schemas.update(_schemas(member, version, resource, V3))
+        shared |= {model for _, model, _ in resource.subresources} & {SCALE}
+    schemas.update(_encoded(rendered(dependencies(SHARED, *shared), V3)))
+    return _document_v3(_CRD_INFO, paths, schemas)
+
+
+def builtin_document(entry: GroupVersionEntry) -> bytes:
+    """The v3 document of a built-in group version."""
+    paths: dict[str, bytes] = {}
+    models: dict[str, Model] = {}
+    for found in entry.resources:
+        paths.update(_encoded(paths_v3(_builtin_resource(entry, found))))
+        models.update(builtin_models(entry.group, entry.version, found.kind))
+    known = {**SHARED, **BUILTIN_MODELS, **models}
+    schemas = dict(_encoded(rendered(dependencies(known, *EVERYWHERE, *models), V3)))
+    return _document_v3(_BUILTIN_INFO, paths, schemas)
+
+
+def _document_v3(info: JsonObject, paths: Mapping[str, bytes], schemas: Mapping[str, bytes]) -> bytes:
+    head = b'{"openapi":"3.0.0","info":%s,"paths":' % orjson.dumps(info)
+    body = b"".join((head, _object(paths), b',"components":{"schemas":', _object(schemas), b"}}"))
+    return escape_html(body)
+
+
+def v2_parts(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> Iterator[bytes]:
+    """The v2 document of everything, a piece per resource, so that other work can be done in between."""
+    builtins, members = list(builtins), [member for member in members if member.resources]
+    yield b'{"swagger":"2.0","info":%s,"paths":{' % orjson.dumps(_BUILTIN_INFO)
+    yield from _comma_separated(_v2_paths(builtins, members))
+    yield b'},"definitions":{'
+    yield from _comma_separated(_v2_schemas(builtins, members))
+    parameters = {name: parameter.v2() for name, parameter in shared_parameters().items()}
+    yield b'},"parameters":%s}' % orjson.dumps(parameters)
+
+
+def _v2_paths(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> Pieces:
+    for entry in builtins:
+        for found in entry.resources:
+            yield from _encoded(paths_v2(_builtin_resource(entry, found)))
+    for member in members:
+        for version in member.resources:
+            yield from _encoded(paths_v2(_resource(member, version)))
+
+
+def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> Pieces:
+    models: dict[str, Model] = {}
+    for entry in builtins:
+        for found in entry.resources:
+            models.update(builtin_models(entry.group, entry.version, found.kind))
+    known = {**SHARED, **BUILTIN_MODELS, **models}
+    yield from _encoded(rendered(dependencies(known, *EVERYWHERE, SCALE, *models), V2))
+    for member in members:
+        for version in member.resources:
+            yield from _schemas(member, version, _resource(member, version), V2)
+
+
+def _resource(member: CrdEntries, version: str) -> Resource:
+    """OpenAPI tells the names that were asked for, unlike discovery."""
+    spec = member.definition["spec"]
+    names, entry = spec["names"], member.resources[version]
+    model = model_name(member.group, version, names["kind"])
+    return Resource(
+        group=member.group,
+        version=version,
+        kind=names["kind"],
+        plural=names["plural"],
+        namespaced=entry.namespaced,
+        model=model,
+        list_model=model_name(member.group, version, _list_kind(names)),
+        subresources=tuple(
+            (sub.name, SCALE if sub.name == "scale" else model, ("get", "put", "patch")) for sub in entry.subresources
+        ),
+    )
+
+
+def _list_kind(names: JsonObject) -> str:
+    return str(names.get("listKind") or f"{names['kind']}List")
+
+
+def _builtin_resource(entry: GroupVersionEntry, found: ResourceEntry) -> Resource:
+    model = builtin_model_name(entry.group, entry.version, found.kind)
+    return Resource(
+        group=entry.group,
+        version=entry.version,
+        kind=found.kind,
+        plural=found.name,
+        namespaced=found.namespaced,
+        model=model,
+        list_model=f"{model}List",
+        subresources=tuple(
+            (sub.name, model, tuple(_ITEM_ACTIONS[verb] for verb in ("get", "update", "patch") if verb in sub.verbs))
+            for sub in found.subresources
+        ),
+        builtin=True,
+        collection="deletecollection" in found.verbs,
+    )
+
+
+def _schemas(member: CrdEntries, version: str, resource: Resource, dialect: Dialect) -> Pieces:
+    spec = member.definition["spec"]
+    declared = next(found for found in spec["versions"] if found["name"] == version)
+    list_kind = _list_kind(spec["names"])
+    extensions: JsonObject = {}
+    selectable = [
+        {"fieldPath": field["jsonPath"].removeprefix(".")} for field in declared.get("selectableFields") or ()
+    ]
+    if selectable:
+        extensions["x-kubernetes-selectable-fields"] = selectable
+
+    def kind(dialect: Dialect) -> JsonObject:
+        schema = member.structural_schema(version)
+        out = kind_schema(schema, dialect, preserve=spec.get("preserveUnknownFields") is True)
+        return ordered(out | _gvk(resource, resource.kind) | extensions)
+
+    yield resource.model, _encoded_schema(kind, dialect)
+    listed = list_schema(resource.kind, list_kind, resource.plural, resource.model, dialect)
+    yield resource.list_model, encode(ordered(listed | _gvk(resource, list_kind) | extensions))
+
+
+def _gvk(resource: Resource, kind: str) -> JsonObject:
+    gvk = {"group": resource.group, "kind": kind, "version": resource.version}
+    return {"x-kubernetes-group-version-kind": [gvk]}
+
+
+def _encoded_schema(make: Callable[[Dialect], JsonObject], dialect: Dialect) -> bytes:
+    """A schema encoded; without its values if one of them is nested too deeply to be written."""
+    try:
+        return encode(make(dialect))
+    except RecursionError:
+        return encode(make(Dialect(dialect.v2, values=False)))
+
+
+def _encoded(values: Mapping[str, Any]) -> Pieces:
+    for name, value in values.items():
+        yield name, orjson.dumps(value)
+
+
+def _object(parts: Mapping[str, bytes]) -> bytes:
+    return b"{%s}" % b",".join(b"%s:%s" % (orjson.dumps(name), parts[name]) for name in sorted(parts))
+
+
+def _comma_separated(parts: Pieces) -> Iterator[bytes]:
+    lead = b""
+    for name, part in parts:
+        yield b"%s%s:%s" % (lead, orjson.dumps(name), part)
+        lead = b","

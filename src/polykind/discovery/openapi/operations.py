@@ -1,0 +1,244 @@
+"""The paths of one resource with the operations on them, in v3 and in v2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from polykind.contract import JsonObject
+from polykind.discovery.openapi.parameters import Parameter, parameters, shared_parameters
+from polykind.discovery.openapi.schemas import META, V2, V3
+
+_MEDIA_TYPES: Final = ("application/json", "application/yaml")
+_PATCHES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+_STATUSES: Final = {"200": "OK", "201": "Created", "202": "Accepted"}
+_SHARED: Final = frozenset(shared_parameters())
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What operations need to know of a resource at a version; `model` and `list_model` name its schemas."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    model: str
+    list_model: str
+    subresources: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    """Name, model and actions of each subresource."""
+    builtin: bool = False
+    collection: bool = True
+    """Whether collections of it can be deleted."""
+
+    @property
+    def root(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method on one path."""
+
+    resource: Resource
+    path: str
+    method: str
+    action: str
+    verb: str
+    name: str
+    answer: str
+    body: str = ""
+    statuses: tuple[str, ...] = ("200",)
+    subresource: str = ""
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        return parameters(self.action, self.path, self.resource.kind, builtin=self.resource.builtin)
+
+    @property
+    def id(self) -> str:
+        """The verb, where the resource is served, and what the operation is about."""
+        return f"{self.verb}{self._place(True)}{_word(self.name, True)}"
+
+    def _place(self, capitalize: bool) -> str:
+        group = (self.resource.group or "core").removesuffix(".k8s.io")
+        return _word(group, capitalize) + ("" if capitalize else "_") + _word(self.resource.version, capitalize)
+
+    @property
+    def tag(self) -> str:
+        return self._place(False)
+
+    @property
+    def description(self) -> str:
+        kind, of = self.resource.kind, f" {self.subresource} of" if self.subresource else ""
+        if self.action == "deletecollection":
+            return f"delete collection of {kind}"
+        if self.verb == "list":
+            return f"list objects of kind {kind}"
+        if self.verb == "patch":
+            return f"partially update{of} the specified {kind}"
+        if self.verb in ("create", "delete"):
+            return f"{self.verb}{of}{_article(kind)}{kind}"
+        return f"{self.verb}{of} the specified {kind}"
+
+    @property
+    def consumes(self) -> tuple[str, ...]:
+        if self.action != "patch":
+            return ("*/*",) if self.resource.builtin else _MEDIA_TYPES
+        return (*_PATCHES, _STRATEGIC) if self.resource.builtin else _PATCHES
+
+    @property
+    def produces(self) -> tuple[str, ...]:
+        watched = self.resource.builtin and self.action == "list"
+        return (_MEDIA_TYPES[0], f"{_MEDIA_TYPES[0]};stream=watch", *_MEDIA_TYPES[1:]) if watched else _MEDIA_TYPES
+
+
+def operations(resource: Resource) -> Iterator[Operation]:
+    """Every operation on a resource and its subresources."""
+    kind, model, status = resource.kind, resource.model, f"{META}Status"
+    name = f"Namespaced{kind}" if resource.namespaced else kind
+    root = f"{resource.root}/{resource.plural}"
+    if resource.namespaced:
+        everywhere = f"{kind}ForAllNamespaces"
+        yield Operation(resource, root, "get", "list", "list", everywhere, resource.list_model)
+        root = f"{resource.root}/namespaces/{{namespace}}/{resource.plural}"
+    yield Operation(resource, root, "get", "list", "list", name, resource.list_model)
+    yield Operation(resource, root, "post", "post", "create", name, model, model, ("200", "201", "202"))
+    if resource.collection:
+        body = f"{META}DeleteOptions" if resource.builtin else ""
+        yield Operation(resource, root, "delete", "deletecollection", "delete", f"Collection{name}", status, body)
+    one = f"{root}/{{name}}"
+    for action in ("get", "put", "delete", "patch"):
+        yield _single(resource, one, action, name, model, "")
+    for sub, sub_model, actions in resource.subresources:
+        for action in actions:
+            yield _single(resource, f"{one}/{sub}", action, f"{name}{sub.title()}", sub_model, sub)
+
+
+def _single(resource: Resource, path: str, action: str, name: str, model: str, sub: str) -> Operation:
+    if action == "get":
+        return Operation(resource, path, "get", "get", "read", name, model, subresource=sub)
+    if action == "put":
+        return Operation(resource, path, "put", "put", "replace", name, model, model, ("200", "201"), sub)
+    if action == "patch":
+        codes = ("200", "201") if resource.builtin else ("200",)
+        return Operation(resource, path, "patch", "patch", "patch", name, model, f"{META}Patch", codes, sub)
+    options = f"{META}DeleteOptions"
+    return Operation(resource, path, "delete", "delete", "delete", name, f"{META}Status", options, ("200", "202"), sub)
+
+
+def paths_v3(resource: Resource) -> dict[str, JsonObject]:
+    """The path items of a resource for a v3 document."""
+    out = {}
+    for path, methods in _by_path(resource).items():
+        common = _common(methods)
+        item: JsonObject = {operation.method: _operation_v3(operation, common) for operation in methods}
+        item["parameters"] = [parameter.v3() for parameter in common]
+        out[path] = item
+    return out
+
+
+def _operation_v3(operation: Operation, common: list[Parameter]) -> JsonObject:
+    out: JsonObject = {
+        "tags": [operation.tag],
+        "description": operation.description,
+        "operationId": operation.id,
+    }
+    own = [parameter.v3() for parameter in operation.parameters if parameter not in common]
+    if own:
+        out["parameters"] = own
+    if operation.body:
+        schema = {"schema": V3.reference(operation.body)}
+        out["requestBody"] = {"content": dict.fromkeys(sorted(operation.consumes), schema)}
+        if not _optional_body(operation):
+            out["requestBody"]["required"] = True
+    answer = {media_type: {"schema": V3.reference(operation.answer)} for media_type in operation.produces}
+    out["responses"] = {
+        **{code: {"description": _STATUSES[code], "content": answer} for code in operation.statuses},
+        "401": {"description": "Unauthorized"},
+    }
+    resource = operation.resource
+    gvk = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    return {**out, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
+
+
+def paths_v2(resource: Resource) -> dict[str, JsonObject]:
+    """The path items of a resource for a v2 document."""
+    out = {}
+    for path, methods in _by_path(resource).items():
+        common = _common(methods)
+        item: JsonObject = {operation.method: _operation_v2(operation, common) for operation in methods}
+        item["parameters"] = [_parameter_v2(parameter) for parameter in common]
+        out[path] = item
+    return out
+
+
+def _operation_v2(operation: Operation, common: list[Parameter]) -> JsonObject:
+    out: JsonObject = {
+        "description": operation.description,
+        "consumes": list(operation.consumes),
+        "produces": list(operation.produces),
+        "schemes": ["https"],
+        "tags": [operation.tag],
+        "operationId": operation.id,
+    }
+    own = [_parameter_v2(parameter) for parameter in operation.parameters if parameter not in common]
+    if operation.body:
+        required = {} if _optional_body(operation) else {"required": True}
+        own.insert(0, {"name": "body", "in": "body", **required, "schema": V2.reference(operation.body)})
+    if own:
+        out["parameters"] = own
+    answer = V2.reference(operation.answer)
+    out["responses"] = {
+        **{code: {"description": _STATUSES[code], "schema": answer} for code in operation.statuses},
+        "401": {"description": "Unauthorized"},
+    }
+    resource = operation.resource
+    gvk = {"group": resource.group, "kind": resource.kind, "version": resource.version}
+    return {**out, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
+
+
+def _parameter_v2(parameter: Parameter) -> JsonObject:
+    shared = parameter.place == "query" and parameter.name in _SHARED
+    return {"$ref": f"#/parameters/{parameter.name}"} if shared else parameter.v2()
+
+
+def _by_path(resource: Resource) -> dict[str, list[Operation]]:
+    out: dict[str, list[Operation]] = {}
+    for operation in operations(resource):
+        out.setdefault(operation.path, []).append(operation)
+    return {path: sorted(methods, key=lambda found: _METHODS.index(found.method)) for path, methods in out.items()}
+
+
+_METHODS: Final = ("get", "put", "post", "delete", "patch")
+
+
+def _common(methods: list[Operation]) -> list[Parameter]:
+    """The parameters that every operation on a path has."""
+    first, *others = (operation.parameters for operation in methods)
+    return [parameter for parameter in first if all(parameter in other for other in others)]
+
+
+def _optional_body(operation: Operation) -> bool:
+    return operation.body == f"{META}DeleteOptions"
+
+
+def _article(kind: str) -> str:
+    if kind.endswith("s") and not kind.endswith("ss"):
+        return " "
+    return " an " if kind[:1].lower() in tuple("aeiou") else " a "
+
+
+def _word(text: str, capitalize: bool) -> str:
+    """Letters, digits and underscores, capitals after anything else; a digit in front counts as something else."""
+    if text[:1].isdigit():
+        text, capitalize = text[1:], True
+    parts = [part for part in re.split(r"[^0-9A-Za-z_]+", text) if part]
+    head = [part[:1].upper() + part[1:] for part in parts]
+    if not capitalize and parts:
+        head[0] = parts[0]
+    return "".join(head)
