@@ -1,0 +1,14 @@
+"""The strategy None: every version has the same fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polykind.contract import JsonObject
+
+
+class NoneConverter:
+    """Changes apiVersion and nothing else; the rest is shared with the original."""
+
+    async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+        return [{**obj, "apiVersion": to} for obj in objects]

@@ -1,0 +1,163 @@
+"""The strategy Webhook: objects are sent to a server that the CRD names, which answers with their other version."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from polykind.contract import JsonObject
+from polykind.conversion import answer, review, trust
+from polykind.conversion.batches import Batches, Item, Located
+from polykind.conversion.failure import CALL, ConversionFailed, Failure, frame, text
+from polykind.conversion.fault import Fault
+from polykind.conversion.resolver import Resolver
+from polykind.conversion.target import BadTarget, Target, target
+from polykind.errors import InternalError, Unexplained
+from polykind.wire import codec
+
+if TYPE_CHECKING:
+    from polykind.conversion.http import Session
+
+SECONDS = 30.0
+_OBJECT_BYTES = 3 * 1024 * 1024
+_ANSWER_BYTES = 64 * 1024 * 1024
+_LOOP_BYTES = 128 * 1024
+"""Answers above this are read in a thread."""
+_HOPELESS = frozenset({401, 403, 404, 405, 407, 415, 429, 501, 502, 503, 504, 505})
+"""HTTP statuses that say nothing of the objects sent: fewer would fare no better."""
+
+
+class Observer(Protocol):
+    """Who counts calls."""
+
+    def called(self, crd: str, objects: int, seconds: float, failure: Failure | None) -> None: ...
+
+
+class WebhookConverter:
+    """Converts by a webhook. Nothing is read or opened before the first object that needs it.
+
+    `stanza` is a v1 CRD's spec.conversion.webhook; `seconds` is the longest that one call may take.
+    """
+
+    def __init__(
+        self,
+        crd_name: str,
+        stanza: JsonObject,
+        resolver: Resolver,
+        *,
+        client_certificate: trust.ClientCertificate | None = None,
+        seconds: float = SECONDS,
+        uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+        observer: Observer | None = None,
+    ) -> None:
+        self._crd_name = crd_name
+        self._config: JsonObject = stanza.get("clientConfig") or {}
+        self._version = review.supported(stanza.get("conversionReviewVersions") or ())
+        self._resolver = resolver
+        self._client_certificate = client_certificate
+        self._seconds = seconds
+        self._uid = uid
+        self._observer = observer
+        self._target: Target | None = None
+        self._session: Session | None = None
+        self._opening = asyncio.Lock()
+        self._batches = Batches(self._attempt, codec.encode)
+
+    @property
+    def address(self) -> str:
+        """The URL called, as people are told it."""
+        try:
+            return self._aim().url
+        except BadTarget:
+            return text(self._config.get("url")) or "an unusable address"
+
+    @property
+    def certificate_expires(self) -> datetime | None:
+        """The end of the certificate that the webhook showed last."""
+        return self._session.expires if self._session else None
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+            self._session = None
+
+    async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+        out: list[JsonObject] = []
+        sent: list[int] = []
+        for obj in objects:
+            if _is_empty(obj):
+                out.append({**obj, "apiVersion": to})
+                continue
+            if obj.get("apiVersion") != to:
+                sent.append(len(out))
+            out.append(obj)
+        if self._version is None and not all(map(_is_empty, objects)):
+            raise Unexplained("no supported conversion review versions")
+        if sent:
+            try:
+                converted = await self._batches.convert([out[i] for i in sent], to)
+            except Located as error:
+                raise ConversionFailed(error.failure, error.obj, to, self.address) from error.failure
+            for index, obj in zip(sent, converted, strict=True):
+                out[index] = obj
+        return out
+
+    def _aim(self) -> Target:
+        if self._target is None:
+            self._target = target(self._config, self._crd_name)
+        return self._target
+
+    async def _open(self) -> Session:
+        async with self._opening:
+            if self._session is None:
+                try:
+                    aim = self._aim()
+                    pem = trust.bundle(text(self._config.get("caBundle")))
+                    context = await asyncio.to_thread(trust.context, pem, self._client_certificate)
+                except (BadTarget, trust.BadBundle, OSError) as error:
+                    raise InternalError(f"error resolving resource: {error}") from error
+                http = await asyncio.to_thread(importlib.import_module, "polykind.conversion.http")
+                self._session = http.Session(aim, context, lambda: aim.endpoint(self._resolver))
+            return self._session
+
+    async def _attempt(self, part: Sequence[Item], to: str) -> list[JsonObject]:
+        session = self._session or await self._open()
+        started = time.monotonic()
+        failure: Failure | None = None
+        try:
+            return await self._call(session, part, to)
+        except Failure as error:
+            failure = error
+            raise
+        finally:
+            if self._observer:
+                self._observer.called(self._crd_name, len(part), time.monotonic() - started, failure)
+
+    async def _call(self, session: Session, part: Sequence[Item], to: str) -> list[JsonObject]:
+        version, uid = self._version or "v1", self._uid()
+        objects = [item.obj for item in part]
+        body = review.request(version, uid, to, [item.encoded for item in part])
+        try:
+            got = await session.post(body, min(_ANSWER_BYTES, len(part) * _OBJECT_BYTES + _OBJECT_BYTES), self._seconds)
+        except Fault as fault:
+            said = f"{frame(objects[0])} failed: {fault.text}"
+            raise Failure(said, CALL, fault.cause, divisible=fault.divisible) from fault
+        complaint = answer.complaint(got)
+        if complaint is not None:
+            fine = 200 <= got.status <= 206
+            cause, status = ("Answer", 0) if fine else ("HTTPStatus", got.status)
+            said = f"{frame(objects[0])} failed: {complaint}"
+            raise Failure(said, CALL, cause, status=status, divisible=got.status not in _HOPELESS)
+        if len(got.body) <= _LOOP_BYTES:
+            return review.answered(version, uid, got.body, objects, to)
+        return await asyncio.to_thread(review.answered, version, uid, got.body, objects, to)
+
+
+def _is_empty(obj: JsonObject) -> bool:
+    """Whether there is nothing to convert: an apiVersion, a kind and no more."""
+    return len(obj) == 2 and "apiVersion" in obj and "kind" in obj
