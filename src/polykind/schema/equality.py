@@ -1,0 +1,49 @@
+"""Equality of JSON values as Go sees it: true is not 1, and 1 is not 1.0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def same(left: Any, right: Any) -> bool:
+    """Deep equality with types."""
+    pending = [(left, right)]
+    while pending:
+        a, b = pending.pop()
+        if a is b:
+            continue
+        kind = type(a)
+        if kind is not type(b):
+            return False
+        if kind is dict:
+            if len(a) != len(b):
+                return False
+            for key, value in a.items():
+                if key not in b:
+                    return False
+                pending.append((value, b[key]))
+        elif kind is list:
+            if len(a) != len(b):
+                return False
+            pending.extend(zip(a, b, strict=True))
+        elif a != b:
+            return False
+    return True
+
+
+def fresh(value: Any) -> Any:
+    """A copy that shares no container with the original."""
+    if type(value) is dict:
+        return {key: fresh(item) for key, item in value.items()}
+    if type(value) is list:
+        return [fresh(item) for item in value]
+    return value
+
+
+def identity(value: Any) -> Any:
+    """A hashable stand-in: two values are the same exactly if theirs are equal."""
+    if type(value) is dict:
+        return (dict, frozenset((key, identity(item)) for key, item in value.items()))
+    if type(value) is list:
+        return (list, tuple(map(identity, value)))
+    return (type(value), value)

@@ -1,0 +1,256 @@
+"""The grammar of Go's regular expressions: what it refuses, in its words, and how RE2 is to be told."""
+
+from __future__ import annotations
+
+import string
+
+_FLAGS = frozenset("imsU")
+_PERL_CLASSES = frozenset("dswDSW")
+_POSIX = frozenset(
+    ("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper")
+    + ("word", "xdigit")
+)
+_CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_WORD = frozenset(string.ascii_letters + string.digits + "_")
+_MOST_REPEATS = 1000
+
+
+class PatternError(ValueError):
+    """A pattern that Go would not compile; the text is Go's."""
+
+    def __init__(self, code: str, expr: str) -> None:
+        super().__init__(f"error parsing regexp: {code}: `{expr}`")
+
+
+class Scanner:
+    """One walk over a pattern; `respelled` has numeric escapes as characters and named groups in their older form."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.out: list[str] = []
+        self.depth = 0
+
+    def scan(self) -> str:
+        text, size = self.text, len(self.text)
+        operand = False
+        repeat_from = -1
+        while self.at < size:
+            char, start = text[self.at], self.at
+            if char in "*+?" or (char == "{" and self._counted()):
+                end = self._repetition_end(start)
+                if not operand and repeat_from < 0:
+                    raise PatternError("missing argument to repetition operator", text[start:end])
+                if repeat_from >= 0:
+                    raise PatternError("invalid nested repetition operator", text[repeat_from:end])
+                self.out.append(text[start:end])
+                self.at, operand, repeat_from = end, False, start
+                continue
+            repeat_from = -1
+            if char == "(":
+                operand = self._open()
+            elif char == ")":
+                if not self.depth:
+                    raise PatternError("unexpected )", text)
+                self.depth -= 1
+                self._keep(1)
+                operand = True
+            elif char == "|":
+                self._keep(1)
+                operand = False
+            elif char == "[":
+                self._class()
+                operand = True
+            elif char == "\\":
+                operand = self._escape_outside(operand)
+            else:
+                self._keep(1)
+                operand = True
+        if self.depth:
+            raise PatternError("missing closing )", text)
+        return "".join(self.out)
+
+    def _keep(self, count: int) -> None:
+        self.out.append(self.text[self.at : self.at + count])
+        self.at += count
+
+    def _counted(self) -> bool:
+        return self._count_bounds(self.at) is not None
+
+    def _count_bounds(self, start: int) -> tuple[int, int, int] | None:
+        """The least, the most (-1: no limit) and the end of a {n}, {n,} or {n,m}; None if it is literal text."""
+        end = self.text.find("}", start)
+        if end < 0:
+            return None
+        low, comma, high = self.text[start + 1 : end].partition(",")
+        for part in (low, high):
+            if part and (not (part.isascii() and part.isdigit()) or (len(part) > 1 and part[0] == "0")):
+                return None
+        if not low:
+            return None
+        least = min(int(low[:9]), _MOST_REPEATS + 1)
+        most = least if not comma else min(int(high[:9]), _MOST_REPEATS + 1) if high else -1
+        return least, most, end + 1
+
+    def _repetition_end(self, start: int) -> int:
+        end = start + 1
+        if self.text[start] == "{":
+            bounds = self._count_bounds(start)
+            assert bounds is not None
+            least, most, end = bounds
+            if least > _MOST_REPEATS or most > _MOST_REPEATS or 0 <= most < least:
+                raise PatternError("invalid repeat count", self.text[start:end])
+        if self.text[end : end + 1] == "?":
+            end += 1
+        return end
+
+    def _open(self) -> bool:
+        text, start = self.text, self.at
+        if not text.startswith("(?", start):
+            self.depth += 1
+            self._keep(1)
+            return False
+        name_at = start + 4 if text.startswith("(?P<", start) else start + 3 if text.startswith("(?<", start) else 0
+        if name_at:
+            end = text.find(">", name_at)
+            if end < 0:
+                raise PatternError("invalid named capture", text[start:])
+            name = text[name_at:end]
+            if not name or not set(name) <= _WORD:
+                raise PatternError("invalid named capture", text[start : end + 1])
+            self.out.append("(?:" if name[0].isdigit() else f"(?P<{name}>")
+            self.at = end + 1
+            self.depth += 1
+            return False
+        return self._flags(start)
+
+    def _flags(self, start: int) -> bool:
+        text, at, negative, some = self.text, start + 2, False, False
+        while at < len(text):
+            char = text[at]
+            at += 1
+            if char in _FLAGS:
+                some = True
+            elif char == "-" and not negative:
+                negative, some = True, False
+            elif char in ":)" and (some or not negative):
+                self.out.append(text[start:at] if at - start > 3 or char == ":" else "")
+                self.at = at
+                self.depth += char == ":"
+                return False
+            else:
+                raise PatternError("invalid or unsupported Perl syntax", text[start:at])
+        raise PatternError("missing closing )", text)
+
+    def _escape_outside(self, operand: bool) -> bool:
+        text = self.text
+        following = text[self.at + 1 : self.at + 2]
+        if following in ("A", "b", "B", "z") or (following and following in _PERL_CLASSES):
+            self._keep(2)
+            return True
+        if following == "Q":
+            end = text.find("\\E", self.at + 2)
+            literal = text[self.at + 2 : end if end >= 0 else len(text)]
+            self.out.append("".join(map(_literal, literal)))
+            self.at = end + 2 if end >= 0 else len(text)
+            return bool(literal) or operand
+        if following in ("p", "P"):
+            self._unicode_class()
+        else:
+            self.out.append(_literal(self._escaped()))
+        return True
+
+    def _unicode_class(self) -> None:
+        text, start = self.text, self.at
+        end = start + 3
+        if text[start + 2 : start + 3] == "{":
+            close = text.find("}", start)
+            if close < 0:
+                raise PatternError("invalid character class range", text[start:])
+            end = close + 1
+        if end > len(text):
+            raise PatternError("invalid escape sequence", text[start:])
+        self._keep(end - start)
+
+    def _escaped(self) -> str:
+        """The character that an escape stands for; moves past it."""
+        text, start = self.text, self.at
+        if start + 1 >= len(text):
+            raise PatternError("trailing backslash at end of expression", "")
+        char = text[start + 1]
+        self.at = start + 2
+        if char in "01234567":
+            digits = char
+            while len(digits) < 3 and self.at < len(text) and text[self.at] in "01234567":
+                digits += text[self.at]
+                self.at += 1
+            if char != "0" and len(digits) == 1:
+                raise PatternError("invalid escape sequence", text[start : self.at])
+            return chr(int(digits, 8))
+        if char == "x":
+            return self._hexadecimal(start)
+        if char in _CONTROL:
+            return _CONTROL[char]
+        if char.isascii() and not char.isalnum():
+            return char
+        raise PatternError("invalid escape sequence", text[start : self.at])
+
+    def _hexadecimal(self, start: int) -> str:
+        text = self.text
+        if text[self.at : self.at + 1] == "{":
+            end = text.find("}", self.at)
+            digits = text[self.at + 1 : end] if end >= 0 else ""
+            self.at = end + 1 if end >= 0 else len(text)
+        else:
+            digits = text[self.at : self.at + 2]
+            self.at = min(self.at + 2, len(text))
+            digits = digits if len(digits) == 2 else ""
+        if not digits or not set(digits) <= set(string.hexdigits) or int(digits[-9:], 16) > 0x10FFFF:
+            raise PatternError("invalid escape sequence", text[start : self.at])
+        return chr(int(digits[-9:], 16))
+
+    def _class(self) -> None:
+        text, start = self.text, self.at
+        self._keep(2 if text.startswith("[^", start) else 1)
+        first = True
+        while self.at < len(text) and (first or text[self.at] != "]"):
+            first = False
+            if text.startswith("[:", self.at):
+                end = text.find(":]", self.at + 2)
+                if end >= 0:
+                    if text[self.at + 2 : end].removeprefix("^") not in _POSIX:
+                        raise PatternError("invalid character class range", text[self.at : end + 2])
+                    self._keep(end + 2 - self.at)
+                    continue
+            if text[self.at] == "\\" and text[self.at + 1 : self.at + 2] in ("p", "P"):
+                self._unicode_class()
+                continue
+            if text[self.at] == "\\" and text[self.at + 1 : self.at + 2] in _PERL_CLASSES:
+                self._keep(2)
+                continue
+            self._range(start)
+        if self.at >= len(text):
+            raise PatternError("missing closing ]", text[start:])
+        self._keep(1)
+
+    def _range(self, opened: int) -> None:
+        text, start = self.text, self.at
+        low = high = self._class_char(opened)
+        if text[self.at : self.at + 1] == "-" and text[self.at + 1 : self.at + 2] not in ("]", ""):
+            self.at += 1
+            high = self._class_char(opened)
+            if high < low:
+                raise PatternError("invalid character class range", text[start : self.at])
+        self.out.append(_literal(low) if low == high else f"{_literal(low)}-{_literal(high)}")
+
+    def _class_char(self, opened: int) -> str:
+        if self.at >= len(self.text):
+            raise PatternError("missing closing ]", self.text[opened:])
+        if self.text[self.at] == "\\":
+            return self._escaped()
+        self.at += 1
+        return self.text[self.at - 1]
+
+
+def _literal(char: str) -> str:
+    return "\\" + char if char.isascii() and not char.isalnum() and char.isprintable() and char != " " else char

@@ -1,0 +1,254 @@
+"""The rules of object metadata: names, labels, annotations, owners, finalizers, managed fields, and what may not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.gotext import go_json, go_quote
+from polykind.schema import names
+from polykind.schema.equality import identity, same
+from polykind.schema.names import NameRule
+
+_MOST_ANNOTATION_BYTES = 256 * 1024
+_MOST_MANAGER_BYTES = 128
+_MOST_SUBRESOURCE_BYTES = 256
+_STANDARD_FINALIZERS = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
+_OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+
+def validate(
+    meta: JsonObject, *, namespaced: bool, name_rule: NameRule = names.subdomain_name, path: str = "metadata"
+) -> list[FieldError]:
+    """The rules for a new object."""
+    found: list[FieldError] = []
+    generate_name, name = _text(meta, "generateName"), _text(meta, "name")
+    if generate_name:
+        for problem in name_rule(generate_name, True):
+            found.append(errors.invalid(f"{path}.generateName", generate_name, problem))
+    if not name:
+        found.append(errors.required(f"{path}.name", "name or generateName is required"))
+    else:
+        for problem in name_rule(name, False):
+            found.append(errors.invalid(f"{path}.name", name, problem))
+    namespace = _text(meta, "namespace")
+    if namespaced and not namespace:
+        found.append(errors.required(f"{path}.namespace"))
+    elif namespaced:
+        for problem in names.dns1123_label(namespace):
+            found.append(errors.invalid(f"{path}.namespace", namespace, problem))
+    elif namespace:
+        found.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
+    generation = _whole(meta, "generation")
+    if generation < 0:
+        found.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
+    _labels(meta, f"{path}.labels", found)
+    _annotations(meta, f"{path}.annotations", found)
+    _owners(meta, f"{path}.ownerReferences", found)
+    _finalizers(meta, f"{path}.finalizers", found)
+    _managed_fields(meta, f"{path}.managedFields", found)
+    return found
+
+
+def validate_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:
+    """The rules for a change."""
+    found: list[FieldError] = []
+    if old.get("deletionTimestamp") is not None:
+        added = sorted(set(_texts(new, "finalizers")) - set(_texts(old, "finalizers")))
+        if added:
+            shown = ", ".join(map(go_quote, added))
+            text = (
+                "no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{shown}}}"
+            )
+            found.append(errors.forbidden(f"{path}.finalizers", text))
+    if not _text(new, "resourceVersion"):
+        found.append(errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
+    generation = _whole(new, "generation")
+    if generation < _whole(old, "generation"):
+        found.append(errors.invalid(f"{path}.generation", generation, "must not be decremented"))
+    for key, unset in (
+        ("name", ""),
+        ("namespace", ""),
+        ("uid", ""),
+        ("creationTimestamp", None),
+        ("deletionTimestamp", None),
+        ("deletionGracePeriodSeconds", None),
+    ):
+        value = new.get(key, unset)
+        if not same(value, old.get(key, unset)):
+            found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
+    _labels(new, f"{path}.labels", found)
+    _annotations(new, f"{path}.annotations", found)
+    _owners(new, f"{path}.ownerReferences", found)
+    _managed_fields(new, f"{path}.managedFields", found)
+    return found
+
+
+def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[str]:
+    """What the reference warns of about finalizers that `old` does not have."""
+    added = set(_texts(meta, "finalizers"))
+    if old:
+        added.difference_update(_texts(old, "finalizers"))
+    found = []
+    for name in sorted(added):
+        start = f"metadata.finalizers: {go_quote(name)}: "
+        found.extend(start + problem for problem in names.qualified_name(name))
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            shape = " including a path (/)" if "." in name else ""
+            found.append(
+                f"{start}prefer a domain-qualified finalizer name{shape} "
+                "to avoid accidental conflicts with other finalizer writers"
+            )
+    return found
+
+
+def dedupe_owners(meta: JsonObject, *, after_admission: bool = False) -> list[str]:
+    """Drop, in place, owner references that repeat an earlier one; the warning about it, if any."""
+    owners = meta.get("ownerReferences")
+    if not isinstance(owners, list) or len(owners) < 2:
+        return []
+    seen: set[Any] = set()
+    repeated, unique = [], []
+    for owner in owners:
+        key = identity(owner)
+        if key in seen:
+            repeated.append(_text(owner, "uid") if isinstance(owner, dict) else "")
+        else:
+            seen.add(key)
+            unique.append(owner)
+    if not repeated:
+        return []
+    meta["ownerReferences"] = unique
+    when = " after mutating admission happens" if after_admission else ""
+    return [f"{_DUPLICATE_OWNERS.format(when)}{', '.join(repeated)}"]
+
+
+def _labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    for key, value in sorted(_map(meta, "labels").items()):
+        found.extend(errors.invalid(path, key, problem) for problem in names.qualified_name(key))
+        if isinstance(value, str):
+            found.extend(errors.invalid(path, value, problem) for problem in names.label_value(value))
+
+
+def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    total = 0
+    for key, value in sorted(_map(meta, "annotations").items()):
+        found.extend(errors.invalid(path, key, problem) for problem in names.qualified_name(key.lower()))
+        total += names.size(key) + (names.size(value) if isinstance(value, str) else 0)
+    if total > _MOST_ANNOTATION_BYTES:
+        found.append(errors.too_long(path, _MOST_ANNOTATION_BYTES))
+
+
+def _owners(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    owners = [owner for owner in _list(meta, "ownerReferences") if isinstance(owner, dict)]
+    controller = ""
+    for owner in owners:
+        api_version, kind, name = _text(owner, "apiVersion"), _text(owner, "kind"), _text(owner, "name")
+        group, version = _group_version(api_version)
+        if not version:
+            found.append(errors.invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+        if not kind:
+            found.append(errors.invalid(f"{path}.kind", kind, "must not be empty"))
+        if not name:
+            found.append(errors.invalid(f"{path}.name", name, "must not be empty"))
+        if not _text(owner, "uid"):
+            found.append(errors.invalid(f"{path}.uid", "", "must not be empty"))
+        if (group, version, kind) == ("", "v1", "Event"):
+            text = "/v1, Kind=Event is disallowed from being an owner"
+            found.append(_invalid_struct(path, _owner_text(owner), text))
+        if owner.get("controller") is True:
+            current = f"{kind}/{name}"
+            if controller:
+                text = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {controller} and {current}'
+                )
+                found.append(_invalid_struct(path, f"[{','.join(map(_owner_text, owners))}]", text))
+            else:
+                controller = current
+
+
+def _invalid_struct(path: str, encoded: str, text: str) -> FieldError:
+    """A value that the reference writes in the order of its struct's fields, which no sorted encoding gives."""
+    return FieldError("FieldValueInvalid", path, errors.OMITTED, f"{encoded}: {text}")
+
+
+def _owner_text(owner: JsonObject) -> str:
+    shown = {key: owner.get(key, "") for key in _OWNER_ORDER if key in owner or key not in _OWNER_ORDER[4:]}
+    return "{" + ",".join(f"{go_json(key)}:{go_json(value)}" for key, value in shown.items()) + "}"
+
+
+def _finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    finalizers = _texts(meta, "finalizers")
+    for name in finalizers:
+        found.extend(errors.invalid(path, name, problem) for problem in names.qualified_name(name))
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        found.append(errors.invalid(path, finalizers, text))
+
+
+def _managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    for at, entry in enumerate(_list(meta, "managedFields")):
+        entry = entry if isinstance(entry, dict) else {}
+        here = f"{path}[{at}]"
+        operation, fields_type = _text(entry, "operation"), _text(entry, "fieldsType")
+        if operation not in ("Apply", "Update"):
+            found.append(errors.invalid(f"{here}.operation", operation, "must be `Apply` or `Update`"))
+        if fields_type and fields_type != "FieldsV1":
+            found.append(errors.invalid(f"{here}.fieldsType", fields_type, "must be `FieldsV1`"))
+        found.extend(field_manager(_text(entry, "manager"), f"{here}.manager"))
+        if names.size(_text(entry, "subresource")) > _MOST_SUBRESOURCE_BYTES:
+            found.append(errors.too_long(f"{here}.subresource", _MOST_SUBRESOURCE_BYTES))
+
+
+def field_manager(name: str, path: str) -> list[FieldError]:
+    """The rules for the name of a field manager."""
+    found = [errors.too_long(path, _MOST_MANAGER_BYTES)] if names.size(name) > _MOST_MANAGER_BYTES else []
+    if name.isprintable():
+        return found
+    position = 0
+    for char in name:
+        if not char.isprintable():
+            text = f"invalid character U+{ord(char):04X} (at position {position})"
+            found.append(errors.invalid(path, name, text))
+        position += names.size(char)
+    return found
+
+
+def _group_version(api_version: str) -> tuple[str, str]:
+    """Group and version; both empty if there are too many slashes."""
+    group, slash, version = api_version.partition("/")
+    if not slash:
+        return "", group
+    return ("", "") if "/" in version else (group, version)
+
+
+def _text(meta: JsonObject, key: str) -> str:
+    value = meta.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _whole(meta: JsonObject, key: str) -> int:
+    value = meta.get(key)
+    return value if isinstance(value, int) else 0
+
+
+def _list(meta: JsonObject, key: str) -> list[Any]:
+    value = meta.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _texts(meta: JsonObject, key: str) -> list[str]:
+    return [item for item in _list(meta, key) if isinstance(item, str)]
+
+
+def _map(meta: JsonObject, key: str) -> dict[str, Any]:
+    value = meta.get(key)
+    return value if isinstance(value, dict) else {}

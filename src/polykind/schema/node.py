@@ -1,0 +1,148 @@
+"""One node of an openAPIV3Schema, read once into typed attributes; whatever has a wrong type counts as absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from polykind.schema import formats
+from polykind.schema.pattern import Pattern, PatternError, compile_pattern
+
+ABSENT: Any = object()
+META_KEYS = frozenset(("apiVersion", "kind", "metadata"))
+
+
+class Node:
+    """A schema node. Children are made when first asked for, so that a large schema costs only what is used of it."""
+
+    __slots__ = (
+        "_items", "_more", "_pattern", "_properties", "all_of", "any_of", "embedded", "enum",
+        "exclusive_maximum", "exclusive_minimum", "filling", "format", "list_type", "map_keys", "max_items", "max_length",
+        "max_properties", "maximum", "meta_path", "min_items", "min_length", "min_properties", "minimum",
+        "more_allowed", "multiple_of", "not_", "nullable", "one_of", "pattern", "preserve", "raw", "required",
+        "types", "unique_items",
+    )  # fmt: skip
+
+    def __init__(self, raw: Any, meta_path: tuple[str | int, ...] | None = None) -> None:
+        raw = raw if isinstance(raw, dict) else {}
+        self.raw: dict[str, Any] = raw
+        self.meta_path = meta_path
+        type_name = _text(raw, "type")
+        self.types: tuple[str, ...] = (type_name,) if type_name else ()
+        if raw.get("x-kubernetes-int-or-string") is True:
+            self.types = ("integer", "string")
+        format_name = _text(raw, "format")
+        only_type = self.types[0] if len(self.types) == 1 else ""
+        self.format = format_name if format_name and formats.is_known(format_name, only_type) else ""
+        self.nullable = raw.get("nullable") is True
+        self.preserve = raw.get("x-kubernetes-preserve-unknown-fields") is True
+        self.embedded = raw.get("x-kubernetes-embedded-resource") is True
+        self.list_type = _text(raw, "x-kubernetes-list-type")
+        self.map_keys = _texts(raw, "x-kubernetes-list-map-keys")
+        enum = raw.get("enum")
+        self.enum: list[Any] = enum if isinstance(enum, list) else []
+        self.required = _texts(raw, "required")
+        self.pattern = _text(raw, "pattern")
+        self.min_length, self.max_length = _count(raw, "minLength"), _count(raw, "maxLength")
+        self.min_items, self.max_items = _count(raw, "minItems"), _count(raw, "maxItems")
+        self.min_properties, self.max_properties = _count(raw, "minProperties"), _count(raw, "maxProperties")
+        self.unique_items = raw.get("uniqueItems") is True
+        self.minimum, self.maximum = _number(raw, "minimum"), _number(raw, "maximum")
+        self.exclusive_minimum = raw.get("exclusiveMinimum") is True
+        self.exclusive_maximum = raw.get("exclusiveMaximum") is True
+        self.multiple_of = _number(raw, "multipleOf")
+        self.all_of, self.any_of = _branches(raw, "allOf"), _branches(raw, "anyOf")
+        self.one_of = _branches(raw, "oneOf")
+        self.not_ = Node(raw["not"]) if isinstance(raw.get("not"), dict) else None
+        more = raw.get("additionalProperties")
+        self.more_allowed: bool | None = more if isinstance(more, bool) else True if isinstance(more, dict) else None
+        properties = raw.get("properties")
+        self._properties: dict[str, Any] = dict(properties) if isinstance(properties, dict) else {}
+        self._items: Any = ABSENT
+        self._more: Any = ABSENT
+        self._pattern: Any = ABSENT
+        self.filling: Any = ABSENT
+
+    def field(self, name: str) -> Node | None:
+        """The node of a specified property."""
+        found = self._properties.get(name, ABSENT)
+        if found is ABSENT:
+            return None
+        if not isinstance(found, Node):
+            found = self._properties[name] = Node(found, self._below(name))
+        return found
+
+    @property
+    def property_names(self) -> Iterator[str]:
+        return iter(self._properties)
+
+    def has_property(self, name: str) -> bool:
+        return name in self._properties
+
+    @property
+    def items(self) -> Node | None:
+        if self._items is ABSENT:
+            raw = self.raw.get("items")
+            self._items = Node(raw, self._below(0)) if isinstance(raw, dict) else None
+        return self._items  # type: ignore[no-any-return]
+
+    @property
+    def more(self) -> Node | None:
+        """The node of additionalProperties, if that is a schema."""
+        if self._more is ABSENT:
+            raw = self.raw.get("additionalProperties")
+            self._more = Node(raw, self._below("*")) if isinstance(raw, dict) else None
+        return self._more  # type: ignore[no-any-return]
+
+    def child(self, key: str) -> Node | None:
+        """The node that describes the value of a key: its property, or that of all further keys."""
+        return self.field(key) if key in self._properties else self.more
+
+    def specifies(self, key: str) -> bool:
+        """Whether a key is not unknown here; its node may still be missing (additionalProperties: true)."""
+        return key in self._properties or self.more_allowed is not None
+
+    def matcher(self) -> Pattern | PatternError | None:
+        """The compiled pattern, or why it does not compile."""
+        if self._pattern is ABSENT:
+            try:
+                self._pattern = compile_pattern(self.pattern) if self.pattern else None
+            except PatternError as error:
+                self._pattern = error
+        return self._pattern  # type: ignore[no-any-return]
+
+    def _below(self, step: str | int) -> tuple[str | int, ...] | None:
+        """Where a child stands inside the metadata of an embedded resource, None if outside of any."""
+        if self.embedded:
+            return (step,) if step in META_KEYS else None
+        return None if self.meta_path is None else (*self.meta_path, step)
+
+
+def _text(raw: dict[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(raw: dict[str, Any], key: str) -> tuple[str, ...]:
+    value = raw.get(key)
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _count(raw: dict[str, Any], key: str) -> int | None:
+    value = raw.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(raw: dict[str, Any], key: str) -> float | None:
+    value = raw.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _branches(raw: dict[str, Any], key: str) -> tuple[Node, ...]:
+    value = raw.get(key)
+    return tuple(Node(item) for item in value) if isinstance(value, list) else ()
