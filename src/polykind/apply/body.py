@@ -1,0 +1,49 @@
+"""What the body of an apply must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.contract import JsonObject
+
+
+def check(applied: JsonObject, api_version: str, kind: str) -> None:
+    """Refuses the body of an apply that is not of the kind and version of the request, or that states managedFields."""
+    named = kind_text(applied.get("apiVersion"), applied.get("kind"))
+    if named != kind_text(api_version, kind):
+        raise errors.BadRequest(f"invalid object type: {named}")
+    metadata = applied.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
+        raise errors.BadRequest("metadata.managedFields must be nil")
+
+
+def kind_text(api_version: Any, kind: Any) -> str:
+    """A kind as the reference shows it: group/version, Kind=Kind"""
+    version = api_version if isinstance(api_version, str) else ""
+    if version.count("/") > 1:
+        return "/, Kind="
+    group, _, version = version.rpartition("/")
+    return f"{group}/{version}, Kind={kind if isinstance(kind, str) else ''}"
+
+
+def check_name(merged: JsonObject, name: str) -> None:
+    """Refuses a name other than that of the URL; none at all is taken from there."""
+    metadata = merged.get("metadata")
+    stated = metadata.get("name") if isinstance(metadata, dict) else None
+    if stated and stated != name:
+        raise errors.BadRequest(f"the name of the object ({stated}) does not match the name on the URL ({name})")
+
+
+def check_namespace(merged: JsonObject, namespace: str) -> None:
+    """Refuses a namespace other than that of the request; none at all is taken from there."""
+    metadata = merged.get("metadata")
+    stated = metadata.get("namespace") if isinstance(metadata, dict) else None
+    if stated and stated != namespace:
+        raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def uid_mismatch(resource: str, group: str, name: str, uid: str) -> errors.Conflicted:
+    """The answer to an apply that names the uid of an object that does not exist."""
+    why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+    return errors.conflict(resource, group, name, why)

@@ -1,0 +1,182 @@
+"""The entries of metadata.managedFields: who owns which fields, at which version, since when."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from polykind.apply import fieldset
+from polykind.apply.fieldset import Fields
+from polykind.contract import JsonObject
+from polykind.gotext import go_json
+
+MOST_UPDATERS = 10
+ANCIENT = "ancient-changes"
+
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
+
+
+class Owner(NamedTuple):
+    """Who an entry belongs to. Who applies is one owner at every version, who updates is one at each."""
+
+    manager: str
+    operation: str
+    version: str
+    subresource: str
+
+    def text(self) -> str:
+        """By what owners are sorted where their entries' times do not tell."""
+        named = {"manager": self.manager, "operation": self.operation, "apiVersion": self.version}
+        parts = [f"{go_json(key)}:{go_json(value)}" for key, value in named.items() if value]
+        if self.subresource:
+            parts.append(f'"subresource":{go_json(self.subresource)}')
+        return f"{{{','.join(parts)}}}"
+
+
+def updater(manager: str, version: str, subresource: str) -> Owner:
+    return Owner(manager or "unknown", "Update", version, subresource)
+
+
+def applier(manager: str, subresource: str) -> Owner:
+    return Owner(manager or "unknown", "Apply", "", subresource)
+
+
+class Entry:
+    """What an owner owns; `origin` is the entry as it stood in an object, if it has not been changed since."""
+
+    __slots__ = ("fields", "origin", "time", "version")
+
+    def __init__(self, fields: Fields, version: str, time: str | None, origin: JsonObject | None = None) -> None:
+        self.fields = fields
+        self.version = version
+        self.time = time
+        self.origin = origin
+
+    def change(self, fields: Fields) -> None:
+        self.fields = fields
+        self.origin = None
+
+
+Entries = dict[Owner, Entry]
+
+
+def of(document: JsonObject | None) -> Any:
+    """The managedFields of an object, whatever they are."""
+    metadata = document.get("metadata") if document else None
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def decode(listed: Any, *, trusted: bool) -> Entries | None:
+    """The entries of an object; None if they are not valid. `trusted` ones come from the store."""
+    out: Entries = {}
+    if not isinstance(listed, list):
+        return out if listed is None else None
+    for entry in listed:
+        if not isinstance(entry, dict):
+            return None
+        operation = entry.get("operation")
+        version = entry.get("apiVersion")
+        manager = entry.get("manager") or ""
+        subresource = entry.get("subresource") or ""
+        if operation == "Update":
+            owner = Owner(manager, "Update", version or "", subresource)
+        elif operation == "Apply":
+            owner = Owner(manager, "Apply", "", subresource)
+        else:
+            return None
+        fields, time = entry.get("fieldsV1"), entry.get("time")
+        if not version or entry.get("fieldsType") != "FieldsV1":
+            return None
+        if not (type(version) is type(manager) is type(subresource) is type(time or "") is str):
+            return None
+        if trusted:
+            out[owner] = Entry(fields or {}, version, time, entry)
+            continue
+        try:
+            out[owner] = Entry(fieldset.decode(fields), version, time)
+        except (ValueError, RecursionError):
+            return None
+    return out
+
+
+def is_reset(listed: Any) -> bool:
+    """Whether a request asks to forget all entries: by an empty list, or by one entry with nothing in it."""
+    if not isinstance(listed, list):
+        return False
+    if not listed:
+        return True
+    only = listed[0]
+    return len(listed) == 1 and (only is None or (isinstance(only, dict) and not any(map(_stated, only.values()))))
+
+
+def _stated(value: Any) -> bool:
+    return value is not None and value != ""
+
+
+def encode(entries: Entries, *, ordered: bool) -> list[JsonObject]:
+    """The entries for an object, in the reference's order: by operation, then by whole seconds."""
+    if len(entries) == 1:
+        return [_encoded(owner, entry, ordered) for owner, entry in entries.items()]
+    keyed = [
+        ((owner.operation, seconds(entry.time), owner.manager, entry.version, owner.subresource), owner, entry)
+        for owner, entry in entries.items()
+    ]
+    keyed.sort(key=_first)
+    return [_encoded(owner, entry, ordered) for _, owner, entry in keyed]
+
+
+def _first(item: tuple[Any, ...]) -> Any:
+    return item[0]
+
+
+def _encoded(owner: Owner, entry: Entry, ordered: bool) -> JsonObject:
+    if entry.origin is not None:
+        return entry.origin
+    out: JsonObject = {}
+    if owner.manager:
+        out["manager"] = owner.manager
+    out["operation"] = owner.operation
+    out["apiVersion"] = entry.version
+    if entry.time is not None:
+        out["time"] = entry.time
+    out["fieldsType"] = "FieldsV1"
+    out["fieldsV1"] = fieldset.ordered(entry.fields) if ordered else entry.fields
+    if owner.subresource:
+        out["subresource"] = owner.subresource
+    return out
+
+
+def seconds(time: str | None) -> str:
+    """A time for sorting: as text in UTC, to the second; first of all where there is none."""
+    if time is None or _TIME.match(time):
+        return time or ""
+    try:
+        moment = datetime.fromisoformat(time)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError):
+        return ""
+
+
+def cap(entries: Entries) -> None:
+    """Merges the oldest entries of updates, those of a version with each other, until no more than ten are left."""
+    updaters = [owner for owner in entries if owner.operation == "Update"]
+    left = len(updaters)
+    if left <= MOST_UPDATERS:
+        return
+    updaters.sort(key=lambda owner: (seconds(entries[owner].time), owner.text()))
+    first: dict[str, Owner] = {}
+    for owner in updaters:
+        if left <= MOST_UPDATERS:
+            return
+        entry = entries[owner]
+        if entry.version not in first:
+            first[entry.version] = owner
+            continue
+        bucket = updater(ANCIENT, entry.version, "")
+        if bucket not in entries:
+            entries[bucket] = entries.pop(first[entry.version])
+        merged = entries.pop(first[entry.version] if owner == bucket else owner)
+        fields = fieldset.union(merged.fields, entries[bucket].fields)
+        entries[bucket] = Entry(fields, entry.version, entry.time)
+        left -= 1

@@ -1,0 +1,69 @@
+"""Objects that kubectl used to apply on the client's side, and now applies on the server's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from polykind.apply.compare import compare
+from polykind.apply.fieldset import Fields, difference
+from polykind.apply.model import MisfitError, Type
+from polykind.apply.typed import owned
+from polykind.contract import JsonObject
+from polykind.gotext import go_json
+
+MANAGER = "kubectl"
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+MOST_ANNOTATION_BYTES = 256 * 1024
+
+
+def of(document: JsonObject) -> str:
+    """The configuration applied last on the client's side; nothing if there is none."""
+    found = _annotations(document).get(ANNOTATION)
+    return found if isinstance(found, str) else ""
+
+
+def fields(live: JsonObject, api_version: str, kind: Type) -> Fields | None:
+    """The fields that were applied on the client's side and have not changed since; None if that cannot be told."""
+    text = of(live)
+    if not text:
+        return None
+    try:
+        last = msgspec.json.decode(text)
+        if not isinstance(last, dict) or last.get("apiVersion") != api_version:
+            return None
+        out = owned(last, kind, unique=True) or {}
+        for part in compare(last, live, kind):
+            out = difference(out, part)
+    except (msgspec.DecodeError, MisfitError, RecursionError):
+        return None
+    return out
+
+
+def renewed(document: JsonObject, applied: JsonObject) -> JsonObject:
+    """The object with the annotation telling of what is applied now, if it has one."""
+    if not of(document):
+        return document
+    annotations = {**_annotations(document), ANNOTATION: _text(applied)}
+    if sum(_bytes(key) + _bytes(value) for key, value in annotations.items()) > MOST_ANNOTATION_BYTES:
+        del annotations[ANNOTATION]
+    return {**document, "metadata": {**document["metadata"], "annotations": annotations}}
+
+
+def _text(applied: JsonObject) -> str:
+    annotations = _annotations(applied)
+    if ANNOTATION in annotations:
+        kept = {key: value for key, value in annotations.items() if key != ANNOTATION}
+        applied = {**applied, "metadata": {**applied["metadata"], "annotations": kept}}
+    return f"{go_json(applied)}\n"
+
+
+def _annotations(document: JsonObject) -> dict[str, Any]:
+    metadata = document.get("metadata")
+    found = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _bytes(value: Any) -> int:
+    return len(value.encode(errors="replace")) if isinstance(value, str) else 0

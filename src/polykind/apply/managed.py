@@ -1,0 +1,102 @@
+"""The field manager: what every write makes of metadata.managedFields."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from polykind.apply import entries as book
+from polykind.apply.compare import Comparison, compare, same
+from polykind.apply.entries import Entries, Entry
+from polykind.apply.fieldset import LEAF, Fields, difference, union
+from polykind.apply.model import MisfitError
+from polykind.apply.serverside import apply
+from polykind.apply.tracking import MAIN_RESET, STATUS_RESET, Convert, Models, Reset, bare, reconcile, subtract
+from polykind.contract import JsonObject
+
+__all__ = ["MAIN_RESET", "STATUS_RESET", "Convert", "Models", "Reset", "apply", "same_but_times", "update"]
+
+_METADATA: Final[Fields] = {"f:metadata": LEAF}
+
+
+async def update(
+    live: JsonObject | None,
+    new: JsonObject,
+    *,
+    manager: str,
+    api_version: str,
+    subresource: str,
+    now: str,
+    models: Models,
+    convert: Convert,
+    reset: Reset | None = None,
+) -> list[JsonObject]:
+    """The managedFields after a create (`live` is None), an update or a patch that is no apply; never an error.
+
+    The objects are at `api_version`; `new` is what the request makes of the object, before it is stored.
+    """
+    model = models[api_version]
+    entries = _entries_of(live, new, subresource)
+    if not entries and live is not None:
+        # Whoever had the entries cleared is not tracked again before somebody applies.
+        return []
+    reset = reset or {}
+    try:
+        reconcile(entries, models)
+        old = live if live is not None else model.zero
+        found = compare(bare(old), bare(new), model.root).excluding(reset.get(api_version))
+        if found:
+            await subtract(entries, found, old, new, api_version, models, convert, reset)
+            _own(entries, found, book.updater(manager, api_version, subresource), now)
+            book.cap(entries)
+    except (MisfitError, RecursionError, TypeError, AttributeError):
+        # What does not fit its schema is refused when it is validated; the entries are of no use then.
+        return []
+    return book.encode(entries, ordered=model.ordered)
+
+
+def same_but_times(old: JsonObject, new: JsonObject) -> bool:
+    """Whether two states of an object differ in nothing but the times of managedFields (and the resourceVersion)."""
+    ours, theirs = old.get("metadata"), new.get("metadata")
+    if not isinstance(ours, dict) or not isinstance(theirs, dict) or old.keys() != new.keys():
+        return False
+    for name in ours.keys() | theirs.keys():
+        if name == "managedFields":
+            if _timeless(ours.get(name)) != _timeless(theirs.get(name)):
+                return False
+        elif name != "resourceVersion" and not same(ours.get(name), theirs.get(name)):
+            return False
+    return all(name == "metadata" or same(value, new[name]) for name, value in old.items())
+
+
+def _timeless(listed: Any) -> Any:
+    if not isinstance(listed, list):
+        return listed or []
+    return [
+        {key: value for key, value in entry.items() if key != "time"} if isinstance(entry, dict) else entry
+        for entry in listed
+    ]
+
+
+def _own(entries: Entries, found: Comparison, owner: book.Owner, now: str) -> None:
+    fields = difference(union(found.modified, found.added), _METADATA)
+    if not fields:
+        return
+    previous = entries.get(owner)
+    if previous is not None:
+        fields = union(previous.fields, fields)
+    entries[owner] = Entry(fields, owner.version, now)
+
+
+def _entries_of(live: JsonObject | None, new: JsonObject, subresource: str) -> Entries:
+    """Where a write starts from: the entries that the request states, else those of the object."""
+    stored = book.of(live)
+    stated = None if subresource else book.of(new)
+    if stated is not None and stated is not stored and stated != stored:
+        if book.is_reset(stated):
+            return {}
+        entries = book.decode(stated, trusted=False)
+        if entries:
+            return entries
+    elif stated is not None and book.is_reset(stated):
+        return {}
+    return book.decode(stored, trusted=True) or {}

@@ -1,0 +1,184 @@
+"""Server-side apply: an object merged with what a manager wants of it, and the ownership that follows."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.apply import body, conflicts, lastapplied
+from polykind.apply import entries as book
+from polykind.apply.compare import Comparison, compare, same
+from polykind.apply.entries import Entries, Entry, Owner
+from polykind.apply.fieldset import EMPTY, Fields, difference, intersection, recursive_difference, union
+from polykind.apply.merge import merge
+from polykind.apply.model import MisfitError
+from polykind.apply.prune import Pruning
+from polykind.apply.rejected import too_deep
+from polykind.apply.tracking import STRIPPED, Convert, Models, Reset, bare, compare_at, reconcile
+from polykind.apply.typed import misfit_error, owned
+from polykind.contract import JsonObject
+
+BEFORE = "before-first-apply"
+
+
+async def apply(
+    live: JsonObject | None,
+    applied: JsonObject,
+    *,
+    manager: str,
+    force: bool,
+    api_version: str,
+    kind: str,
+    subresource: str,
+    now: str,
+    models: Models,
+    convert: Convert,
+    reset: Reset | None = None,
+) -> JsonObject:
+    """The object after an apply, with its managedFields; `live` itself if that changes nothing at all.
+
+    Raises errors.Conflicted where others own what would change, and other APIErrors for what cannot be applied.
+    The result is neither pruned nor defaulted yet.
+    """
+    body.check(applied, api_version, kind)
+    applying = _Applying(live, applied, manager, api_version, subresource, now, models, convert, reset or {})
+    try:
+        return await applying.run(force)
+    except RecursionError:
+        raise too_deep() from None
+
+
+class _Applying:
+    def __init__(
+        self,
+        live: JsonObject | None,
+        applied: JsonObject,
+        manager: str,
+        api_version: str,
+        subresource: str,
+        now: str,
+        models: Models,
+        convert: Convert,
+        reset: Reset,
+    ) -> None:
+        self.stored = live
+        self.live = _without_entries(live) if live is not None else {"apiVersion": api_version, "kind": applied["kind"]}
+        self.applied = applied
+        self.manager = manager
+        self.me = book.applier(manager, subresource)
+        self.version = api_version
+        self.now = now
+        self.models = models
+        self.kind = models[api_version].root
+        self.convert = convert
+        self.reset = reset
+        self.entries: Entries = book.decode(book.of(live), trusted=True) or {}
+        if not self.entries and live is not None:
+            self._track_the_past(book.updater(BEFORE, api_version, subresource))
+
+    def _track_the_past(self, owner: Owner) -> None:
+        """Whatever is there before the first apply belongs to a manager of its own."""
+        zero = self.models[self.version].zero
+        try:
+            found = compare(bare(zero), bare(self.live), self.kind).excluding(self.reset.get(self.version))
+        except MisfitError:
+            return
+        if fields := difference(union(found.modified, found.added), STRIPPED):
+            self.entries[owner] = Entry(fields, self.version, self.now)
+
+    async def run(self, force: bool) -> JsonObject:
+        reconcile(self.entries, self.models)
+        fields = self._fields()
+        try:
+            merged = merge(self.live, self.applied, self.kind)
+            last = self.entries.get(self.me)
+            self.entries[self.me] = Entry(fields, self.version, last.time if last is not None else None)
+            pruning = Pruning(self.entries, self.me, self.models, self.convert)
+            merged = await pruning.pruned(merged, last)
+            found = compare(self.live, merged, self.kind)
+        except MisfitError as error:
+            raise errors.Unexplained(f"failed to merge config: {error}") from None
+        await self._take(found, merged, force)
+        changed = merged is not self.live and (bool(found) or not same(self.live, merged))
+        self._settle(fields, last, changed=changed)
+        return self._result(merged if changed else self.live)
+
+    def _fields(self) -> Fields:
+        try:
+            fields = owned(self.applied, self.kind, unique=True) or EMPTY
+        except MisfitError:
+            metadata = self.applied.get("metadata")
+            metadata = metadata if isinstance(metadata, dict) else {}
+            where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+            kind = body.kind_text(self.version, self.applied.get("kind"))
+            what = f"failed to create typed patch object ({where}; {kind})"
+            raise misfit_error(what, self.applied, self.kind) from None
+        if ignored := self.reset.get(self.version):
+            fields = recursive_difference(fields, ignored)
+        return fields
+
+    async def _take(self, found: Comparison, merged: JsonObject, force: bool) -> None:
+        """Takes what changes from the others, if it may."""
+        versions: dict[str, Comparison | None] = {self.version: found.excluding(self.reset.get(self.version))}
+        clashes: dict[Owner, Fields] = {}
+        left: dict[Owner, Fields] = {}
+        for owner, entry in list(self.entries.items()):
+            if owner == self.me:
+                continue
+            if entry.version not in versions:
+                versions[entry.version] = await compare_at(
+                    entry.version, self.live, merged, self.models, self.convert, self.reset
+                )
+            theirs = versions[entry.version]
+            if theirs is None:
+                del self.entries[owner]
+                continue
+            clash = intersection(entry.fields, union(theirs.modified, theirs.added)) if found else EMPTY
+            if clash:
+                clashes[owner] = clash
+            left[owner] = difference(difference(entry.fields, clash), theirs.removed)
+        if clashes and not force:
+            self._allow(clashes)
+        for owner, fields in left.items():
+            if not fields:
+                del self.entries[owner]
+            elif fields is not self.entries[owner].fields:
+                self.entries[owner].change(fields)
+
+    def _allow(self, clashes: dict[Owner, Fields]) -> None:
+        """Lets kubectl take over what it applied on the client's side; other conflicts are refused."""
+        if self.manager == lastapplied.MANAGER:
+            allowed = lastapplied.fields(self.live, self.version, self.kind)
+            if allowed is not None:
+                rest = {owner: difference(fields, allowed) for owner, fields in clashes.items()}
+                clashes = {owner: fields for owner, fields in rest.items() if fields}
+        if clashes:
+            raise conflicts.conflict(clashes)
+
+    def _settle(self, fields: Fields, last: Entry | None, *, changed: bool) -> None:
+        """An apply that changes nothing but ownership leaves its entry's time as it was, or without one."""
+        fields = difference(fields, STRIPPED)
+        if not fields:
+            del self.entries[self.me]
+            return
+        entry = Entry(fields, self.version, self.now if changed else last.time if last is not None else None)
+        if last is not None and (last.fields, last.version, last.time) == (fields, entry.version, entry.time):
+            entry.origin = last.origin
+        self.entries[self.me] = entry
+
+    def _result(self, merged: JsonObject) -> JsonObject:
+        if self.manager == lastapplied.MANAGER:
+            merged = lastapplied.renewed(merged, self.applied)
+        listed = book.encode(self.entries, ordered=self.models[self.version].ordered)
+        if self.stored is not None and merged is self.live and listed == book.of(self.stored):
+            return self.stored
+        metadata = merged.get("metadata")
+        metadata = dict(metadata) if isinstance(metadata, dict) else {}
+        if listed:
+            metadata["managedFields"] = listed
+        return {**merged, "metadata": metadata}
+
+
+def _without_entries(document: JsonObject) -> JsonObject:
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return document
+    return {**document, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}

@@ -1,0 +1,117 @@
+"""What both sorts of writes do with the entries of others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from polykind import errors
+from polykind.apply.compare import SAME, Comparison, compare
+from polykind.apply.entries import Entries
+from polykind.apply.fieldset import LEAF, Fields, difference
+from polykind.apply.remove import reconciled
+from polykind.apply.typemodel import TypeModel
+from polykind.contract import JsonObject
+
+Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
+"""An object at another apiVersion; None if there is no such version any more."""
+
+Models = Mapping[str, TypeModel]
+"""The types of each version that exists, by apiVersion."""
+
+Reset = Mapping[str, Fields]
+"""Per apiVersion the fields that the endpoint does not let a request change: nobody comes to own them there."""
+
+MAIN_RESET: Final[Fields] = {"f:status": LEAF}
+"""What the main endpoint of a kind with a status subresource resets."""
+
+STATUS_RESET: Final[Fields] = {"f:metadata": LEAF, "f:spec": LEAF}
+"""What the status endpoint resets."""
+
+_SYSTEM: Final = frozenset(
+    {
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    }
+)
+STRIPPED: Final[Fields] = {
+    "f:apiVersion": LEAF,
+    "f:kind": LEAF,
+    "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(_SYSTEM)}},
+}
+"""Fields that nobody owns."""
+
+
+def bare(document: JsonObject) -> JsonObject:
+    """The object without what nobody can own."""
+    out = {name: value for name, value in document.items() if name != "apiVersion" and name != "kind"}
+    metadata = out.get("metadata")
+    if isinstance(metadata, dict):
+        out["metadata"] = {name: value for name, value in metadata.items() if name not in _SYSTEM}
+    return out
+
+
+def reconcile(entries: Entries, models: Models) -> None:
+    """Brings the entries in line with the schemas of today; those of versions that are gone are dropped."""
+    for owner, entry in list(entries.items()):
+        model = models.get(entry.version)
+        if model is None:
+            del entries[owner]
+            continue
+        fields = reconciled(entry.fields, model.root)
+        if fields is not entry.fields:
+            entry.change(fields)
+
+
+async def subtract(
+    entries: Entries,
+    found: Comparison,
+    old: JsonObject,
+    new: JsonObject,
+    api_version: str,
+    models: Models,
+    convert: Convert,
+    reset: Reset,
+) -> None:
+    """Takes what has changed from all who own it, each at the version at which they do."""
+    versions: dict[str, Comparison | None] = {api_version: found}
+    for owner, entry in list(entries.items()):
+        if entry.version not in versions:
+            versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
+        theirs = versions[entry.version]
+        if theirs is None:
+            del entries[owner]
+            continue
+        fields = entry.fields
+        for part in theirs:
+            if part:
+                fields = difference(fields, part)
+        if fields is not entry.fields:
+            if fields:
+                entry.change(fields)
+            else:
+                del entries[owner]
+
+
+async def compare_at(
+    version: str, old: JsonObject, new: JsonObject, models: Models, convert: Convert, reset: Reset
+) -> Comparison | None:
+    """What differs at another version; None if there is no such version."""
+    model = models.get(version)
+    if model is None:
+        return None
+    try:
+        before, after = await convert(old, version), await convert(new, version)
+    except errors.APIError:
+        # A converter that is down is no reason to forget who owns what, nor to refuse a write that needs it not.
+        return SAME
+    if before is None or after is None:
+        return None
+    return compare(bare(before), bare(after), model.root).excluding(reset.get(version))

@@ -1,0 +1,223 @@
+"""The types of a kind at one version: read from its schema, or written down for the kinds that are built in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.apply.model import (
+    BOOLEAN,
+    DEDUCED,
+    NUMERIC,
+    SCALAR,
+    STRING,
+    UNTYPED,
+    Field,
+    ListType,
+    MapType,
+    Type,
+)
+from polykind.contract import JsonObject
+
+
+class TypeModel:
+    """The types of one version of a kind; its schema is read at the first use.
+
+    `zero` is what an object is before it is created: a kind that is built in has its required fields from the outset.
+    `ordered` keeps the keys of field sets in the reference's order, for objects whose keys are not sorted on the wire.
+    """
+
+    def __init__(
+        self,
+        openapi: JsonObject | None,
+        preserve_unknown: bool = False,
+        *,
+        root: Type | None = None,
+        zero: JsonObject | None = None,
+        ordered: bool = False,
+    ) -> None:
+        self._openapi = openapi
+        self._preserve_unknown = preserve_unknown
+        self._root = root
+        self.zero: JsonObject = zero or {}
+        self.ordered = ordered
+
+    @property
+    def root(self) -> Type:
+        if self._root is None:
+            try:
+                self._root = _kind(self._openapi, preserve=self._preserve_unknown)
+            except RecursionError:
+                self._root = DEDUCED
+            self._openapi = None
+        return self._root
+
+
+def _kind(openapi: JsonObject | None, *, preserve: bool) -> Type:
+    if not openapi:
+        return Type(map_type=MapType({}, DEDUCED, atomic=False))
+    properties = _dict(openapi.get("properties"))
+    root = _type({**openapi, "type": "object", "properties": {**properties, **_EMBEDDED}}, preserve)
+    if root.map is not None:
+        root.map.fields.update(_embedded_fields())
+    return root
+
+
+def _type(schema: Any, preserve: bool) -> Type:
+    if not isinstance(schema, dict):
+        return UNTYPED
+    preserve = preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True
+    kind = schema.get("type")
+    if kind in ("integer", "number"):
+        return NUMERIC
+    if kind == "boolean":
+        return BOOLEAN
+    if kind == "string":
+        return STRING if schema.get("format") in (None, "", "byte") else SCALAR
+    if kind == "object":
+        return Type(map_type=_map(schema, preserve))
+    if kind == "array":
+        return Type(list_type=_list(schema, preserve))
+    if schema.keys().isdisjoint(_CONTAINED):
+        return _ANY
+    return Type("untyped", _map(schema, preserve), _list(schema, preserve))
+
+
+def _map(schema: JsonObject, preserve: bool) -> MapType:
+    properties = _dict(schema.get("properties"))
+    fields = {}
+    for name, below in properties.items():
+        default = below.get("default") if isinstance(below, dict) else None
+        fields[name] = Field(f"f:{name}", _type(below, preserve), default)
+    if schema.get("x-kubernetes-embedded-resource") is True:
+        fields.update(_embedded_fields())
+    return MapType(
+        fields,
+        _element(schema.get("additionalProperties"), preserve or not properties, preserve),
+        atomic=schema.get("x-kubernetes-map-type") == "atomic",
+    )
+
+
+def _element(additional: Any, free: bool, preserve: bool) -> Type | None:
+    """The type of fields without a name: by `additionalProperties`, or, without that, anything or none at all."""
+    if additional is None:
+        return DEDUCED if free else None
+    if isinstance(additional, dict):
+        return _type(additional, preserve)
+    return DEDUCED if additional else None
+
+
+def _list(schema: JsonObject, preserve: bool) -> ListType:
+    items = schema.get("items")
+    element = UNTYPED if items is None else _type(items, preserve)
+    kind = schema.get("x-kubernetes-list-type")
+    keys = schema.get("x-kubernetes-list-map-keys")
+    if kind == "map" and isinstance(keys, list):
+        return ListType(element, atomic=False, keys=tuple(key for key in keys if isinstance(key, str)))
+    return ListType(element, atomic=kind != "set")
+
+
+def _dict(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _struct(**fields: Type) -> Type:
+    named = {name: Field(f"f:{name}", kind, None) for name, kind in fields.items()}
+    return Type(map_type=MapType(named, None, atomic=False))
+
+
+def _keyed(element: Type, *keys: str) -> Type:
+    return Type(list_type=ListType(element, atomic=False, keys=keys))
+
+
+_CONTAINED = {
+    "properties",
+    "additionalProperties",
+    "items",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-map-type",
+    "x-kubernetes-list-type",
+    "x-kubernetes-embedded-resource",
+}
+_ANY = Type("untyped", MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True))
+_STRINGS = Type(map_type=MapType({}, STRING, atomic=False))
+_ATOMIC = Type(list_type=ListType(UNTYPED, atomic=True))
+
+_OWNER = _struct(
+    apiVersion=STRING,
+    blockOwnerDeletion=BOOLEAN,
+    controller=BOOLEAN,
+    kind=STRING,
+    name=STRING,
+    uid=STRING,
+)
+if _OWNER.map is not None:
+    _OWNER.map.atomic = True
+META = _struct(
+    annotations=_STRINGS,
+    creationTimestamp=SCALAR,
+    deletionGracePeriodSeconds=NUMERIC,
+    deletionTimestamp=SCALAR,
+    finalizers=Type(list_type=ListType(STRING, atomic=False)),
+    generateName=STRING,
+    generation=NUMERIC,
+    labels=_STRINGS,
+    managedFields=_ATOMIC,
+    name=STRING,
+    namespace=STRING,
+    ownerReferences=_keyed(_OWNER, "uid"),
+    resourceVersion=STRING,
+    selfLink=STRING,
+    uid=STRING,
+)
+_EMBEDDED: JsonObject = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {}}
+
+
+def _embedded_fields() -> dict[str, Field]:
+    kinds = {"apiVersion": STRING, "kind": STRING, "metadata": META}
+    return {name: Field(f"f:{name}", kind, None) for name, kind in kinds.items()}
+
+
+def _object(spec: Type, status: Type, zero: JsonObject) -> TypeModel:
+    root = _struct(apiVersion=STRING, kind=STRING, metadata=META, spec=spec, status=status)
+    return TypeModel(None, root=root, zero={"metadata": {}, **zero}, ordered=True)
+
+
+def _condition(*more: str) -> Type:
+    names = ("type", "status", "reason", "message")
+    fields = {**dict.fromkeys(names, STRING), **dict.fromkeys(more, NUMERIC), "lastTransitionTime": SCALAR}
+    return _keyed(_struct(**fields), "type")
+
+
+_NAMES = _struct(categories=_ATOMIC, kind=STRING, listKind=STRING, plural=STRING, shortNames=_ATOMIC, singular=STRING)
+_SERVICE = _struct(name=STRING, namespace=STRING, path=STRING, port=NUMERIC)
+_WEBHOOK = _struct(
+    clientConfig=_struct(caBundle=STRING, service=_SERVICE, url=STRING), conversionReviewVersions=_ATOMIC
+)
+_NO_NAMES: JsonObject = {"plural": "", "kind": ""}
+
+CRD_MODEL = _object(
+    _struct(
+        conversion=_struct(strategy=STRING, webhook=_WEBHOOK),
+        group=STRING,
+        names=_NAMES,
+        preserveUnknownFields=BOOLEAN,
+        scope=STRING,
+        versions=_ATOMIC,
+    ),
+    _struct(
+        acceptedNames=_NAMES,
+        conditions=_condition("observedGeneration"),
+        observedGeneration=NUMERIC,
+        storedVersions=_ATOMIC,
+    ),
+    {
+        "spec": {"group": "", "names": _NO_NAMES, "scope": "", "versions": None},
+        "status": {"conditions": None, "acceptedNames": _NO_NAMES, "storedVersions": None},
+    },
+)
+NAMESPACE_MODEL = _object(
+    _struct(finalizers=_ATOMIC), _struct(conditions=_condition(), phase=STRING), {"spec": {}, "status": {}}
+)
+SCALE_MODEL = _object(
+    _struct(replicas=NUMERIC), _struct(replicas=NUMERIC, selector=STRING), {"spec": {}, "status": {"replicas": 0}}
+)
