@@ -6,10 +6,10 @@ import string
 
 _FLAGS = frozenset("imsU")
 _PERL_CLASSES = frozenset("dswDSW")
-_POSIX = frozenset(
-    ("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper")
-    + ("word", "xdigit")
-)
+_POSIX = {
+    **dict.fromkeys(("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph")),
+    **dict.fromkeys(("lower", "print", "punct", "space", "upper", "word", "xdigit")),
+}
 _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
 _MOST_REPEATS = 1000

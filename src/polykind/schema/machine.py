@@ -26,7 +26,7 @@ def _bounded(method: Callable[Concatenate[Schema, P], R]) -> Callable[Concatenat
     """Nesting beyond what the interpreter can follow is the sender's fault, not the server's."""
 
     @wraps(method)
-    def guarded(self: Schema, *args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(self: Schema, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(self, *args, **kwargs)
         except RecursionError:
@@ -57,7 +57,8 @@ class Schema:
         Root apiVersion, kind and metadata are left alone. The paths of unknown fields are returned if `report`, in the
         reference's order. Raises BadRequest for malformed metadata of an embedded resource.
         """
-        unknown, in_metadata = self._pruned(obj, report=report), []
+        unknown = self._pruned(obj, report=report)
+        in_metadata: list[str] = []
         try:
             coerce_embedded(self.root, obj, "", in_metadata, strict=True)
         except MisfitError as error:
@@ -96,9 +97,9 @@ class Schema:
     def idle(self) -> bool:
         """Whether `read` and `prune` leave alone every object that was taken in by `admit` of this same schema.
 
-        All they do was done by then, and stays done if whole root fields are afterwards removed, or exchanged with those
-        of another such object, as writes to the status subresource do: so no root field may have a default. An object
-        changed below a root field (a scale written into an absent parent) has to be admitted again to be covered.
+        All they do was done by then, and stays done if whole root fields are afterwards removed, or exchanged with
+        those of another such object, as writes to the status subresource do: so no root field may have a default.
+        An object changed below a root field (a scale written into an absent parent) is covered once admitted again.
         """
         root = self.root
         for key in root.property_names:

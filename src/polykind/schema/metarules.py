@@ -1,4 +1,4 @@
-"""The rules of object metadata: names, labels, annotations, owners, finalizers, managed fields, and what may not change."""
+"""The rules of object metadata: its names, labels, owners, finalizers, managed fields, and what may not change."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ def validate(
     found: list[FieldError] = []
     generate_name, name = _text(meta, "generateName"), _text(meta, "name")
     if generate_name:
-        for problem in name_rule(generate_name, True):
-            found.append(errors.invalid(f"{path}.generateName", generate_name, problem))
+        problems = name_rule(generate_name, True)
+        found.extend(errors.invalid(f"{path}.generateName", generate_name, problem) for problem in problems)
     if not name:
         found.append(errors.required(f"{path}.name", "name or generateName is required"))
     else:
-        for problem in name_rule(name, False):
-            found.append(errors.invalid(f"{path}.name", name, problem))
+        found.extend(errors.invalid(f"{path}.name", name, problem) for problem in name_rule(name, False))
     namespace = _text(meta, "namespace")
     if namespaced and not namespace:
         found.append(errors.required(f"{path}.namespace"))
     elif namespaced:
-        for problem in names.dns1123_label(namespace):
-            found.append(errors.invalid(f"{path}.namespace", namespace, problem))
+        problems = names.dns1123_label(namespace)
+        found.extend(errors.invalid(f"{path}.namespace", namespace, problem) for problem in problems)
     elif namespace:
         found.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
     generation = _whole(meta, "generation")
@@ -96,7 +95,7 @@ def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[
     added = set(_texts(meta, "finalizers"))
     if old:
         added.difference_update(_texts(old, "finalizers"))
-    found = []
+    found: list[str] = []
     for name in sorted(added):
         start = f"metadata.finalizers: {go_quote(name)}: "
         found.extend(start + problem for problem in names.qualified_name(name))

@@ -17,8 +17,8 @@ class Node:
 
     __slots__ = (
         "_items", "_more", "_pattern", "_properties", "all_of", "any_of", "embedded", "enum",
-        "exclusive_maximum", "exclusive_minimum", "filling", "format", "list_type", "map_keys", "max_items", "max_length",
-        "max_properties", "maximum", "meta_path", "min_items", "min_length", "min_properties", "minimum",
+        "exclusive_maximum", "exclusive_minimum", "filling", "format", "list_type", "map_keys", "max_items",
+        "max_length", "max_properties", "maximum", "meta_path", "min_items", "min_length", "min_properties", "minimum",
         "more_allowed", "multiple_of", "not_", "nullable", "one_of", "pattern", "preserve", "raw", "required",
         "types", "unique_items",
     )  # fmt: skip

@@ -57,7 +57,7 @@ def is_in_range(node: Node, value: int | float) -> bool:
                 return False
             value = int(value)
         bits = 31 if node.format == "int32" else 63
-        return -(2**bits) <= value < 2**bits
+        return bool(-(2**bits) <= value < 2**bits)
     if node.types == ("number",) and node.format == "float":
         try:
             struct.pack("<f", value)

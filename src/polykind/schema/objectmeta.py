@@ -1,4 +1,4 @@
-"""The metadata of objects: its round trip through Kubernetes' own type. Its rules are in `metarules`, offered here too."""
+"""The metadata of objects: its round trip through Kubernetes' own type. Its rules, of `metarules`, are here too."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ _STRUCT_OF = {_OWNERS: "OwnerReference", _MANAGED: "ManagedFieldsEntry"}
 
 
 class _Reader:
-    """Reads JSON values into Go's structs: the first mismatch is remembered, but a time that is none ends the reading."""
+    """Reads values into Go's structs: the first mismatch is remembered, but a time that is none ends the reading."""
 
     def __init__(self) -> None:
         self.mismatch = ""
@@ -278,4 +278,6 @@ def _word(value: Any) -> str:
         return "bool"
     if isinstance(value, (int, float)):
         return "number"
-    return {str: "string", dict: "object", list: "array"}.get(type(value), "null")
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, dict) else "array" if isinstance(value, list) else "null"

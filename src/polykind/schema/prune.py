@@ -1,4 +1,4 @@
-"""What an object loses and gains by its schema: unknown fields, nulls, defaults. Exact and unhurried; `fastcode` is quick."""
+"""What an object loses and gains by its schema: unknown fields, nulls, defaults. Exact and unhurried."""
 
 from __future__ import annotations
 
