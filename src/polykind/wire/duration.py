@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from polykind.gotext import go_quote
-
 _UNITS = {
     "ns": 1,
     "us": 1_000,
@@ -54,7 +52,7 @@ def _two(large: int, unit: str, small: int, fraction: str) -> str:
 
 def parse(text: str) -> int:
     """The nanoseconds that a text such as 1m30.5s means. Raises ValueError in Go's words."""
-    quoted = go_quote(text)
+    quoted = _quoted(text)
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0
@@ -66,15 +64,24 @@ def parse(text: str) -> int:
         if found is None or not (found[1] or found[3]):
             raise ValueError(f"time: invalid duration {quoted}")
         whole, _, fraction, unit = found.groups()
+        if int(whole[:21] or 0) > _LONGEST:
+            raise ValueError(f"time: invalid duration {quoted}")
         if not unit:
             raise ValueError(f"time: missing unit in duration {quoted}")
         if unit not in _UNITS:
-            raise ValueError(f"time: unknown unit {go_quote(unit)} in duration {quoted}")
-        if len(whole) > 20:
-            raise ValueError(f"time: invalid duration {quoted}")
+            raise ValueError(f"time: unknown unit {_quoted(unit)} in duration {quoted}")
         total += int(whole or 0) * _UNITS[unit]
         total += int(int(fraction[:18] or 0) * _UNITS[unit] / 10 ** len(fraction[:18]))
         rest = rest[found.end() :]
         if total > _LONGEST:
             raise ValueError(f"time: invalid duration {quoted}")
     return -total if text[0] == "-" else total
+
+
+def _quoted(text: str) -> str:
+    """As Go's time package quotes, which writes all but ASCII byte by byte."""
+    shown = (
+        f"\\x{b:02x}" if b < 0x20 or b >= 0x80 else f"\\{chr(b)}" if b in b'"\\' else chr(b)
+        for b in text.encode(errors="replace")
+    )
+    return f'"{"".join(shown)}"'

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.errors import NotAcceptable, UnsupportedMediaType
+from polykind.wire import negotiation
+from polykind.wire.negotiation import PLAIN, Accepted
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+REFUSED = (
+    "only the following media types are accepted: "
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "accepted"),
+    [
+        ("", PLAIN),
+        ("*/*", PLAIN),
+        ("*", PLAIN),
+        ("application/json", PLAIN),
+        ("application/json, */*", PLAIN),
+        ("application/yaml", Accepted("yaml")),
+        ("application/vnd.kubernetes.protobuf, application/json", PLAIN),
+        ("text/html, application/*;q=0.5", PLAIN),
+        ("application/json;q=0.1,application/yaml", Accepted("yaml")),
+        ("application/json;pretty=1", Accepted(pretty=True)),
+        ("application/json;stream=watch", Accepted(stream="watch")),
+        ("application/json;sv=v1", PLAIN),
+        ("application/json;charset=utf-8", PLAIN),
+        (
+            f"{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            Accepted("json", "Table", "meta.k8s.io", "v1"),
+        ),
+        ("application/yaml;as=Table;v=v1;g=meta.k8s.io", Accepted("yaml", "Table", "meta.k8s.io", "v1")),
+        (f"application/json, {TABLE}", PLAIN),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io, application/json", PLAIN),
+        (
+            "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
+            Accepted("json", "PartialObjectMetadata", "meta.k8s.io", "v1beta1"),
+        ),
+    ],
+)
+def test_what_is_accepted(accept: str, accepted: Accepted) -> None:
+    assert negotiation.negotiate(accept) == accepted
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/html",
+        "application/vnd.kubernetes.protobuf",
+        "application/json;as=Table;v=v2;g=meta.k8s.io",
+        "application/json;as=Chart;v=v1;g=meta.k8s.io",
+        "application/json;as=Table;v=v1;g=other.example.com",
+        "application/json;as=Table",
+        "application/json;v=v1",
+        "application/json;stream=other",
+        "application/yaml;stream=watch",
+        "application/json;sv=v2",
+        "APPLICATION/JSON",
+    ],
+)
+def test_what_is_not(accept: str) -> None:
+    with pytest.raises(NotAcceptable) as refused:
+        negotiation.negotiate(accept)
+    assert refused.value.message == REFUSED
+
+
+def test_watches_come_as_json() -> None:
+    assert negotiation.negotiate_watch("*/*") == PLAIN
+    with pytest.raises(NotAcceptable) as refused:
+        negotiation.negotiate_watch("application/yaml")
+    assert refused.value.message == (
+        "only the following media types are accepted: "
+        "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+    )
+
+
+def test_errors_are_negotiated_without_transforms() -> None:
+    assert negotiation.negotiate_error("application/yaml") == Accepted("yaml")
+    assert negotiation.negotiate_error(f"{TABLE},application/yaml") == Accepted("yaml")
+    assert negotiation.negotiate_error(TABLE) is None
+
+
+@pytest.mark.parametrize(
+    ("content_type", "media"),
+    [
+        ("", "json"),
+        ("application/json", "json"),
+        ("application/json; charset=utf-8", "json"),
+        ("Application/JSON;", "json"),
+        ('application/yaml; charset="utf-8"', "yaml"),
+    ],
+)
+def test_bodies(content_type: str, media: str) -> None:
+    assert negotiation.body_media(content_type) == media
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/xml", "application/merge-patch+json", "application/json; charset", "json", "a=1;;"],
+)
+def test_bodies_of_unknown_form(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaType) as refused:
+        negotiation.body_media(content_type)
+    assert refused.value.message == (
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    )
+
+
+def test_patches() -> None:
+    assert negotiation.patch_type("application/merge-patch+json; charset=utf-8") == "application/merge-patch+json"
+    strategic = "application/strategic-merge-patch+json"
+    assert negotiation.patch_type(strategic, offers=negotiation.BUILT_IN_PATCHES) == strategic
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "application/json",
+        "application/yaml",
+        "APPLICATION/MERGE-PATCH+JSON",
+        "application/strategic-merge-patch+json",
+    ],
+)
+def test_patches_of_unknown_form(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaType) as refused:
+        negotiation.patch_type(content_type)
+    assert refused.value.message == (
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "agent", "pretty"),
+    [
+        ("", "kubectl/v1", False),
+        ("", "curl/8.0", True),
+        ("", "Wget/1", True),
+        ("", "Mozilla/5.0 (X11)", True),
+        ("false", "curl/8.0", False),
+        ("yes", "curl/8.0", False),
+        ("true", "kubectl/v1", True),
+        ("1", "", True),
+    ],
+)
+def test_pretty(wish: str, agent: str, pretty: bool) -> None:
+    assert negotiation.is_pretty({"pretty": [wish]} if wish else {}, agent) is pretty
+
+
+def test_gzip() -> None:
+    assert negotiation.wants_gzip("deflate, gzip", 131073)
+    assert not negotiation.wants_gzip("gzip", 131072)
+    assert not negotiation.wants_gzip("gzip;q=1", 1 << 20)
+    assert not negotiation.wants_gzip("", 1 << 20)
+
+
+@given(st.text(alphabet="application/json*;=, qas0.5/", max_size=40))
+def test_any_header_is_read_or_refused(header: str) -> None:
+    with contextlib.suppress(NotAcceptable):
+        assert negotiation.negotiate(header).media in ("json", "yaml")
+    with contextlib.suppress(UnsupportedMediaType):
+        assert negotiation.body_media(header) in ("json", "yaml")
