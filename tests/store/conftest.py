@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from polykind.contract import Store
+from tests.store.behaviour import Stores
+
+
+@pytest.fixture
+async def store(stores: Stores) -> AsyncIterator[Store]:
+    """An open store, empty."""
+    opened = await stores.open()
+    yield opened
+    await opened.close()

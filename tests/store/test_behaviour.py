@@ -1,0 +1,44 @@
+"""The embedded store behaves as every store must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polykind.contract import Store
+from polykind.store.sqlite import SqliteStore
+from tests.store.behaviour import (
+    Stores,
+    TestCompaction,
+    TestHistory,
+    TestLifetime,
+    TestReading,
+    TestWatching,
+    TestWriting,
+)
+
+__all__ = ["TestCompaction", "TestHistory", "TestLifetime", "TestReading", "TestWatching", "TestWriting"]
+
+
+class SqliteStores:
+    """Stores on one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._store: Store | None = None
+
+    async def open(self) -> Store:
+        self._store = SqliteStore(self._directory)
+        await self._store.start()
+        return self._store
+
+    async def reopen(self) -> Store:
+        assert self._store is not None
+        await self._store.close()
+        return await self.open()
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Stores:
+    return SqliteStores(tmp_path)

@@ -1,0 +1,331 @@
+"""What is the embedded store's own: its file, its lock, its durability, its bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from polykind.contract import Compacted, KeyValue, StoreError, Unavailable
+from polykind.store.sqlite import SqliteStore
+from polykind.store.sqlite.log import successor
+from tests.store.behaviour import Recorder
+
+
+@asynccontextmanager
+async def opened(directory: Path, *, keep: int = 10_000) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(directory, keep=keep)
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def rows(directory: Path) -> list[tuple[int, str]]:
+    """What the log of a closed store has."""
+    connection = apsw.Connection(str(directory / "polykind.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    found = [
+        (int(str(row[0])), str(row[1])) for row in connection.execute("SELECT revision, key FROM log ORDER BY revision")
+    ]
+    assert connection.pragma("integrity_check") == "ok"
+    connection.close()
+    return found
+
+
+class TestFile:
+    async def test_only_its_owner_can_read_it(self, tmp_path: Path) -> None:
+        directory = tmp_path / "new" / "data"
+        async with opened(directory) as store:
+            await store.put("/r/a", b"secret", expect=0)
+            assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
+        assert modes == dict.fromkeys(["polykind.db", "polykind.db-shm", "polykind.db-wal", "polykind.lock"], 0o600)
+
+    async def test_a_file_with_a_wider_mode_is_narrowed(self, tmp_path: Path) -> None:
+        async with opened(tmp_path):
+            pass
+        (tmp_path / "polykind.db").chmod(0o644)
+        async with opened(tmp_path):
+            assert stat.S_IMODE((tmp_path / "polykind.db").stat().st_mode) == 0o600
+
+    async def test_an_empty_store_is_at_revision_one(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            assert await store.revision() == 1
+            assert await store.put("/r/a", b"", expect=0) == 2
+
+    async def test_the_revision_is_known_without_waiting(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            with pytest.raises(StopIteration) as caught:
+                store.revision().send(None)
+            assert caught.value.value == 1
+
+    async def test_a_second_store_on_the_file_is_refused(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            with pytest.raises(StoreError, match=f"{tmp_path}/polykind.db is in use by another store"):
+                await SqliteStore(tmp_path).start()
+            script = (
+                "import asyncio, pathlib, sys\nfrom polykind.store.sqlite import SqliteStore\n"
+                "asyncio.run(SqliteStore(pathlib.Path(sys.argv[1])).start())"
+            )
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", script, str(tmp_path), stderr=subprocess.PIPE
+            )
+            _, errors = await process.communicate()
+            assert process.returncode == 1
+            assert f"StoreError: {tmp_path}/polykind.db is in use by another store" in errors.decode()
+            await store.put("/r/a", b"", expect=0)
+
+    async def test_stores_in_other_directories_live_side_by_side(self, tmp_path: Path) -> None:
+        async with opened(tmp_path / "one") as one, opened(tmp_path / "two") as two:
+            await one.put("/r/a", b"1", expect=0)
+            assert await two.get("/r/a") is None
+
+    async def test_one_object_can_be_started_again(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path)
+        await store.close()
+        for expected in (2, 3, 4):
+            await store.start()
+            assert await store.put("/r/a", b"", expect=None) == expected
+            with pytest.raises(StoreError, match="started already"):
+                await store.start()
+            await store.close()
+
+    async def test_a_foreign_file_is_refused_by_name(self, tmp_path: Path) -> None:
+        (tmp_path / "polykind.db").write_bytes(b"something else" * 1000)
+        with pytest.raises(StoreError, match=f"{tmp_path}/polykind.db cannot be opened"):
+            await SqliteStore(tmp_path).start()
+
+    async def test_an_unknown_format_is_refused_by_name(self, tmp_path: Path) -> None:
+        connection = apsw.Connection(str(tmp_path / "polykind.db"))
+        connection.execute("CREATE TABLE other (x); PRAGMA user_version = 7")
+        connection.close()
+        for _ in range(2):  # the refusal lets go of the lock
+            with pytest.raises(StoreError, match=f"{tmp_path}/polykind.db has format 0x0/7"):
+                await SqliteStore(tmp_path).start()
+
+    async def test_a_directory_that_cannot_be_is_refused_by_name(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StoreError, match=f"{tmp_path}/file/data/polykind.db cannot be opened"):
+            await SqliteStore(tmp_path / "file" / "data").start()
+
+    async def test_closing_folds_the_write_ahead_log_into_the_file(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            await store.put("/r/a", b"", expect=0)
+            assert store.stats().wal_bytes > 0
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["polykind.db", "polykind.lock"]
+
+    async def test_before_it_is_started_everything_is_unavailable(self, tmp_path: Path) -> None:
+        with pytest.raises(Unavailable, match="is closed"):
+            await SqliteStore(tmp_path).get("/r/a")
+
+    async def test_text_that_is_not_unicode_is_refused_alone(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            answers = await asyncio.gather(
+                store.put("/r/\ud800", b"", expect=0), store.put("/r/a", b"", expect=0), return_exceptions=True
+            )
+            assert str(answers[0]) == "'/r/\\ud800' is not valid Unicode text"
+            assert answers[1] == 2
+            with pytest.raises(StoreError, match="is not valid Unicode"):
+                await store.range("/r/", after="\udfff")
+
+
+WRITE_UNTIL_KILLED = """
+import asyncio, os, pathlib, sys
+from polykind.store.sqlite import SqliteStore
+
+async def main():
+    store = SqliteStore(pathlib.Path(sys.argv[1]), keep=200)
+    await store.start()
+    async def write(writer):
+        for step in range(1_000_000):
+            revision = await store.put(f"/r/{writer}-{step % 50}", b"%d" % step * 200, expect=None)
+            os.write(1, b"%d %d %d\\n" % (writer, step, revision))
+    await asyncio.gather(*(write(writer) for writer in range(8)))
+
+asyncio.run(main())
+"""
+
+
+class TestDurability:
+    async def test_what_was_acknowledged_survives_a_kill(self, tmp_path: Path) -> None:
+        for lines in (50, 700, 1500):  # the last two while old revisions are being swept
+            process = subprocess.Popen(
+                [sys.executable, "-c", WRITE_UNTIL_KILLED, str(tmp_path)], stdout=subprocess.PIPE
+            )
+            assert process.stdout is not None
+            read = [process.stdout.readline() for _ in range(lines)]
+            process.send_signal(signal.SIGKILL)
+            read += [line for line in process.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+            process.stdout.close()
+            process.wait()
+            last: dict[str, tuple[int, int]] = {}
+            for line in read:
+                writer, step, revision = map(int, line.split())
+                last[f"/r/{writer}-{step % 50}"] = (step, revision)
+            async with opened(tmp_path, keep=200) as store:
+                assert await store.revision() >= max(revision for _, revision in last.values())
+                held = {item.key: item for item in (await store.range("/r/")).items}
+                for key, (step, revision) in last.items():
+                    # A write that was never acknowledged may have followed.
+                    assert held[key].revision >= revision
+                    if held[key].revision == revision:
+                        assert held[key].value == b"%d" % step * 200
+                stats = store.stats()
+                history = await store.history("/r/", stats.oldest, stats.newest)
+                assert [change.revision for change in history] == list(
+                    range(max(stats.oldest, 1) + 1, stats.newest + 1)
+                )
+            assert {key for _, key in rows(tmp_path)} == set(held)
+
+
+@contextmanager
+def files_limited_to(size: int) -> Iterator[None]:
+    """A disk that is full, as far as this process can tell."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+class TestFullDisk:
+    async def test_the_whole_batch_fails_and_later_writes_succeed(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with opened(tmp_path) as store:
+            listener = Recorder()
+            first = await store.put("/r/a", b"1", expect=0)
+            store.watch("/r/", first, listener)
+            with files_limited_to(os.path.getsize(tmp_path / "polykind.db-wal")):
+                answers = await asyncio.gather(
+                    *(store.put(f"/r/{n}", bytes(300_000), expect=0) for n in range(5)), return_exceptions=True
+                )
+            assert [type(answer) for answer in answers] == [StoreError] * 5
+            assert f"{tmp_path}/polykind.db cannot be written" in str(answers[0])
+            assert await store.revision() == first
+            assert (await store.range("/r/")).items == [KeyValue("/r/a", b"1", first)]
+            assert listener.events == []
+            assert await store.put("/r/0", b"2", expect=0) == first + 1
+            assert listener.revisions == [first + 1]
+        assert "nothing of it was kept" in caplog.text
+        assert rows(tmp_path) == [(first, "/r/a"), (first + 1, "/r/0")]
+
+    async def test_a_compaction_that_fails_says_so_and_can_be_repeated(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with opened(tmp_path) as store:
+            for step in range(50):
+                newest = await store.put("/r/a", b"%d" % step, expect=None)
+            full = files_limited_to(os.path.getsize(tmp_path / "polykind.db-wal"))
+            with full, pytest.raises(StoreError, match=f"{tmp_path}/polykind.db cannot be compacted"):
+                await store.compact(newest)
+            await store.put("/r/b", b"", expect=0)
+            await store.compact(newest)
+            with pytest.raises(Compacted):
+                await store.get("/r/a", at=newest - 1)
+        assert "goes on after the next write" in caplog.text
+        assert rows(tmp_path) == [(newest, "/r/a"), (newest + 1, "/r/b")]
+
+
+class TestBounds:
+    async def test_history_stays_between_keep_and_twice_that(self, tmp_path: Path) -> None:
+        async with opened(tmp_path, keep=100) as store:
+            old = await store.put("/r/old", b"stays", expect=0)
+            for _ in range(10):
+                await asyncio.gather(*(store.put(f"/r/{n}", bytes(2000), expect=None) for n in range(50)))
+                stats = store.stats()
+                assert stats.newest - stats.oldest <= 250
+            await store.put("/r/0", b"", expect=None)  # by its return, what the last batch made due is in effect
+            stats = store.stats()
+            assert stats.newest - stats.oldest >= 100
+            with pytest.raises(Compacted):
+                await store.get("/r/0", at=stats.oldest - 1)
+            assert len((await store.range("/r/", at=stats.oldest)).items) == 51
+            assert await store.get("/r/old") == KeyValue("/r/old", b"stays", old)
+            await store.compact(stats.newest)
+        assert len(rows(tmp_path)) == 51
+
+    async def test_a_sweep_that_was_cut_short_goes_on_at_the_next_start(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            for step in range(1000):
+                writing = store.put("/r/a", b"%d" % step, expect=None)
+                newest = await writing
+        connection = apsw.Connection(str(tmp_path / "polykind.db"))
+        connection.execute("UPDATE facts SET number = ? WHERE name = 'floor'", (newest,))
+        connection.close()
+        async with opened(tmp_path) as store:
+            with pytest.raises(Compacted):
+                store.watch("/r/", newest - 1, Recorder())
+            with pytest.raises(Compacted):
+                await store.get("/r/a", at=newest - 1)
+            newest = await store.put("/r/b", b"", expect=0)
+            await store.compact(newest)
+        assert [key for _, key in rows(tmp_path)] == ["/r/a", "/r/b"]
+
+    async def test_a_replay_whose_past_is_compacted_is_lost(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("polykind.store.sqlite.store.REPLAY_EVENTS", 1)
+        async with opened(tmp_path) as store:
+            written = [await store.put("/r/a", b"", expect=None) for _ in range(200)]
+            listener = Recorder()
+            store.watch("/r/", 1, listener)
+            await store.compact(written[-1])
+            await listener.until_lost()
+            assert [type(error) for error in listener.lost] == [Compacted]
+            assert listener.revisions == written[: len(listener.revisions)]
+
+    async def test_a_long_past_is_replayed_in_pieces(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            await asyncio.gather(*(store.put(f"/r/{n}", bytes(10_000), expect=0) for n in range(1200)))
+            listener = Recorder()
+            store.watch("/r/", 1, listener)
+            await listener.until(1201)
+            assert listener.told == [421, 841, 1201]  # 4 MB each
+            assert listener.revisions == list(range(2, 1202))
+
+    async def test_the_write_ahead_log_stays_bounded(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            largest = 0
+            for _ in range(60):
+                await asyncio.gather(*(store.put(f"/r/{n}", bytes(100_000), expect=None) for n in range(20)))
+                largest = max(largest, store.stats().wal_bytes)
+            assert 8_000_000 < largest < 64_000_000  # of more than 120 MB written
+
+    async def test_freed_space_is_used_again_and_given_back(self, tmp_path: Path) -> None:
+        async with opened(tmp_path, keep=10) as store:
+            for n in range(60):
+                await store.put(f"/r/{n}", bytes(1_000_000), expect=0)
+            for n in range(60):
+                await store.delete(f"/r/{n}", expect=None)
+            await store.compact(await store.revision())
+            for _ in range(200):  # the file shrinks between writes, a little at a time
+                await store.put("/r/a", b"", expect=None)
+        assert os.path.getsize(tmp_path / "polykind.db") < 40_000_000
+        assert len(rows(tmp_path)) < 30
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("/r/", "/r0"),
+        ("a\U0010ffff", "b"),
+        ("\ud7ff", "\ue000"),
+        ("\U0010ffff", b""),
+        ("", b""),
+    ],
+)
+def test_the_successor_of_a_prefix(prefix: str, expected: str | bytes) -> None:
+    assert successor(prefix) == expected
