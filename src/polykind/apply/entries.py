@@ -100,12 +100,15 @@ def decode(listed: Any, *, trusted: bool) -> Entries | None:
     return out
 
 
-def is_reset(listed: Any) -> bool:
-    """Whether a request asks to forget all entries: by an empty list, or by one entry with nothing in it."""
+def is_reset(listed: Any, *, by_empty: bool) -> bool:
+    """Whether a request asks to forget all entries: by one entry with nothing in it, or by an empty list.
+
+    Custom resources lose an empty list when their metadata are read, so that there it does not count.
+    """
     if not isinstance(listed, list):
         return False
     if not listed:
-        return True
+        return by_empty
     only = listed[0]
     return len(listed) == 1 and (only is None or (isinstance(only, dict) and not any(map(_stated, only.values()))))
 

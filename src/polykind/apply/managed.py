@@ -35,7 +35,7 @@ async def update(
     The objects are at `api_version`; `new` is what the request makes of the object, before it is stored.
     """
     model = models[api_version]
-    entries = _entries_of(live, new, subresource)
+    entries = _entries_of(live, new, subresource, by_empty=model.ordered)
     if not entries and live is not None:
         # Whoever had the entries cleared is not tracked again before somebody applies.
         return []
@@ -87,16 +87,13 @@ def _own(entries: Entries, found: Comparison, owner: book.Owner, now: str) -> No
     entries[owner] = Entry(fields, owner.version, now)
 
 
-def _entries_of(live: JsonObject | None, new: JsonObject, subresource: str) -> Entries:
+def _entries_of(live: JsonObject | None, new: JsonObject, subresource: str, *, by_empty: bool) -> Entries:
     """Where a write starts from: the entries that the request states, else those of the object."""
     stored = book.of(live)
     stated = None if subresource else book.of(new)
-    if stated is not None and stated is not stored and stated != stored:
-        if book.is_reset(stated):
+    if stated is not None and stated is not stored:
+        if book.is_reset(stated, by_empty=by_empty):
             return {}
-        entries = book.decode(stated, trusted=False)
-        if entries:
+        if stated != stored and (entries := book.decode(stated, trusted=False)):
             return entries
-    elif stated is not None and book.is_reset(stated):
-        return {}
     return book.decode(stored, trusted=True) or {}

@@ -117,6 +117,8 @@ class _Applying:
 
     async def _take(self, found: Comparison, merged: JsonObject, force: bool) -> None:
         """Takes what changes from the others, if it may."""
+        if not found:
+            return
         versions: dict[str, Comparison | None] = {self.version: found.excluding(self.reset.get(self.version))}
         clashes: dict[Owner, Fields] = {}
         left: dict[Owner, Fields] = {}
@@ -131,7 +133,7 @@ class _Applying:
             if theirs is None:
                 del self.entries[owner]
                 continue
-            clash = intersection(entry.fields, union(theirs.modified, theirs.added)) if found else EMPTY
+            clash = intersection(entry.fields, union(theirs.modified, theirs.added))
             if clash:
                 clashes[owner] = clash
             left[owner] = difference(difference(entry.fields, clash), theirs.removed)

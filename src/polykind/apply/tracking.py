@@ -84,7 +84,11 @@ async def subtract(
     versions: dict[str, Comparison | None] = {api_version: found}
     for owner, entry in list(entries.items()):
         if entry.version not in versions:
-            versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
+            try:
+                versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
+            except errors.APIError:
+                # A converter that is down is no reason to forget who owns what, nor to refuse a write without it.
+                versions[entry.version] = SAME
         theirs = versions[entry.version]
         if theirs is None:
             del entries[owner]
@@ -107,11 +111,7 @@ async def compare_at(
     model = models.get(version)
     if model is None:
         return None
-    try:
-        before, after = await convert(old, version), await convert(new, version)
-    except errors.APIError:
-        # A converter that is down is no reason to forget who owns what, nor to refuse a write that needs it not.
-        return SAME
+    before, after = await convert(old, version), await convert(new, version)
     if before is None or after is None:
         return None
     return compare(bare(before), bare(after), model.root).excluding(reset.get(version))

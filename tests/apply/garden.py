@@ -1,0 +1,126 @@
+"""A server in a few lines, to replay recorded conversations against this room alone."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+from polykind import errors
+from polykind.apply import body, jsonpatch, managed, mergepatch
+from polykind.apply.typemodel import TypeModel
+
+Json = dict[str, Any]
+
+
+class Garden:
+    """Objects of one kind by name, at the versions of a CRD that converts by changing nothing but apiVersion."""
+
+    def __init__(self, crd: Json) -> None:
+        spec = crd["spec"]
+        self.kind = spec["names"]["kind"]
+        self.schemas = {f"{spec['group']}/{v['name']}": v["schema"]["openAPIV3Schema"] for v in spec["versions"]}
+        self.models = {version: TypeModel(schema) for version, schema in self.schemas.items()}
+        self.status = {
+            f"{spec['group']}/{v['name']}" for v in spec["versions"] if "status" in v.get("subresources", {})
+        }
+        self.storage = next(f"{spec['group']}/{v['name']}" for v in spec["versions"] if v["storage"])
+        self.objects: dict[str, Json] = {}
+        self.seconds = 0
+
+    async def convert(self, document: Json, version: str) -> Json | None:
+        return self.at(document, version) if version in self.schemas else None
+
+    def at(self, document: Json, version: str) -> Json:
+        out = settled({**document, "apiVersion": version}, self.schemas[version], defaults=False)
+        assert isinstance(out, dict)
+        return out
+
+    async def call(self, method: str, url: str, content_type: str, sent: Any) -> Json:
+        parts = urlsplit(url)
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        path = re.fullmatch(r"/apis/([^/]+/[^/]+)/namespaces/[^/]+/[^/]+(?:/([^/]+))?(?:/(status))?", parts.path)
+        assert path, url
+        version, name, subresource = path.group(1), path.group(2), path.group(3) or ""
+        stored = self.objects.get(name or "")
+        if method == "GET":
+            if stored is None:
+                raise errors.NotFound("gardens", "", name)
+            return self.at(stored, version)
+        if method == "DELETE":
+            return self.objects.pop(name)
+        live = self.at(stored, version) if stored is not None else None
+        reset: dict[str, Json] = {}
+        if subresource:
+            reset = dict.fromkeys(self.status, managed.STATUS_RESET)
+        elif version in self.status:
+            reset = {version: managed.MAIN_RESET}
+        rules: Json = {
+            "manager": query.get("fieldManager", "conform"),
+            "api_version": version,
+            "subresource": subresource,
+            "now": f"2024-01-01T00:{self.seconds // 60:02}:{self.seconds % 60:02}Z",
+            "models": self.models,
+            "convert": self.convert,
+            "reset": reset,
+        }
+        if content_type == "application/apply-patch+yaml":
+            force = query.get("force") == "true"
+            new = await managed.apply(live, sent, kind=self.kind, force=force, **rules)
+            body.check_name(new, name)
+            body.check_namespace(new, "default")
+            new = settled(new, self.schemas[version])
+        else:
+            if content_type == "application/merge-patch+json":
+                assert live is not None
+                sent = mergepatch.apply(live, sent)
+            elif content_type == "application/json-patch+json":
+                assert live is not None
+                sent = jsonpatch.apply(live, sent)
+            new = settled(sent, self.schemas[version])
+            listed = await managed.update(live, new, **rules)
+            new = {**new, "metadata": {**new["metadata"], "managedFields": listed}}
+        new = kept(live, new, subresource, has_status=version in self.status)
+        if live is not None and managed.same_but_times(live, new):
+            return live
+        if query.get("dryRun") is None:
+            self.objects[new["metadata"]["name"]] = self.at(new, self.storage)
+        return self.at(self.at(new, self.storage), version)
+
+
+def kept(live: Json | None, new: Json, subresource: str, *, has_status: bool) -> Json:
+    """What an endpoint lets through."""
+    if not has_status:
+        return new
+    if subresource:
+        assert live is not None
+        metadata = {**live["metadata"], "managedFields": new["metadata"].get("managedFields", [])}
+        return {**live, "metadata": metadata, "status": new.get("status", {})}
+    out = {name: value for name, value in new.items() if name != "status"}
+    if live is not None and "status" in live:
+        out["status"] = live["status"]
+    return out
+
+
+def settled(value: Any, schema: Json, *, defaults: bool = True) -> Any:
+    """Pruned and defaulted, for the few schemas of these conversations."""
+    if isinstance(value, list):
+        return [settled(item, schema.get("items", {}), defaults=defaults) for item in value]
+    properties = schema.get("properties")
+    if not isinstance(value, dict) or properties is None:
+        return value
+    out = {}
+    known = {*properties, "apiVersion", "kind", "metadata"}
+    for name, item in value.items():
+        if name in known and not (item is None and name in properties):
+            out[name] = settled(item, properties.get(name, {}), defaults=defaults)
+    for name, below in properties.items():
+        if defaults and name not in out and "default" in below:
+            out[name] = settled(below["default"], below)
+    return out
+
+
+def parse(raw: str) -> Any:
+    return yaml.safe_load(raw)
