@@ -1,0 +1,46 @@
+"""Definitions on the wire: decoded into the v1 shape they are kept in, encoded at the version that is asked for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from polykind.contract import JsonObject
+from polykind.crd import convert
+from polykind.crd.defaults import default_v1, default_v1beta1
+from polykind.crd.equality import same
+from polykind.crd.validation import judge_create
+from polykind.errors import Invalid
+from polykind.typed import decode as decode_typed
+from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
+
+Version = Literal["v1", "v1beta1"]
+
+GROUP = "apiextensions.k8s.io"
+KIND = "CustomResourceDefinition"
+
+
+def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, list[str]]:
+    """A definition as the reference's types read it, with defaults, and the paths of fields that are unknown.
+
+    Raises BadRequest for what does not fit the types. A v1beta1 definition that v1 has no shape for is always against
+    the rules; it is refused here with all that is wrong with it.
+    """
+    if version == "v1":
+        crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1, report=report)
+        default_v1(crd)
+        crd["spec"]["conversion"] = convert.settled_conversion(crd["spec"]["conversion"])
+        return crd, unknown
+    crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1BETA1, report=report)
+    default_v1beta1(crd)
+    inner = convert.inner_of_v1beta1(crd["spec"])
+    kept = convert.from_v1beta1(crd)
+    if not same(convert.to_internal(kept["spec"]), inner):
+        errors = judge_create({**kept, "spec": {**kept["spec"], "versions": inner["versions"]}}, inner, version)
+        if errors:
+            raise Invalid(KIND, GROUP, kept["metadata"].get("name", ""), errors)
+    return kept, unknown
+
+
+def encode(crd: JsonObject, version: Version) -> JsonObject:
+    """A kept definition as a version of the API serves it."""
+    return crd if version == "v1" else convert.to_v1beta1(crd)

@@ -1,0 +1,97 @@
+"""Defaults in schemas: each must be pruned, and valid by its own schema; those of metadata must make valid metadata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.crd.survey import EMBEDDED, has_default, nodes
+from polykind.errors import FieldError, aggregate, invalid
+from polykind.schema.embedded import MisfitError, coerce_embedded, validate_embedded
+from polykind.schema.equality import fresh, same
+from polykind.schema.faults import field_errors
+from polykind.schema.node import META_KEYS, Node
+from polykind.schema.prune import prune
+from polykind.schema.values import check
+
+_TYPE_META = {"kind": "Validation", "apiVersion": "validation/v1"}
+
+
+def default_problems(schema: JsonObject, path: str, *, pruned: bool) -> list[FieldError]:
+    """What is wrong with the defaults of a structural schema. Those below additionalProperties are not looked at."""
+    errors: list[FieldError] = []
+    if any(map(has_default, nodes(schema))):
+        root = {**schema, EMBEDDED: True}
+        _visit(root, path, root, (), False, pruned, errors)
+    return errors
+
+
+def has_unpruned_defaults(schema: JsonObject) -> bool:
+    """Whether a default has fields its schema does not know."""
+    return any("default" in node and not _is_pruned(node) for node in nodes(schema))
+
+
+def _is_pruned(schema: JsonObject) -> bool:
+    value = fresh(schema["default"])
+    prune(Node(schema), value, "", None, root=EMBEDDED in schema)
+    return same(value, schema["default"])
+
+
+def _visit(
+    schema: JsonObject,
+    path: str,
+    resource: JsonObject,
+    steps: tuple[str | int, ...],
+    inside_meta: bool,
+    pruned: bool,
+    errors: list[FieldError],
+) -> None:
+    """Look at a schema that stands at `steps` below the resource, itself or embedded, that it is a part of."""
+    if EMBEDDED in schema:
+        resource, steps, inside_meta = schema, (), False
+    if "default" in schema:
+        at = f"{path}.default"
+        if inside_meta:
+            errors += _metadata_problems(schema, at, resource, steps)
+        else:
+            errors += _value_problems(schema, at, pruned)
+    items = schema.get("items")
+    if items is not None:
+        _visit(items, f"{path}.items", resource, (*steps, 0), inside_meta, pruned, errors)
+    for name, child in (schema.get("properties") or {}).items():
+        meta = inside_meta or (EMBEDDED in schema and name in META_KEYS)
+        _visit(child, f"{path}.properties[{name}]", resource, (*steps, name), meta, pruned, errors)
+
+
+def _value_problems(schema: JsonObject, at: str, pruned: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if pruned and not _is_pruned(schema):
+        errors.append(invalid(at, schema["default"], "must not have unknown fields"))
+    node, value = Node(schema), fresh(schema["default"])
+    try:
+        coerce_embedded(node, value, at, [], strict=True)
+    except MisfitError as misfit:
+        return [*errors, misfit.error]
+    found: list[FieldError] = []
+    validate_embedded(node, value, at, found)
+    return errors + (found or field_errors(check(node, value).faults, at))
+
+
+def _metadata_problems(
+    schema: JsonObject, at: str, resource: JsonObject, steps: tuple[str | int, ...]
+) -> list[FieldError]:
+    value = schema["default"]
+    whole: Any = fresh(value)
+    for step in reversed(steps):
+        whole = [whole] if step == 0 and isinstance(step, int) else {step: whole}
+    surrounding: JsonObject = {**_TYPE_META, **whole}
+    node = Node(resource)
+    found: list[FieldError] = []
+    try:
+        coerce_embedded(node, surrounding, "", [], strict=True)
+        validate_embedded(node, surrounding, "", found)
+    except MisfitError as misfit:
+        found = [misfit.error]
+    if found:
+        return [invalid(at, value, f"must result in valid metadata: {aggregate(found)}")]
+    return field_errors(check(Node(schema), value).faults, at)

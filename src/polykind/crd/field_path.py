@@ -1,0 +1,90 @@
+"""Paths to fields as selectable fields and rules write them: .spec.color, ['a.b'].c; resolved against a schema."""
+
+from __future__ import annotations
+
+import re
+
+from polykind.contract import JsonObject
+
+_escape = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
+
+
+class PathError(ValueError):
+    """The path cannot be read, or leads to no field of the schema."""
+
+
+def find_field(path: str, schema: JsonObject, *, brackets: bool = True) -> tuple[tuple[str, ...], JsonObject | None]:
+    """The names a path walks through and the schema it ends at. Raises PathError with the reference's words."""
+    parts = _split(path)
+    position = 0
+    names: list[str] = []
+    node: JsonObject | None = schema
+    while position < len(parts):
+        mark = parts[position]
+        position += 1
+        if mark not in (".", "["):
+            raise PathError(f"expected [ or . but got: {mark}")
+        if mark == "[" and not brackets:
+            raise PathError("array notation is not allowed")
+        if position == len(parts):
+            raise PathError("unexpected end of JSON path")
+        name = parts[position]
+        position += 1
+        if mark == "[":
+            if len(name) < 2 or name[0] != "'" or name[-1] != "'":
+                raise PathError(f"expected single quoted string but got {name}")
+            name = _unescaped(name[1:-1])
+        node = _child(node, name)
+        names.append(name)
+        if mark == "[":
+            if position == len(parts):
+                raise PathError("unexpected end of JSON path")
+            if parts[position] != "]":
+                raise PathError(f"expected ] but got {parts[position]}")
+            position += 1
+    return tuple(names), node
+
+
+def _split(path: str) -> list[str]:
+    """Delimiters by themselves, quoted strings whole, whatever stands between."""
+    parts: list[str] = []
+    start = 0
+    while start < len(path):
+        if path[start] == "'":
+            end = start + 1
+            while end < len(path) and not (path[end] == "'" and path[end - 1] != "\\"):
+                end += 1
+            end = min(end + 1, len(path))
+        elif path[start] in ".[]":
+            end = start + 1
+        else:
+            end = start + 1
+            while end < len(path) and path[end] not in ".[]":
+                end += 1
+        parts.append(path[start:end])
+        start = end
+    return parts
+
+
+def _child(node: JsonObject | None, name: str) -> JsonObject | None:
+    if node is None:
+        raise PathError("does not refer to a valid field")
+    properties = node.get("properties")
+    if properties:
+        if name not in properties:
+            raise PathError("does not refer to a valid field")
+        found: JsonObject = properties[name]
+        return found
+    if "additionalProperties" not in node:
+        raise PathError("does not refer to a valid field")
+    additional = node["additionalProperties"]
+    return additional if isinstance(additional, dict) else None
+
+
+def _unescaped(text: str) -> str:
+    """The text of a single-quoted string."""
+    for match in _escape.finditer(text):
+        if match[1] not in _ESCAPES:
+            raise PathError(f"invalid string literal: invalid escape char {match[0]}")
+    return _escape.sub(lambda match: _ESCAPES[match[1]], text)

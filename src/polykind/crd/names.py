@@ -1,0 +1,133 @@
+"""The names of a definition: their syntax, and who gets which where several of a group want the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from polykind.contract import JsonObject
+from polykind.crd.cabundle import bundle_problem
+from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find, set_condition
+from polykind.errors import FieldError, invalid, required
+from polykind.gotext import go_quote
+from polykind.schema.names import dns1035_label
+
+_MIXED_CASE = "may have mixed case, but should otherwise match: "
+
+
+def spec_name_problems(names: JsonObject) -> list[FieldError]:
+    """The names asked for: all are needed, and well-formed."""
+    missing = [
+        required(f"spec.names.{key}") for key in ("plural", "singular", "kind", "listKind") if not names.get(key)
+    ]
+    return missing + name_problems(names, "spec.names")
+
+
+def name_problems(names: JsonObject, path: str) -> list[FieldError]:
+    """What is wrong with the syntax of names that are given."""
+    errors: list[FieldError] = []
+    for key in ("plural", "singular", "kind", "listKind"):
+        name = names.get(key)
+        if not name:
+            continue
+        kind = key in ("kind", "listKind")
+        whys = dns1035_label(name.lower() if kind else name)
+        if whys:
+            errors.append(invalid(f"{path}.{key}", name, f"{_MIXED_CASE if kind else ''}{','.join(whys)}"))
+    errors += _list_problems(names.get("shortNames"), f"{path}.shortNames")
+    if names.get("kind") and names["kind"] == names.get("listKind"):
+        errors.append(invalid(f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"))
+    return errors + _list_problems(names.get("categories"), f"{path}.categories")
+
+
+def _list_problems(names: list[str] | None, path: str) -> list[FieldError]:
+    found = ((index, name, dns1035_label(name)) for index, name in enumerate(names or ()))
+    return [invalid(f"{path}[{index}]", name, ",".join(whys)) for index, name, whys in found if whys]
+
+
+def accept(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+    """The definition's next status: names that no other of its group holds are accepted, and it is established.
+
+    `others` may be all definitions, those of other groups included; what counts of them is what they were accepted.
+    """
+    return establish(crd, _named(crd, others, now), now)
+
+
+def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
+    """The status once the accepted names are served; a webhook's certificates must be readable first."""
+    if _is_true(status, ESTABLISHED) or not _is_true(status, NAMES_ACCEPTED):
+        return status
+    webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
+    if bundle_problem((webhook.get("clientConfig") or {}).get("caBundle")) is not None:
+        reason, message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
+        return set_condition(status, condition(ESTABLISHED, "False", reason, message), now)
+    message = "the initial names have been accepted"
+    return set_condition(status, condition(ESTABLISHED, "True", "InitialNamesAccepted", message), now)
+
+
+def _is_true(status: JsonObject, type_: str) -> bool:
+    found = find(status, type_)
+    return found is not None and found["status"] == "True"
+
+
+def _named(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+    wanted, status = crd["spec"]["names"], crd["status"]
+    had = status["acceptedNames"]
+    if wanted == had:
+        return dict(status)
+    accepted, verdict = _decide(wanted, had, _Taken(crd["spec"]["group"], [crd, *others]))
+    if accepted == had and equivalent(verdict, find(status, NAMES_ACCEPTED)):
+        return dict(status)
+    established = find(status, ESTABLISHED) or condition(
+        ESTABLISHED, "False", "NotAccepted", "not all names are accepted"
+    )
+    if established["status"] != "True" and verdict["status"] == "True":
+        message = "the initial names have been accepted"
+        established = condition(ESTABLISHED, "False", "Installing", message)
+    status = set_condition({**status, "acceptedNames": accepted}, verdict, now)
+    return set_condition(status, established, now)
+
+
+class _Taken:
+    """The names that the definitions of a group hold, the one in question included."""
+
+    def __init__(self, group: str, crds: Iterable[JsonObject]) -> None:
+        self.resources: set[str] = set()
+        self.kinds: set[str] = set()
+        for crd in crds:
+            if crd["spec"]["group"] == group:
+                names = (crd.get("status") or {}).get("acceptedNames") or {}
+                self.resources.update((names.get("plural", ""), names.get("singular", "")))
+                self.resources.update(names.get("shortNames") or ())
+                self.kinds.update((names.get("kind", ""), names.get("listKind", "")))
+
+
+def _decide(wanted: JsonObject, had: JsonObject, taken: _Taken) -> tuple[JsonObject, JsonObject]:
+    """Each name is accepted by itself; of several conflicts the last is told."""
+    accepted = dict(had)
+    verdict = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
+    checks = (
+        ("plural", "PluralConflict", taken.resources),
+        ("singular", "SingularConflict", taken.resources),
+        ("shortNames", "ShortNamesConflict", taken.resources),
+        ("kind", "KindConflict", taken.kinds),
+        ("listKind", "ListKindConflict", taken.kinds),
+    )
+    for key, reason, used in checks:
+        if key == "shortNames":
+            mine = had.get(key) or ()
+            clashes = [name for name in wanted.get(key) or () if name not in mine and name and name in used]
+        else:
+            name = wanted.get(key, "")
+            clashes = [name] if name != had.get(key, "") and name in used else []
+        if clashes:
+            verdict = condition(NAMES_ACCEPTED, "False", reason, _in_use(clashes))
+        else:
+            accepted[key] = wanted.get(key)
+    accepted["categories"] = wanted.get("categories")
+    order = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
+    return {key: accepted[key] for key in order if accepted.get(key) or key in ("plural", "kind")}, verdict
+
+
+def _in_use(names: list[str]) -> str:
+    texts = list(dict.fromkeys(f"{go_quote(name)} is already in use" for name in names))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

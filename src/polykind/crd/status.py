@@ -1,0 +1,74 @@
+"""What becomes of a definition's status: names, establishment, schema, approval, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from polykind.contract import JsonObject
+from polykind.crd.approval import approval_condition
+from polykind.crd.conditions import (
+    NON_STRUCTURAL,
+    TERMINATING,
+    condition,
+    equivalent,
+    find,
+    remove,
+    set_condition,
+)
+from polykind.crd.names import accept
+from polykind.crd.structural import unsupported, violations
+from polykind.errors import aggregate, invalid
+
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+_TERMINATING = {
+    "InstanceDeletionPending": (
+        "True",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    ),
+    "InstanceDeletionInProgress": ("True", "CustomResource deletion is in progress"),
+    "InstanceDeletionFailed": ("True", "could not list instances: {}"),
+    "InstanceDeletionCheck": ("True", "could not confirm zero CustomResources remaining: {}"),
+    "InstanceDeletionCompleted": ("False", "removed all instances"),
+    "NeverEstablished": ("False", "resource was never established"),
+    "OverlappingBuiltInResource": ("False", "instances overlap with built-in resources in storage"),
+}
+
+
+def reconcile(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+    """The status a definition comes to rest at; the same conditions keep their times."""
+    status = accept(crd, others, now)
+    flaw = nonstructural_condition(crd)
+    if flaw is None:
+        if find(status, NON_STRUCTURAL) is not None:
+            status = remove(status, NON_STRUCTURAL)
+    elif not equivalent(flaw, find(status, NON_STRUCTURAL)):
+        status = set_condition(status, flaw, now)
+    approval = approval_condition(crd)
+    if approval is not None and not equivalent(approval, find(status, approval["type"])):
+        status = set_condition(status, approval, now)
+    return status
+
+
+def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
+    """What keeps the schemas of a definition from being structural; None if nothing does."""
+    spec = crd["spec"]
+    errors = []
+    if spec.get("preserveUnknownFields"):
+        errors.append(invalid("spec.preserveUnknownFields", True, "must be false"))
+    for index, version in enumerate(spec["versions"] or ()):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            continue
+        why = unsupported(schema)
+        if why is not None:
+            message = f"failed to check validation schema for version {version['name']}: {why}"
+            return condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
+        errors += violations(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+    return condition(NON_STRUCTURAL, "True", "Violations", aggregate(errors)) if errors else None
+
+
+def terminating_condition(reason: str, why: str = "") -> JsonObject:
+    """A step of a definition's deletion; `why` is what went wrong, for the two reasons that tell it."""
+    status, message = _TERMINATING[reason]
+    return condition(TERMINATING, status, reason, message.format(why) if "{}" in message else message)

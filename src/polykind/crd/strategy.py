@@ -1,0 +1,44 @@
+"""What a write makes of a definition before it is judged: status, generation and stored versions are the server's."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+from polykind.crd.equality import same
+
+
+def empty_status() -> JsonObject:
+    """The status of a definition nobody has looked at."""
+    return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
+
+
+def prepare_create(crd: JsonObject) -> JsonObject:
+    """A new definition: it has no status yet but the version its objects will be stored at."""
+    crd["status"] = _storing(empty_status(), crd)
+    crd["metadata"]["generation"] = 1
+    return crd
+
+
+def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
+    """A changed definition: its status stays, but for a version that becomes the storage version."""
+    meta, before = new["metadata"], old["metadata"].get("generation", 0)
+    generation = before if same(new["spec"], old["spec"]) else before + 1
+    if generation:
+        meta["generation"] = generation
+    else:
+        meta.pop("generation", None)
+    new["status"] = _storing(old["status"], new)
+    return new
+
+
+def prepare_status_update(new: JsonObject, old: JsonObject) -> JsonObject:
+    """A changed status: the spec stays, metadata may change."""
+    new["spec"] = old["spec"]
+    return new
+
+
+def _storing(status: JsonObject, crd: JsonObject) -> JsonObject:
+    for version in crd["spec"]["versions"] or ():
+        if version["storage"]:
+            stored = status["storedVersions"] or []
+            return status if version["name"] in stored else {**status, "storedVersions": [*stored, version["name"]]}
+    return status

@@ -1,0 +1,393 @@
+"""The kinds of value a built-in type is made of, and how Go decodes and encodes each of them.
+
+Decoding gives the canonical JSON value at once: what Go would write after having read the input. Places inside the
+input are linked pairs, made as the walk goes down and read only when there is something to complain about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from polykind.contract import JsonObject
+from polykind.gotext import json_float
+from polykind.schema.gotime import normal_time
+from polykind.typed.base64 import Base64Error, decode_base64, encode_base64
+
+MOST_UNKNOWN = 100
+DEEPEST = 400
+
+
+class Place(NamedTuple):
+    """Where the walk is: a field of a struct (`struct` names it), an index of a list or a key of a map."""
+
+    parent: Place | None
+    key: str | int
+    struct: str
+    depth: int
+
+
+class DecodeError(Exception):
+    """A decoding error in Go's words; a type mismatch gains its place on the way out of nested decoders."""
+
+    def __init__(self, text: str = "", *, got: str = "", wanted: str = "", struct: str = "", path: str = "") -> None:
+        super().__init__(text)
+        self.text = text
+        self.got, self.wanted, self.struct, self.path = got, wanted, struct, path
+
+    def __str__(self) -> str:
+        if self.text:
+            return self.text
+        if self.struct or self.path:
+            into = f"struct field {self.struct}.{self.path}"
+        else:
+            into = "value"
+        return f"json: cannot unmarshal {self.got} into Go {into} of type {self.wanted}"
+
+    def placed(self, at: Place | None) -> DecodeError:
+        """The same complaint as the surrounding decoder reports it."""
+        fields, struct = _fields(at)
+        if self.text or not fields:
+            return self
+        path = ".".join([*fields, self.path] if self.path else fields)
+        return DecodeError(got=self.got, wanted=self.wanted, struct=struct, path=path)
+
+
+def _fields(at: Place | None) -> tuple[list[str], str]:
+    """The struct fields that lead to a place, and the struct of the innermost."""
+    names: list[str] = []
+    struct = ""
+    while at is not None:
+        if at.struct:
+            names.append(str(at.key))
+            struct = struct or at.struct
+        at = at.parent
+    names.reverse()
+    return names, struct
+
+
+def _dotted(at: Place | None, last: str) -> str:
+    keys: list[str | int] = []
+    while at is not None:
+        keys.append(at.key)
+        at = at.parent
+    out = ""
+    for key in reversed(keys):
+        out += f"[{key}]" if isinstance(key, int) else f".{key}" if out else key
+    return f"{out}.{last}" if out else last
+
+
+@dataclass(slots=True)
+class Decoding:
+    """One run of a decoder: the first type mismatch is kept for the end, unknown fields are noted if asked for."""
+
+    report: bool
+    refusal: DecodeError | None = None
+    unknown: list[str] = field(default_factory=list)
+
+    def mismatch(self, value: object, wanted: str, at: Place | None, *, literal: bool = False) -> None:
+        if self.refusal is None:
+            self.refusal = DecodeError(got=_described(value, literal), wanted=wanted).placed(at)
+
+    def corrupt(self, text: str) -> None:
+        if self.refusal is None:
+            self.refusal = DecodeError(text)
+
+    def stranger(self, at: Place | None, key: str) -> None:
+        if len(self.unknown) < MOST_UNKNOWN:
+            self.unknown.append(_dotted(at, key))
+
+
+def _described(value: object, literal: bool) -> str:
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "bool"
+    if not literal:
+        return "number"
+    return f"number {json_float(value) if isinstance(value, float) else value}"
+
+
+class Kind:
+    """One kind of value. `go` is its Go type as error texts name it; `zero` what Go writes for its zero value."""
+
+    __slots__ = ("go",)
+
+    def __init__(self, go: str) -> None:
+        self.go = go
+
+    def zero(self) -> Any:
+        return None
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        """The canonical value of a JSON value that is not null."""
+        raise NotImplementedError
+
+    def element(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        """The same inside a list or a map, where null leaves the zero value."""
+        return self.zero() if value is None else self.decode(value, at, run)
+
+
+class String(Kind):
+    __slots__ = ()
+
+    def zero(self) -> str:
+        return ""
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is str:
+            return value
+        run.mismatch(value, self.go, at)
+        return ""
+
+
+class Bool(Kind):
+    __slots__ = ()
+
+    def zero(self) -> bool:
+        return False
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if value is True or value is False:
+            return value
+        run.mismatch(value, self.go, at)
+        return False
+
+
+class Int(Kind):
+    """An integer of `bits` bits; a fraction or too large a number is refused with the number itself."""
+
+    __slots__ = ("bound",)
+
+    def __init__(self, go: str, bits: int) -> None:
+        super().__init__(go)
+        self.bound = 1 << (bits - 1)
+
+    def zero(self) -> int:
+        return 0
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is int and -self.bound <= value < self.bound:
+            return value
+        run.mismatch(value, self.go, at, literal=True)
+        return 0
+
+
+class Float(Kind):
+    """A float64: integers lose what a float64 cannot hold, and are written without a fraction."""
+
+    __slots__ = ()
+
+    def zero(self) -> float:
+        return 0
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is int:
+            return value if -(1 << 53) <= value <= 1 << 53 else int(float(value))
+        if type(value) is float:
+            return int(value) if value.is_integer() and abs(value) < 1e21 else value
+        run.mismatch(value, self.go, at)
+        return 0
+
+
+class Bytes(Kind):
+    """Bytes, in base64 on the wire."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is not str:
+            run.mismatch(value, self.go, at)
+            return None
+        try:
+            return encode_base64(decode_base64(value))
+        except Base64Error as error:
+            run.corrupt(str(error))
+            return None
+
+
+class Time(Kind):
+    """A moment to the second, written in UTC; the zero time is null."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is not str:
+            raise DecodeError(got=_described(value, False), wanted="string").placed(at)
+        try:
+            return normal_time(value)
+        except ValueError as error:
+            raise DecodeError(str(error)) from None
+
+
+class Raw(Kind):
+    """Any JSON, written again with sorted keys."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        return sorted_keys(value, at.depth if at else 0)
+
+
+class Verbatim(Kind):
+    """Any JSON, kept as it came."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        return value
+
+
+class ListOf(Kind):
+    __slots__ = ("item",)
+
+    def __init__(self, item: Kind, go: str = "") -> None:
+        super().__init__(go or f"[]{item.go}")
+        self.item = item
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is not list:
+            run.mismatch(value, self.go, at)
+            return None
+        depth = _deeper(at)
+        element = self.item.element
+        return [element(item, Place(at, index, "", depth), run) for index, item in enumerate(value)]
+
+
+class MapOf(Kind):
+    """A map from strings, written in the order of its keys."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Kind, go: str = "") -> None:
+        super().__init__(go or f"map[string]{item.go}")
+        self.item = item
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is not dict:
+            run.mismatch(value, self.go, at)
+            return None
+        depth = _deeper(at)
+        element = self.item.element
+        out = {key: element(item, Place(at, key, "", depth), run) for key, item in value.items()}
+        return dict(sorted(out.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct: its name on the wire, its protobuf number, and when Go leaves it out."""
+
+    name: str
+    kind: Kind
+    number: int
+    omitempty: bool = True
+    pointer: bool = False
+    omitzero: bool = False
+
+    @property
+    def always(self) -> bool:
+        """Whether Go writes the field even if it was never set: it never finds a struct empty."""
+        if self.pointer or self.omitzero:
+            return False
+        return not self.omitempty or isinstance(self.kind, Struct | Time)
+
+
+class Struct(Kind):
+    """A Go struct; `kind` and `version` say which object it is, if it is one."""
+
+    __slots__ = ("_always", "_index", "fields", "kind", "name", "version")
+
+    def __init__(self, go: str, fields: Sequence[Field] = (), *, kind: str = "", version: str = "") -> None:
+        super().__init__(go)
+        self.name = go.rpartition(".")[2]
+        self.kind, self.version = kind, version
+        self.define(fields)
+
+    def define(self, fields: Sequence[Field]) -> None:
+        """Set the fields; apart from the constructor for structs that contain themselves."""
+        self.fields = tuple(fields)
+        self._index = {f.name: (position, f.kind, f.always, f.pointer) for position, f in enumerate(fields)}
+        self._always = tuple((position, f.name, f.kind) for position, f in enumerate(fields) if f.always)
+
+    def zero(self) -> JsonObject:
+        return {name: kind.zero() for _, name, kind in self._always}
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is not dict:
+            run.mismatch(value, self.go, at)
+            return self.zero()
+        depth = _deeper(at)
+        index, struct = self._index, self.name
+        found: list[tuple[int, str, Any]] = []
+        for key, item in value.items():
+            known = index.get(key)
+            if known is None:
+                if run.report:
+                    run.stranger(at, key)
+                continue
+            if item is None:
+                continue
+            position, kind, always, pointer = known
+            decoded = kind.decode(item, Place(at, key, struct, depth), run)
+            if decoded or always or (pointer and decoded is not None):
+                found.append((position, key, decoded))
+        if self._always:
+            have = {key for _, key, _ in found}
+            found += [(position, name, kind.zero()) for position, name, kind in self._always if name not in have]
+        if len(found) > 1:
+            found.sort(key=_position)
+        return {key: decoded for _, key, decoded in found}
+
+
+def _position(entry: tuple[int, str, Any]) -> int:
+    return entry[0]
+
+
+def _deeper(at: Place | None) -> int:
+    depth = at.depth + 1 if at is not None else 0
+    if depth > DEEPEST:
+        raise DecodeError("exceeded max depth")
+    return depth
+
+
+def sorted_keys(value: Any, depth: int = 0) -> Any:
+    """The value with the keys of all its objects in order."""
+    if type(value) is dict:
+        if depth > DEEPEST:
+            raise DecodeError("exceeded max depth")
+        return {key: sorted_keys(value[key], depth + 1) for key in sorted(value)}
+    if type(value) is list:
+        if depth > DEEPEST:
+            raise DecodeError("exceeded max depth")
+        return [sorted_keys(item, depth + 1) for item in value]
+    return value
+
+
+def nested(kind: Kind, value: Any, at: Place | None) -> Any:
+    """Decode by a decoder of its own, as Go's types with their own decoder do: no unknown fields, errors end all."""
+    run = Decoding(report=False)
+    # Struct "" and a path of no fields: the place only carries the depth, its fields are added on the way out.
+    root = Place(None, "", "", at.depth if at is not None else 0)
+    try:
+        decoded = kind.decode(value, root, run)
+    except DecodeError as refusal:
+        raise refusal.placed(at) from None
+    if run.refusal is not None:
+        raise run.refusal.placed(at)
+    return decoded
+
+
+STRING = String("string")
+BOOL = Bool("bool")
+INT32 = Int("int32", 32)
+INT64 = Int("int64", 64)
+FLOAT64 = Float("float64")
+BYTES = Bytes("[]uint8")
+TIME = Time("v1.Time")
+STRINGS = ListOf(STRING)
+STRING_MAP = MapOf(STRING)
