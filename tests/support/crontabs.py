@@ -1,0 +1,26 @@
+"""The CronTab example in an API group of a test's own, so that tests stay apart on one server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "crontab"
+
+
+def definition(group: str) -> dict[str, Any]:
+    """examples/crontab/crd.yaml in another group, without its short name and category, which would be ambiguous."""
+    crd: dict[str, Any] = yaml.safe_load((EXAMPLES / "crd.yaml").read_text().replace("example.com", group))
+    del crd["spec"]["names"]["shortNames"], crd["spec"]["names"]["categories"]
+    return crd
+
+
+def crontab(group: str, name: str = "my-crontab", version: str = "v1", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{group}/{version}",
+        "kind": "CronTab",
+        "metadata": {"name": name},
+        "spec": {"cronSpec": "* * * * */5", "image": "my-awesome-cron-image", **spec},
+    }

@@ -1,0 +1,90 @@
+"""The stock kubectl, run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 40
+
+
+@dataclass
+class Outcome:
+    """What a kubectl command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """A printed table, split at two or more blanks."""
+        return [re.split(r"\s{2,}", line.strip()) for line in self.out.splitlines() if line.strip()]
+
+
+class Kubectl:
+    """kubectl with a kubeconfig and a home folder of its own, so that no cache is shared between tests."""
+
+    def __init__(self, kubeconfig: Path, home: Path) -> None:
+        found = shutil.which("kubectl")
+        assert found, "kubectl is not on the PATH: `make test` fetches it"
+        self.command = found
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
+
+    def __call__(self, *args: str, stdin: str | None = None, editor: str = "", check: bool = True) -> Outcome:
+        """Run and wait; a failure is an AssertionError unless `check` is off."""
+        env = self.env | ({"KUBE_EDITOR": editor} if editor else {})
+        done = subprocess.run(
+            [self.command, *args], input=stdin, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        outcome = Outcome(done.returncode, done.stdout, done.stderr)
+        assert not check or outcome.code == 0, f"kubectl {' '.join(args)}: {outcome.code}\n{outcome.out}{outcome.err}"
+        return outcome
+
+    def json(self, *args: str) -> Any:
+        return json.loads(self(*args, "-o", "json").out)
+
+    def follow(self, *args: str, log: Path) -> Following:
+        """Run in the background, what is printed goes to `log`."""
+        return Following([self.command, *args], self.env, log)
+
+    def minor(self) -> int:
+        """The minor version of kubectl itself: 20 for v1.20.2."""
+        version = self("version", "--client", "-o", "json").out
+        return int(re.sub(r"\D", "", json.loads(version)["clientVersion"]["minor"]))
+
+
+class Following:
+    """A kubectl that keeps running, such as `get -w`."""
+
+    def __init__(self, command: list[str], env: dict[str, str], log: Path) -> None:
+        self.log = log
+        with log.open("wb") as out:
+            self.process = subprocess.Popen(command, env=env, stdout=out, stderr=subprocess.STDOUT)
+
+    def until(self, text: str) -> str:
+        """Wait until `text` has been printed; all that was."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in (printed := self.log.read_text()):
+            assert time.monotonic() < deadline, f"{text!r} was not printed:\n{printed}"
+            time.sleep(0.02)
+        return printed
+
+    def close(self) -> str:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        return self.log.read_text()
+
+    def __enter__(self) -> Following:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

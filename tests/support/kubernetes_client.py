@@ -1,0 +1,11 @@
+"""The official Python client as users know it: without types, which only its newest releases have."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+client: Any = importlib.import_module("kubernetes.client")
+config: Any = importlib.import_module("kubernetes.config")
+dynamic: Any = importlib.import_module("kubernetes.dynamic")
+watch: Any = importlib.import_module("kubernetes.watch")
