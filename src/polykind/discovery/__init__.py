@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from polykind.discovery.accept import AGGREGATED_MEDIA_TYPE, parse_aggregated_accept
+from polykind.discovery.accept import (
+    AGGREGATED_MEDIA_TYPE,
+    OPENAPI_V2_PROTOBUF,
+    aggregated_media_type,
+    openapi_v2_media_type,
+    openapi_v3_media_type,
+    parse_aggregated_accept,
+)
 from polykind.discovery.builtins import BUILTINS, builtins
 from polykind.discovery.entries import GroupVersionEntry, ResourceEntry, SubresourceEntry, from_crd
 from polykind.discovery.shelf import Document
@@ -11,12 +18,16 @@ from polykind.discovery.snapshot import Discovery
 __all__ = [
     "AGGREGATED_MEDIA_TYPE",
     "BUILTINS",
+    "OPENAPI_V2_PROTOBUF",
     "Discovery",
     "Document",
     "GroupVersionEntry",
     "ResourceEntry",
     "SubresourceEntry",
+    "aggregated_media_type",
     "builtins",
     "from_crd",
+    "openapi_v2_media_type",
+    "openapi_v3_media_type",
     "parse_aggregated_accept",
 ]

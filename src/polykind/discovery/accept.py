@@ -1,4 +1,4 @@
-"""Does a client ask for aggregated discovery? Read from its Accept header as the reference reads it."""
+"""Which form of a document a client asks for, read from its Accept header as the reference reads it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ VERSION: Final = "v2"
 KIND: Final = "APIGroupDiscoveryList"
 AGGREGATED_PARAMETERS: Final = f";g={GROUP};v={VERSION};as={KIND}"
 """What the Content-Type of an aggregated answer carries after its media type, in this order."""
-AGGREGATED_MEDIA_TYPE: Final = f"application/json{AGGREGATED_PARAMETERS}"
+JSON: Final = "application/json"
+AGGREGATED_MEDIA_TYPE: Final = f"{JSON}{AGGREGATED_PARAMETERS}"
+OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
-_SERVED: Final = (("application", "json"), ("application", "yaml"))
+_SERVED: Final = (JSON, "application/yaml")
+_OPENAPI_V2: Final = (
+    (JSON, JSON),
+    (OPENAPI_V2_PROTOBUF.replace("v2.v1", "v2@v1"), OPENAPI_V2_PROTOBUF),
+    (OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF),
+)
 
 
 def parse_aggregated_accept(accept: str) -> Literal["v2"] | None:
@@ -29,10 +36,29 @@ def aggregated_media_type(accept: str) -> str | None:
         wanted = (parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
         if wanted != (GROUP, VERSION, KIND):
             continue
-        for served_kind, served_subkind in _SERVED:
-            if kind in (served_kind, "*") and (subkind == "*" or (kind, subkind) == (served_kind, served_subkind)):
-                return f"{served_kind}/{served_subkind}"
+        for media_type in _SERVED:
+            if _matches(kind, subkind, media_type):
+                return media_type
     return None
+
+
+def openapi_v2_media_type(accept: str) -> str | None:
+    """What to answer /openapi/v2 with: JSON or the protobuf form; None: neither is accepted."""
+    for kind, subkind, _ in _clauses(accept or "*/*"):
+        for asked, answered in _OPENAPI_V2:
+            if _matches(kind, subkind, asked):
+                return answered
+    return None
+
+
+def openapi_v3_media_type(accept: str) -> str | None:
+    """What to answer with a v3 document: JSON; None: it is not accepted."""
+    return JSON if any(_matches(kind, subkind, JSON) for kind, subkind, _ in _clauses(accept or "*/*")) else None
+
+
+def _matches(kind: str, subkind: str, media_type: str) -> bool:
+    served_kind, _, served_subkind = media_type.partition("/")
+    return kind in (served_kind, "*") and subkind in (served_subkind, "*")
 
 
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:

@@ -13,7 +13,14 @@ from polykind.contract import JsonObject
 from polykind.discovery.builtins import BUILTINS
 from polykind.discovery.entries import CrdEntries, GroupVersionEntry, from_crd
 from polykind.discovery.group import Group
-from polykind.discovery.openapi.documents import builtin_document, crd_document, fingerprint, index, v2_parts
+from polykind.discovery.openapi.documents import (
+    builtin_document,
+    crd_document,
+    fingerprint,
+    index,
+    v2_parts,
+    v2_protobuf,
+)
 from polykind.discovery.shelf import Document, Shelf
 
 _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",'
@@ -95,6 +102,12 @@ class Discovery:
     def openapi_v2(self) -> Document:
         """The answer to /openapi/v2, in JSON. Built from all resources: call this in a thread."""
         return self._built.get(self.openapi_v2_etag(), lambda: b"".join(self.openapi_v2_parts()))
+
+    def openapi_v2_protobuf(self) -> Document:
+        """The answer to /openapi/v2 in protobuf, which kubectl asks for. Call this in a thread."""
+        etag = self.openapi_v2_etag()
+        built = self._built.get(f"{etag}+protobuf", lambda: v2_protobuf(self._builtins, self._entries.values()))
+        return Document(built.body, etag)
 
     def openapi_v2_parts(self) -> Iterator[bytes]:
         """The same document in pieces, for who would rather build it bit by bit."""

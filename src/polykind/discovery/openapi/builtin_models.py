@@ -102,7 +102,7 @@ _DEFINITIONS: Final = {
         "v1",
         "CustomResourceDefinition",
         "spec",
-        spec=ref(f"{_CRD}CustomResourceDefinitionSpec", "What is to be served."),
+        spec=ref(f"{_CRD}CustomResourceDefinitionSpec", "The resource, its versions and how they convert."),
         status=ref(f"{_CRD}CustomResourceDefinitionStatus", "What has come of it."),
     ),
     f"{_CRD}CustomResourceDefinitionList": listed(
@@ -135,7 +135,7 @@ _DEFINITIONS: Final = {
         deprecated=flag("Whether clients are warned off it."),
         deprecationWarning=text("The warning; by default one that names what to use instead."),
         name=text("The name, such as v1 or v2beta1."),
-        schema=ref(f"{_CRD}CustomResourceValidation", "What objects look like at this version."),
+        schema=ref(f"{_CRD}CustomResourceValidation", "The schema of this version."),
         selectableFields=many(ref(f"{_CRD}SelectableField"), "Fields to select by; eight at most."),
         served=flag("Whether it is served."),
         storage=flag("Whether objects are stored at it; true for exactly one version."),

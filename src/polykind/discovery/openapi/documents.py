@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -14,17 +14,19 @@ from polykind.discovery.entries import CrdEntries, GroupVersionEntry, ResourceEn
 from polykind.discovery.openapi.builtin_models import BUILTIN_MODELS, builtin_model_name, builtin_models
 from polykind.discovery.openapi.encode import encode
 from polykind.discovery.openapi.models import EVERYWHERE, SCALE, SHARED, Model, dependencies, rendered
-from polykind.discovery.openapi.operations import Resource, paths_v2, paths_v3
+from polykind.discovery.openapi.operations import Resource, paths_v2
 from polykind.discovery.openapi.parameters import shared_parameters
+from polykind.discovery.openapi.protobuf import document
 from polykind.discovery.openapi.schemas import V2, V3, Dialect, kind_schema, list_schema, model_name, ordered
+from polykind.discovery.openapi.templates import encoded_paths
 from polykind.gotext import escape_html
 
 _CRD_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _BUILTIN_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
 _ITEM_ACTIONS: Final = {"get": "get", "update": "put", "patch": "patch"}
 
-Pieces = Iterator[tuple[str, bytes]]
-"""Named parts of a document, encoded."""
+Pieces = Iterator[tuple[str, JsonObject]]
+"""Named parts of a document."""
 
 
 def fingerprint(path: str, members: Iterable[CrdEntries]) -> str:
@@ -42,14 +44,14 @@ def index(documents: Mapping[str, str]) -> bytes:
 def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
     """The v3 document of a group version that CRDs make up."""
     paths: dict[str, bytes] = {}
-    schemas: dict[str, bytes] = {}
+    schemas: JsonObject = {}
     shared = set(EVERYWHERE)
     for member in members:
         resource = _resource(member, version)
-        paths.update(_encoded(paths_v3(resource)))
-        schemas.update(_schemas(member, version, resource, V3))
+        paths |= encoded_paths(resource, V3)
+        schemas |= dict(_schemas(member, version, resource, V3))
         shared |= {model for _, model, _ in resource.subresources} & {SCALE}
-    schemas.update(_encoded(rendered(dependencies(SHARED, *shared), V3)))
+    schemas |= rendered(dependencies(SHARED, *shared), V3)
     return _document_v3(_CRD_INFO, paths, schemas)
 
 
@@ -58,37 +60,51 @@ def builtin_document(entry: GroupVersionEntry) -> bytes:
     paths: dict[str, bytes] = {}
     models: dict[str, Model] = {}
     for found in entry.resources:
-        paths.update(_encoded(paths_v3(_builtin_resource(entry, found))))
+        paths |= encoded_paths(_builtin_resource(entry, found), V3)
         models.update(builtin_models(entry.group, entry.version, found.kind))
     known = {**SHARED, **BUILTIN_MODELS, **models}
-    schemas = dict(_encoded(rendered(dependencies(known, *EVERYWHERE, *models), V3)))
+    schemas = rendered(dependencies(known, *EVERYWHERE, *models), V3)
     return _document_v3(_BUILTIN_INFO, paths, schemas)
 
 
-def _document_v3(info: JsonObject, paths: Mapping[str, bytes], schemas: Mapping[str, bytes]) -> bytes:
+def _document_v3(info: JsonObject, paths: Mapping[str, bytes], schemas: JsonObject) -> bytes:
     head = b'{"openapi":"3.0.0","info":%s,"paths":' % orjson.dumps(info)
-    body = b"".join((head, _object(paths), b',"components":{"schemas":', _object(schemas), b"}}"))
+    body = b"".join(
+        (head, _object(paths), b',"components":{"schemas":', _object(dict(_encoded(schemas.items()))), b"}}")
+    )
     return escape_html(body)
 
 
 def v2_parts(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> Iterator[bytes]:
-    """The v2 document of everything, a piece per resource, so that other work can be done in between."""
+    """The v2 document of everything in JSON, a piece per path and schema, so that other work can be done in between."""
     builtins, members = list(builtins), [member for member in members if member.resources]
     yield b'{"swagger":"2.0","info":%s,"paths":{' % orjson.dumps(_BUILTIN_INFO)
-    yield from _comma_separated(_v2_paths(builtins, members))
+    resources = _resources(builtins, members)
+    yield from _comma_separated(pair for resource in resources for pair in encoded_paths(resource, V2))
     yield b'},"definitions":{'
-    yield from _comma_separated(_v2_schemas(builtins, members))
-    parameters = {name: parameter.v2() for name, parameter in shared_parameters().items()}
-    yield b'},"parameters":%s}' % orjson.dumps(parameters)
+    yield from _comma_separated(_encoded(_v2_schemas(builtins, members)))
+    yield b'},"parameters":%s}' % orjson.dumps(_v2_parameters())
 
 
-def _v2_paths(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> Pieces:
+def v2_protobuf(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> bytes:
+    """The same document in the protobuf form that clients ask for first."""
+    builtins, members = list(builtins), [member for member in members if member.resources]
+    head = {"swagger": "2.0", "info": _BUILTIN_INFO, "parameters": _v2_parameters()}
+    paths = (pair for resource in _resources(builtins, members) for pair in paths_v2(resource).items())
+    return document(head, paths, _v2_schemas(builtins, members))
+
+
+def _v2_parameters() -> JsonObject:
+    return {name: parameter.v2() for name, parameter in shared_parameters().items()}
+
+
+def _resources(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> Iterator[Resource]:
     for entry in builtins:
         for found in entry.resources:
-            yield from _encoded(paths_v2(_builtin_resource(entry, found)))
+            yield _builtin_resource(entry, found)
     for member in members:
         for version in member.resources:
-            yield from _encoded(paths_v2(_resource(member, version)))
+            yield _resource(member, version)
 
 
 def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> Pieces:
@@ -97,7 +113,7 @@ def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) ->
         for found in entry.resources:
             models.update(builtin_models(entry.group, entry.version, found.kind))
     known = {**SHARED, **BUILTIN_MODELS, **models}
-    yield from _encoded(rendered(dependencies(known, *EVERYWHERE, SCALE, *models), V2))
+    yield from rendered(dependencies(known, *EVERYWHERE, SCALE, *models), V2).items()
     for member in members:
         for version in member.resources:
             yield from _schemas(member, version, _resource(member, version), V2)
@@ -148,22 +164,18 @@ def _builtin_resource(entry: GroupVersionEntry, found: ResourceEntry) -> Resourc
 def _schemas(member: CrdEntries, version: str, resource: Resource, dialect: Dialect) -> Pieces:
     spec = member.definition["spec"]
     declared = next(found for found in spec["versions"] if found["name"] == version)
-    list_kind = _list_kind(spec["names"])
     extensions: JsonObject = {}
     selectable = [
         {"fieldPath": field["jsonPath"].removeprefix(".")} for field in declared.get("selectableFields") or ()
     ]
     if selectable:
         extensions["x-kubernetes-selectable-fields"] = selectable
-
-    def kind(dialect: Dialect) -> JsonObject:
-        schema = member.structural_schema(version)
-        out = kind_schema(schema, dialect, preserve=spec.get("preserveUnknownFields") is True)
-        return ordered(out | _gvk(resource, resource.kind) | extensions)
-
-    yield resource.model, _encoded_schema(kind, dialect)
+    schema = member.structural_schema(version)
+    kind = kind_schema(schema, dialect, preserve=spec.get("preserveUnknownFields") is True)
+    yield resource.model, ordered(kind | _gvk(resource, resource.kind) | extensions)
+    list_kind = _list_kind(spec["names"])
     listed = list_schema(resource.kind, list_kind, resource.plural, resource.model, dialect)
-    yield resource.list_model, encode(ordered(listed | _gvk(resource, list_kind) | extensions))
+    yield resource.list_model, ordered(listed | _gvk(resource, list_kind) | extensions)
 
 
 def _gvk(resource: Resource, kind: str) -> JsonObject:
@@ -171,24 +183,16 @@ def _gvk(resource: Resource, kind: str) -> JsonObject:
     return {"x-kubernetes-group-version-kind": [gvk]}
 
 
-def _encoded_schema(make: Callable[[Dialect], JsonObject], dialect: Dialect) -> bytes:
-    """A schema encoded; without its values if one of them is nested too deeply to be written."""
-    try:
-        return encode(make(dialect))
-    except RecursionError:
-        return encode(make(Dialect(dialect.v2, values=False)))
-
-
-def _encoded(values: Mapping[str, Any]) -> Pieces:
-    for name, value in values.items():
-        yield name, orjson.dumps(value)
+def _encoded(parts: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, bytes]]:
+    for name, part in parts:
+        yield name, encode(part)
 
 
 def _object(parts: Mapping[str, bytes]) -> bytes:
-    return b"{%s}" % b",".join(b"%s:%s" % (orjson.dumps(name), parts[name]) for name in sorted(parts))
+    return b"{%s}" % b"".join(_comma_separated((name, parts[name]) for name in sorted(parts)))
 
 
-def _comma_separated(parts: Pieces) -> Iterator[bytes]:
+def _comma_separated(parts: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
     lead = b""
     for name, part in parts:
         yield b"%s%s:%s" % (lead, orjson.dumps(name), part)

@@ -7,20 +7,10 @@ from typing import Any
 
 import orjson
 
-from polykind.gotext import escape_html
-
 
 def encode(value: Any) -> bytes:
-    """JSON bytes; what the fast encoder refuses (lone surrogates, deep values) goes the slow way.
-
-    Raises RecursionError if even that way is too short.
-    """
+    """JSON bytes; what the fast encoder refuses (lone surrogates, nesting beyond 254 levels) goes the slow way."""
     try:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-
-
-def encode_html(value: Any) -> bytes:
-    """The same with the characters escaped that HTML gives a meaning to."""
-    return escape_html(encode(value))

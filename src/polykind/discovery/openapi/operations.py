@@ -62,15 +62,7 @@ class Operation:
     @property
     def id(self) -> str:
         """The verb, where the resource is served, and what the operation is about."""
-        return f"{self.verb}{self._place(True)}{_word(self.name, True)}"
-
-    def _place(self, capitalize: bool) -> str:
-        group = (self.resource.group or "core").removesuffix(".k8s.io")
-        return _word(group, capitalize) + ("" if capitalize else "_") + _word(self.resource.version, capitalize)
-
-    @property
-    def tag(self) -> str:
-        return self._place(False)
+        return f"{self.verb}{place(self.resource)}{_word(self.name, True)}"
 
     @property
     def description(self) -> str:
@@ -82,7 +74,7 @@ class Operation:
         if self.verb == "patch":
             return f"partially update{of} the specified {kind}"
         if self.verb in ("create", "delete"):
-            return f"{self.verb}{of}{_article(kind)}{kind}"
+            return f"{self.verb}{of}{article(kind)}{kind}"
         return f"{self.verb}{of} the specified {kind}"
 
     @property
@@ -144,7 +136,7 @@ def paths_v3(resource: Resource) -> dict[str, JsonObject]:
 
 def _operation_v3(operation: Operation, common: list[Parameter]) -> JsonObject:
     out: JsonObject = {
-        "tags": [operation.tag],
+        "tags": [tag(operation.resource)],
         "description": operation.description,
         "operationId": operation.id,
     }
@@ -183,7 +175,7 @@ def _operation_v2(operation: Operation, common: list[Parameter]) -> JsonObject:
         "consumes": list(operation.consumes),
         "produces": list(operation.produces),
         "schemes": ["https"],
-        "tags": [operation.tag],
+        "tags": [tag(operation.resource)],
         "operationId": operation.id,
     }
     own = [_parameter_v2(parameter) for parameter in operation.parameters if parameter not in common]
@@ -227,7 +219,22 @@ def _optional_body(operation: Operation) -> bool:
     return operation.body == f"{META}DeleteOptions"
 
 
-def _article(kind: str) -> str:
+def place(resource: Resource) -> str:
+    """Where a resource is served, as part of a name."""
+    return _word(_group(resource), True) + _word(resource.version, True)
+
+
+def tag(resource: Resource) -> str:
+    """What groups the operations of a group version."""
+    return f"{_word(_group(resource), False)}_{_word(resource.version, False)}"
+
+
+def _group(resource: Resource) -> str:
+    return (resource.group or "core").removesuffix(".k8s.io")
+
+
+def article(kind: str) -> str:
+    """What goes before a kind in a sentence."""
     if kind.endswith("s") and not kind.endswith("ss"):
         return " "
     return " an " if kind[:1].lower() in tuple("aeiou") else " a "

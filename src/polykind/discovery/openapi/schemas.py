@@ -43,7 +43,7 @@ _NUMBERS: Final = frozenset(
         "minProperties",
     )
 )
-_VALUES: Final = frozenset(("default", "example"))
+_VALUES: Final = frozenset(("default", "example", "enum"))
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 
 MAX_DEPTH: Final = 100
@@ -52,10 +52,9 @@ MAX_DEPTH: Final = 100
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a version of OpenAPI says things. Without `values`, defaults and examples are left out."""
+    """How a version of OpenAPI says things."""
 
     v2: bool
-    values: bool = True
 
     def reference(self, model: str, **beside: Any) -> JsonObject:
         """A reference to a model; v3 allows nothing beside a reference, so that a description needs a wrapping."""
@@ -119,14 +118,28 @@ def _node(schema: Mapping[str, Any], dialect: Dialect, depth: int, nested: bool 
 def _scalars(out: JsonObject, schema: Mapping[str, Any], keys: tuple[str, ...], dialect: Dialect) -> None:
     for key in keys:
         value = schema.get(key)
-        if value is None or (not value and key not in _NUMBERS and key not in _VALUES):
+        if value is None or (not value and key not in _NUMBERS and key not in ("default", "example")):
             continue
-        if (key in _VALUES and not dialect.values) or (key == "default" and dialect.v2):
+        if (key == "default" and dialect.v2) or (key in _VALUES and _deeper(value, MAX_DEPTH)):
             continue
         if key == "x-kubernetes-validations":
             fields = sorted(_RULE) if dialect.v2 else _RULE
             value = [{name: rule[name] for name in fields if rule.get(name) not in (None, "")} for rule in value]
         out[key] = value
+
+
+def _deeper(value: Any, limit: int) -> bool:
+    """Whether a value is nested more than `limit` levels deep, too deep to be written down."""
+    level = [value]
+    while level and limit >= 0:
+        level = [
+            child
+            for found in level
+            if isinstance(found, dict | list)
+            for child in (found.values() if isinstance(found, dict) else found)
+        ]
+        limit -= 1
+    return bool(level)
 
 
 def _children(out: JsonObject, schema: Mapping[str, Any], dialect: Dialect, depth: int, nested: bool) -> None:

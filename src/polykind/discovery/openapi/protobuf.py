@@ -1,0 +1,192 @@
+"""OpenAPI v2 in protobuf, by the field numbers of gnostic's OpenAPIv2.proto."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from polykind.contract import JsonObject
+from polykind.discovery.openapi.encode import encode
+
+Encoder = Callable[[Any], bytes]
+"""Turns a value into the content of a field."""
+
+
+def document(head: JsonObject, paths: Iterable[tuple[str, Any]], definitions: Iterable[tuple[str, Any]]) -> bytes:
+    """A whole document; `head` holds all of it but the paths and the definitions."""
+    path_list = b"".join(_field(2, _named(name, _PATH_ITEM(item))) for name, item in paths)
+    schema_list = b"".join(_field(1, _named(name, _SCHEMA(schema))) for name, schema in definitions)
+    return _DOCUMENT(head) + _field(8, path_list) + _field(9, schema_list)
+
+
+@lru_cache(maxsize=4096)
+def _varint(number: int) -> bytes:
+    number &= 0xFFFFFFFFFFFFFFFF
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return b"%s%s%s" % (_varint(number << 3 | 2), _varint(len(content)), content)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
+def _named(name: str, content: bytes) -> bytes:
+    return _field(1, _bytes(name)) + _field(2, content)
+
+
+def _any(value: Any) -> bytes:
+    """Any value, as YAML; JSON is YAML."""
+    return _field(2, encode(value))
+
+
+class _Message:
+    """Encodes an object by the numbers and types of its fields; `extensions` is the number for those named x-..."""
+
+    def __init__(self, extensions: int = 0, **fields: tuple[int, str | Encoder]) -> None:
+        self._extensions = extensions
+        self._fields = fields
+
+    def __call__(self, value: Mapping[str, Any]) -> bytes:
+        out = []
+        for key, item in value.items():
+            if key.startswith("x-"):
+                out.append(_field(self._extensions, _named(key, _any(item))))
+            else:
+                number, kind = self._fields[_KEYWORDS.get(key, key)]
+                out.append(_scalar(number, kind, item) if isinstance(kind, str) else _field(number, kind(item)))
+        return b"".join(out)
+
+
+_KEYWORDS: Final = {"$ref": "ref"}
+
+
+def _scalar(number: int, kind: str, value: Any) -> bytes:
+    if kind == "text":
+        return _field(number, _bytes(value)) if value else b""
+    if kind == "texts":
+        return b"".join(_field(number, _bytes(item)) for item in value)
+    if kind == "values":
+        return b"".join(_field(number, _any(item)) for item in value)
+    if kind == "parameters":
+        return b"".join(_field(number, _parameter_or_reference(item)) for item in value)
+    if not value:
+        return b""
+    if kind == "number":
+        return _varint(number << 3 | 1) + struct.pack("<d", value)
+    return _varint(number << 3) + _varint(int(value))
+
+
+def _each(encoder: Encoder) -> Encoder:
+    """A map, as a list of names and values."""
+    return lambda value: b"".join(_field(1, _named(name, encoder(item))) for name, item in value.items())
+
+
+def _within(encoder: Encoder) -> Encoder:
+    """A message that does nothing but hold another."""
+    return lambda value: _field(1, encoder(value))
+
+
+def _schema(value: Any) -> bytes:
+    return _SCHEMA(value)
+
+
+def _additional(value: Any) -> bytes:
+    return _varint(2 << 3) + _varint(int(value)) if isinstance(value, bool) else _field(1, _SCHEMA(value))
+
+
+def _parameter_or_reference(value: Mapping[str, Any]) -> bytes:
+    if "$ref" in value:
+        return _field(2, _field(1, _bytes(value["$ref"])))
+    return _field(1, _parameter(value))
+
+
+def _parameter(value: Mapping[str, Any]) -> bytes:
+    if value["in"] == "body":
+        return _field(1, _BODY(value))
+    return _field(2, _field(3, _QUERY(value)) if value["in"] == "query" else _field(4, _PATH(value)))
+
+
+_EXTERNAL_DOCS: Final = _Message(3, description=(1, "text"), url=(2, "text"))
+_SCHEMA: Final = _Message(
+    31,
+    ref=(1, "text"),
+    format=(2, "text"),
+    title=(3, "text"),
+    description=(4, "text"),
+    default=(5, _any),
+    multipleOf=(6, "number"),
+    maximum=(7, "number"),
+    exclusiveMaximum=(8, "integer"),
+    minimum=(9, "number"),
+    exclusiveMinimum=(10, "integer"),
+    maxLength=(11, "integer"),
+    minLength=(12, "integer"),
+    pattern=(13, "text"),
+    maxItems=(14, "integer"),
+    minItems=(15, "integer"),
+    uniqueItems=(16, "integer"),
+    maxProperties=(17, "integer"),
+    minProperties=(18, "integer"),
+    required=(19, "texts"),
+    enum=(20, "values"),
+    additionalProperties=(21, _additional),
+    type=(22, lambda value: _field(1, _bytes(value))),
+    items=(23, _within(_schema)),
+    properties=(25, _each(_schema)),
+    externalDocs=(29, _EXTERNAL_DOCS),
+    example=(30, _any),
+)
+_BODY: Final = _Message(
+    6, description=(1, "text"), name=(2, "text"), required=(4, "integer"), schema=(5, _SCHEMA), **{"in": (3, "text")}
+)
+_QUERY: Final = _Message(
+    23,
+    required=(1, "integer"),
+    description=(3, "text"),
+    name=(4, "text"),
+    type=(6, "text"),
+    uniqueItems=(20, "integer"),
+    **{"in": (2, "text")},
+)
+_PATH: Final = _Message(
+    22,
+    required=(1, "integer"),
+    description=(3, "text"),
+    name=(4, "text"),
+    type=(5, "text"),
+    uniqueItems=(19, "integer"),
+    **{"in": (2, "text")},
+)
+_RESPONSE: Final = _Message(5, description=(1, "text"), schema=(2, _within(_SCHEMA)))
+_OPERATION: Final = _Message(
+    13,
+    tags=(1, "texts"),
+    description=(3, "text"),
+    operationId=(5, "text"),
+    produces=(6, "texts"),
+    consumes=(7, "texts"),
+    parameters=(8, "parameters"),
+    responses=(9, _each(_within(_RESPONSE))),
+    schemes=(10, "texts"),
+)
+_PATH_ITEM: Final = _Message(
+    10,
+    get=(2, _OPERATION),
+    put=(3, _OPERATION),
+    post=(4, _OPERATION),
+    delete=(5, _OPERATION),
+    patch=(8, _OPERATION),
+    parameters=(9, "parameters"),
+)
+_INFO: Final = _Message(7, title=(1, "text"), version=(2, "text"))
+_DOCUMENT: Final = _Message(16, swagger=(1, "text"), info=(2, _INFO), parameters=(10, _each(_parameter)))
