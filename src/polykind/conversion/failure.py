@@ -49,9 +49,9 @@ class Failure(Exception):
             return self.explained
         if self.cause == "HTTPStatus":
             try:
-                return f"HTTP status {self.status} {HTTPStatus(self.status).phrase}"
+                return f"{self.status} {HTTPStatus(self.status).phrase}"
             except ValueError:
-                return f"HTTP status {self.status}"
+                return f"{self.status}"
         return _EXPLANATIONS[self.cause]
 
 
@@ -78,8 +78,8 @@ class ConversionFailed(Unexplained):
         ]
         about = {"name": subject.name, "group": subject.group, "kind": subject.kind, "uid": subject.uid}
         super().__init__(
-            f"{failure.said}; converting {subject} from {subject.version} to {version_of(to)}"
-            f" with {address}: {explanation}",
+            f"{failure.said}; conversion from version {subject.version} to version {version_of(to)} for {subject}:"
+            f' "{explanation}" while calling {address}',
             details={**{k: v for k, v in about.items() if v}, "causes": causes},
         )
         self.failure = failure

@@ -177,8 +177,8 @@ class Session:
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return fault.posting(url, "EOF", "Connection")
         if isinstance(error, aiohttp.ClientResponseError):
-            broken_words = f"net/http: HTTP/1.x transport connection broken: malformed HTTP response: {error.message}"
-            return fault.posting(url, broken_words, "Connection")
+            words = f"malformed HTTP response: {' '.join(error.message.split())}"
+            return fault.posting(url, f"net/http: HTTP/1.x transport connection broken: {words}", "Connection")
         if isinstance(error, ConnectionResetError) or "reset" in str(error):
             return fault.posting(url, f"read tcp {reached}: read: connection reset by peer", "Connection")
         return fault.posting(url, str(error) or type(error).__name__, "Connection")

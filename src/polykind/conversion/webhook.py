@@ -8,13 +8,15 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from polykind.contract import JsonObject
 from polykind.conversion import answer, review, trust
 from polykind.conversion.batches import Batches, Item, Located
 from polykind.conversion.failure import CALL, ConversionFailed, Failure, frame, text
 from polykind.conversion.fault import Fault
+from polykind.conversion.none import is_empty
+from polykind.conversion.observer import Observer
 from polykind.conversion.resolver import Resolver
 from polykind.conversion.target import BadTarget, Target, target
 from polykind.errors import InternalError, Unexplained
@@ -30,12 +32,6 @@ _LOOP_BYTES = 128 * 1024
 """Answers above this are read in a thread."""
 _HOPELESS = frozenset({401, 403, 404, 405, 407, 415, 429, 501, 502, 503, 504, 505})
 """HTTP statuses that say nothing of the objects sent: fewer would fare no better."""
-
-
-class Observer(Protocol):
-    """Who counts calls."""
-
-    def called(self, crd: str, objects: int, seconds: float, failure: Failure | None) -> None: ...
 
 
 class WebhookConverter:
@@ -70,11 +66,13 @@ class WebhookConverter:
 
     @property
     def address(self) -> str:
-        """The URL called, as people are told it."""
+        """The URL called, as people are told it, and where a service was found if it is elsewhere."""
         try:
-            return self._aim().url
+            aim = self._aim()
         except BadTarget:
             return text(self._config.get("url")) or "an unusable address"
+        place = aim.endpoint(self._resolver)
+        return aim.url if place == (aim.server_name, aim.port) else f"{aim.url} (at {place})"
 
     @property
     def certificate_expires(self) -> datetime | None:
@@ -90,13 +88,13 @@ class WebhookConverter:
         out: list[JsonObject] = []
         sent: list[int] = []
         for obj in objects:
-            if _is_empty(obj):
+            if is_empty(obj):
                 out.append({**obj, "apiVersion": to})
                 continue
             if obj.get("apiVersion") != to:
                 sent.append(len(out))
             out.append(obj)
-        if self._version is None and not all(map(_is_empty, objects)):
+        if self._version is None and not all(map(is_empty, objects)):
             raise Unexplained("no supported conversion review versions")
         if sent:
             try:
@@ -156,8 +154,3 @@ class WebhookConverter:
         if len(got.body) <= _LOOP_BYTES:
             return review.answered(version, uid, got.body, objects, to)
         return await asyncio.to_thread(review.answered, version, uid, got.body, objects, to)
-
-
-def _is_empty(obj: JsonObject) -> bool:
-    """Whether there is nothing to convert: an apiVersion, a kind and no more."""
-    return len(obj) == 2 and "apiVersion" in obj and "kind" in obj

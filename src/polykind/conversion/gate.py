@@ -1,0 +1,139 @@
+"""The one door to a CRD's converter: what may pass, who shares a call, what is counted, how the converter is doing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Hashable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from polykind.contract import Clock, Converter, JsonObject
+from polykind.conversion.failure import CALL, ConversionFailed, Failure, text, version_of
+from polykind.conversion.flight import Flight
+from polykind.conversion.health import Health
+from polykind.conversion.observer import Observer, spend
+from polykind.errors import APIError, Unexplained
+
+
+class Remote(Converter, Protocol):
+    """A converter that may fail, takes time and holds things open."""
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def certificate_expires(self) -> datetime | None: ...
+
+    async def close(self) -> None: ...
+
+
+class ConversionGate:
+    """A Converter for one CRD as it stands. `identity` changes whenever its results might.
+
+    `remote` is None where conversion changes nothing but apiVersion: then there is nothing to share or count.
+    """
+
+    def __init__(
+        self,
+        crd_name: str,
+        versions: Collection[str],
+        identity: str,
+        remote: Remote | None,
+        *,
+        clock: Clock,
+        observer: Observer | None = None,
+        on_health: Callable[[Health], None] | None = None,
+    ) -> None:
+        self.crd_name = crd_name
+        self.identity = identity
+        self.health = Health()
+        self._versions = frozenset(versions)
+        self._remote = remote
+        self._clock = clock
+        self._observer = observer
+        self._on_health = on_health
+        self._flight: Flight[JsonObject] = Flight()
+
+    @property
+    def calls_out(self) -> bool:
+        """Whether converting may take time; if not, its results are not worth keeping."""
+        return self._remote is not None
+
+    async def close(self) -> None:
+        if self._remote is not None:
+            await self._remote.close()
+
+    async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+        return await self.many(objects, to)
+
+    async def one(self, obj: JsonObject, to: str, key: Hashable = None) -> JsonObject:
+        """The object in another version; `key`, if given, names the object and its revision, to share the call."""
+        self._check(obj, to)
+        if self._remote is None:
+            return {**obj, "apiVersion": to}
+        if obj.get("apiVersion") == to:
+            return obj
+        started = time.monotonic()
+        try:
+            if key is None:
+                return (await self._through(self._remote, [obj], to))[0]
+            return await self._shared(self._remote, obj, to, key)
+        finally:
+            spend(time.monotonic() - started)
+
+    async def _shared(self, remote: Remote, obj: JsonObject, to: str, key: Hashable) -> JsonObject:
+        async def call() -> JsonObject:
+            return (await self._through(remote, [obj], to))[0]
+
+        flight_key = key, to
+        if self._observer and flight_key in self._flight:
+            self._observer.shared(self.crd_name)
+        return await self._flight.share(flight_key, call)
+
+    async def many(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+        """The objects in another version, in order, in as few calls as may be."""
+        for obj in objects:
+            self._check(obj, to)
+        if self._remote is None:
+            return [{**obj, "apiVersion": to} for obj in objects]
+        if all(obj.get("apiVersion") == to for obj in objects):
+            return list(objects)
+        started = time.monotonic()
+        try:
+            return await self._through(self._remote, objects, to)
+        finally:
+            spend(time.monotonic() - started)
+
+    def _check(self, obj: JsonObject, to: str) -> None:
+        if to not in self._versions:
+            raise Unexplained(f"request to convert CR to an invalid group/version: {to}")
+        api_version = obj.get("apiVersion")
+        if api_version not in self._versions:
+            raise Unexplained(f"request to convert CR from an invalid group/version: {text(api_version)}")
+
+    async def _through(self, remote: Remote, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+        started = time.monotonic()
+        try:
+            converted = await remote.convert(objects, to)
+        except APIError as error:
+            # Whatever else is raised says that the converter cannot even be called.
+            failure = error.failure if isinstance(error, ConversionFailed) else Failure(error.message, CALL, "TLS")
+            self._became(self.health.failed(self._clock.now(), failure))
+            self._count(remote, objects, to, time.monotonic() - started, failure)
+            raise
+        self._became(self.health.succeeded(self._clock.now(), remote.certificate_expires))
+        self._count(remote, objects, to, time.monotonic() - started, None)
+        return converted
+
+    def _became(self, health: Health) -> None:
+        self.health = health
+        if self._on_health:
+            self._on_health(health)
+
+    def _count(
+        self, remote: Remote, objects: Sequence[JsonObject], to: str, seconds: float, failure: Failure | None
+    ) -> None:
+        if self._observer:
+            for origin in dict.fromkeys(text(o.get("apiVersion")) for o in objects if o.get("apiVersion") != to):
+                versions = version_of(origin), version_of(to)
+                self._observer.converted(self.crd_name, remote.address, *versions, seconds, failure)

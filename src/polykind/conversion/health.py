@@ -1,0 +1,103 @@
+"""How a CRD's converter is doing, told as a condition of the CRD.
+
+The state is a value, the condition a function of it. A condition is proposed only when it says something new, so that a
+CRD is written a few times in a converter's life, not once a call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from polykind.contract import JsonObject
+from polykind.conversion.failure import Failure
+
+TYPE = "ConversionHealthy"
+_ENOUGH = 3
+"""So many failures on end make a converter unhealthy; one may be the object's fault."""
+_SOON = timedelta(days=14)
+_SHOWN = 1024
+_REASONS = {
+    "Connection": "Unreachable",
+    "TLS": "Untrusted",
+    "Timeout": "TimedOut",
+    "HTTPStatus": "HTTPError",
+    "Answer": "InvalidAnswer",
+    "Exception": "ConverterFailed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What is known of a converter."""
+
+    calls: int = 0
+    failures: int = 0
+    cause: str = ""
+    error: str = ""
+    failed_at: datetime | None = None
+    succeeded_at: datetime | None = None
+    certificate_expires: datetime | None = None
+
+    def succeeded(self, now: datetime, certificate_expires: datetime | None = None) -> Health:
+        expires = certificate_expires or self.certificate_expires
+        return replace(self, calls=self.calls + 1, failures=0, succeeded_at=now, certificate_expires=expires)
+
+    def failed(self, now: datetime, failure: Failure) -> Health:
+        return replace(
+            self,
+            calls=self.calls + 1,
+            failures=self.failures + 1,
+            cause=failure.cause,
+            error=failure.said[:_SHOWN],
+            failed_at=now,
+        )
+
+
+def condition(health: Health, now: datetime) -> JsonObject:
+    """The condition that the state amounts to, without a transition time."""
+    if not health.calls:
+        return _condition("Unknown", "NotCalled", "no conversion has been asked for yet")
+    if health.failures >= _ENOUGH:
+        since = "no call has succeeded yet"
+        if health.succeeded_at:
+            since = f"the last success was at {_time(health.succeeded_at)}"
+        message = f"the last {health.failures} conversions failed, {since}: {health.error}"
+        return _condition("False", _REASONS.get(health.cause, "ConverterFailed"), message)
+    if not health.succeeded_at:
+        return _condition("Unknown", "NoSuccessYet", f"no conversion has succeeded yet: {health.error}")
+    expires = health.certificate_expires
+    if expires and expires - now < _SOON:
+        return _condition(
+            "True", "CertificateExpires", f"the converter's certificate ends at {_time(expires)}: renew it"
+        )
+    return _condition("True", "Converting", "conversions succeed")
+
+
+def transition(health: Health, previous: JsonObject | None, now: datetime) -> JsonObject | None:
+    """The condition to write, given the one that the CRD has; None if there is no news.
+
+    A CRD whose converter has never given trouble gets none: it looks as it does in the reference.
+    """
+    current = condition(health, now)
+    if previous is None:
+        if current["status"] != "False" and current["reason"] != "CertificateExpires":
+            return None
+    else:
+        if current["status"] == "Unknown":
+            return None
+        if (previous.get("status"), previous.get("reason")) == (current["status"], current["reason"]):
+            return None
+        if previous.get("status") == "False" and 0 < health.failures < _ENOUGH:
+            return None
+    same = previous is not None and previous.get("status") == current["status"]
+    since = previous.get("lastTransitionTime") if previous and same else None
+    return {**current, "lastTransitionTime": since or _time(now)}
+
+
+def _condition(status: str, reason: str, message: str) -> JsonObject:
+    return {"type": TYPE, "status": status, "reason": reason, "message": message}
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

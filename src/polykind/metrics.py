@@ -1,0 +1,347 @@
+"""What the server counts, under the reference's names where it has them and under `polykind_` where it has not.
+
+Counting must cost next to nothing: a series is looked up once and kept, and then is a few additions to plain numbers.
+They become Prometheus samples only when somebody scrapes, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from polykind.gotext import go_float
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Number:
+    """A counter or a gauge."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def add(self, amount: float = 1.0) -> None:
+        self.value += amount
+
+    def set(self, value: float) -> None:
+        self.value = value
+
+
+class Spread:
+    """A histogram."""
+
+    __slots__ = ("_bounds", "buckets", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self.buckets = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        self.buckets[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+
+T = TypeVar("T", Number, Spread)
+
+
+class Family(Generic[T]):
+    """All series of one name. `of` finds or makes the one with these labels; keep it."""
+
+    def __init__(self, name: str, told: str, labels: Sequence[str], make: Callable[[], T]) -> None:
+        self.name = name
+        self.told = told
+        self.labels = tuple(labels)
+        self._make: Callable[[], T] = make
+        self._series: dict[tuple[str, ...], T] = {}
+
+    def of(self, *values: str) -> T:
+        series = self._series.get(values)
+        if series is None:
+            if len(values) != len(self.labels):
+                raise ValueError(f"{self.name} has the labels {self.labels}")
+            series = self._series[values] = self._make()
+        return series
+
+    def forget(self, label: str, value: str) -> None:
+        """Drop all series with this label, of something that is no more."""
+        at = self.labels.index(label)
+        for values in [v for v in self._series if v[at] == value]:
+            del self._series[values]
+
+    def items(self) -> list[tuple[tuple[str, ...], T]]:
+        return list(self._series.items())
+
+
+def _exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    return tuple(start * factor**i for i in range(count))
+
+
+_REQUEST_SECONDS = (
+    0.005,
+    0.025,
+    0.05,
+    0.1,
+    0.2,
+    0.4,
+    0.6,
+    0.8,
+    1.0,
+    1.25,
+    1.5,
+    2,
+    3,
+    4,
+    5,
+    6,
+    8,
+    10,
+    15,
+    20,
+    30,
+    45,
+    60,
+)
+_WEBHOOK_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
+_REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_KIND = ("group", "version", "resource")
+_CRD = ("crd", "converter")
+
+
+class Failed(Protocol):
+    """What metrics need to know of a failed conversion."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def cause(self) -> str: ...
+
+    @property
+    def timed_out(self) -> bool: ...
+
+
+class RequestSeries:
+    """The series of one kind of request; keep it with the route."""
+
+    __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes")
+
+    def __init__(self, counter: Family[Number], labels: tuple[str, ...], seconds: Spread, sizes: Spread) -> None:
+        self._counter = counter
+        self._labels = labels
+        self._seconds = seconds
+        self._sizes = sizes
+        self._codes: dict[int, Number] = {}
+
+    def done(self, code: int, seconds: float, size: int) -> None:
+        """A request was answered."""
+        count = self._codes.get(code)
+        if count is None:
+            count = self._codes[code] = self._counter.of(*self._labels, str(code))
+        count.value += 1.0
+        self._seconds.observe(seconds)
+        self._sizes.observe(size)
+
+
+class Metrics:
+    """Every series of one server. Register more families with `counter`, `gauge` and `histogram`."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self._counters: list[Family[Number]] = []
+        self._gauges: list[Family[Number]] = []
+        self._histograms: list[tuple[Family[Spread], tuple[float, ...]]] = []
+        self._requests: dict[tuple[str, ...], RequestSeries] = {}
+        self._declare_requests()
+        self._declare_conversions()
+        self.registry.register(_Collector(self._collect))
+
+    def counter(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
+        family = Family(name, told, labels, Number)
+        self._counters.append(family)
+        return family
+
+    def gauge(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
+        family = Family(name, told, labels, Number)
+        self._gauges.append(family)
+        return family
+
+    def histogram(self, name: str, told: str, labels: Sequence[str], bounds: Sequence[float]) -> Family[Spread]:
+        edges = tuple(float(b) for b in bounds)
+        family = Family(name, told, labels, lambda: Spread(edges))
+        self._histograms.append((family, edges))
+        return family
+
+    async def render(self) -> bytes:
+        """The page for a scrape, made in a thread."""
+        return await asyncio.to_thread(generate_latest, self.registry)
+
+    def _declare_requests(self) -> None:
+        self.request_total = self.counter(
+            "apiserver_request_total",
+            "Requests by verb, dry run, group, version, resource, scope, component and HTTP status.",
+            ("verb", "dry_run", *_REQUEST[1:], "code"),
+        )
+        self.request_seconds = self.histogram(
+            "apiserver_request_duration_seconds",
+            "Seconds to answer a request.",
+            ("verb", "dry_run", *_REQUEST[1:]),
+            _REQUEST_SECONDS,
+        )
+        self.response_sizes = self.histogram(
+            "apiserver_response_sizes", "Bytes of an answer.", _REQUEST, _exponential(1000, 10, 7)
+        )
+        self.longrunning = self.gauge(
+            "apiserver_longrunning_requests", "Watches and other long requests under way.", _REQUEST
+        )
+        self.inflight = self.gauge(
+            "apiserver_current_inflight_requests", "Requests under way, reading and mutating.", ("request_kind",)
+        )
+        self.watch_events = self.counter("apiserver_watch_events_total", "Events sent to watchers.", _KIND)
+        self.watch_event_sizes = self.histogram(
+            "apiserver_watch_events_sizes", "Bytes of an event sent.", _KIND, _exponential(1024, 2, 8)
+        )
+        self.storage_objects = self.gauge("apiserver_storage_objects", "Objects stored.", ("resource",))
+        self.resource_objects = self.gauge("apiserver_resource_objects", "Objects stored.", ("group", "resource"))
+
+    def request(
+        self,
+        verb: str,
+        group: str,
+        version: str,
+        resource: str,
+        subresource: str = "",
+        scope: str = "",
+        dry_run: str = "",
+        component: str = "apiserver",
+    ) -> RequestSeries:
+        """The series of one kind of request; verbs are those of metrics: LIST, WATCH, POST, APPLY, DELETECOLLECTION, ..."""
+        key = (verb, group, version, resource, subresource, scope, dry_run, component)
+        series = self._requests.get(key)
+        if series is None:
+            rest = (group, version, resource, subresource, scope, component)
+            series = self._requests[key] = RequestSeries(
+                self.request_total,
+                (verb, dry_run, *rest),
+                self.request_seconds.of(verb, dry_run, *rest),
+                self.response_sizes.of(verb, *rest),
+            )
+        return series
+
+    def _declare_conversions(self) -> None:
+        self.webhook_calls = self.counter(
+            "apiserver_conversion_webhook_request_total",
+            "Calls to conversion webhooks, by result and type of failure.",
+            ("result", "failure_type"),
+        )
+        self.webhook_seconds = self.histogram(
+            "apiserver_conversion_webhook_duration_seconds",
+            "Seconds that a call to a conversion webhook took.",
+            ("result", "failure_type"),
+            _WEBHOOK_SECONDS,
+        )
+        self.crd_seconds = self.histogram(
+            "apiserver_crd_conversion_webhook_duration_seconds",
+            "Seconds that converting objects of a CRD took.",
+            ("crd_name", "from_version", "to_version", "succeeded"),
+            _exponential(0.001, 2, 15),
+        )
+        self.conversion_seconds = self.histogram(
+            "polykind_conversion_duration_seconds",
+            "Seconds that conversions took, by CRD and converter; their sum is the latency over all.",
+            _CRD,
+            _WEBHOOK_SECONDS,
+        )
+        self.conversion_request_seconds = self.histogram(
+            "polykind_conversion_request_duration_seconds",
+            "Seconds that one request waited for all its conversions.",
+            (),
+            _WEBHOOK_SECONDS,
+        )
+        self.conversion_failures = self.counter(
+            "polykind_conversion_failures_total", "Failed conversions by CRD, converter and cause.", (*_CRD, "cause")
+        )
+        self.conversion_timeouts = self.counter(
+            "polykind_conversion_timeouts_total", "Conversions that took too long, by CRD and converter.", _CRD
+        )
+        self.conversion_objects = self.counter(
+            "polykind_conversion_objects_total", "Objects sent to conversion webhooks, by CRD.", ("crd",)
+        )
+        self.conversion_shared = self.counter(
+            "polykind_conversion_shared_total", "Conversions had from a call of another request, by CRD.", ("crd",)
+        )
+        self.conversion_hits = self.counter(
+            "polykind_conversion_cache_hits_total", "Objects served from conversions done before, by CRD.", ("crd",)
+        )
+        self.conversion_misses = self.counter(
+            "polykind_conversion_cache_misses_total", "Objects that had to be converted first, by CRD.", ("crd",)
+        )
+
+    def called(self, crd: str, objects: int, seconds: float, failure: Failed | None) -> None:
+        labels = ("success", "") if failure is None else ("failure", failure.kind)
+        self.webhook_calls.of(*labels).add()
+        self.webhook_seconds.of(*labels).observe(seconds)
+        self.conversion_objects.of(crd).add(objects)
+
+    def converted(
+        self, crd: str, converter: str, from_version: str, to_version: str, seconds: float, failure: Failed | None
+    ) -> None:
+        succeeded = "true" if failure is None else "false"
+        self.crd_seconds.of(crd, from_version, to_version, succeeded).observe(seconds)
+        self.conversion_seconds.of(crd, converter).observe(seconds)
+        if failure is not None:
+            self.conversion_failures.of(crd, converter, failure.cause).add()
+            if failure.timed_out:
+                self.conversion_timeouts.of(crd, converter).add()
+
+    def shared(self, crd: str) -> None:
+        self.conversion_shared.of(crd).add()
+
+    def forget_crd(self, crd: str) -> None:
+        """Drop the series of a CRD that has been deleted."""
+        self.crd_seconds.forget("crd_name", crd)
+        self.conversion_seconds.forget("crd", crd)
+        for family in self._counters:
+            if "crd" in family.labels:
+                family.forget("crd", crd)
+
+    def _collect(self) -> Iterator[Metric]:
+        for family in self._counters:
+            count = CounterMetricFamily(family.name.removesuffix("_total"), family.told, labels=family.labels)
+            for values, number in family.items():
+                count.add_metric(values, number.value)
+            yield count
+        for family in self._gauges:
+            gauge = GaugeMetricFamily(family.name, family.told, labels=family.labels)
+            for values, number in family.items():
+                gauge.add_metric(values, number.value)
+            yield gauge
+        for spread_family, bounds in self._histograms:
+            histogram = HistogramMetricFamily(spread_family.name, spread_family.told, labels=spread_family.labels)
+            for values, spread in spread_family.items():
+                histogram.add_metric(values, _cumulated(bounds, spread.buckets), spread.total)
+            yield histogram
+
+
+class _Collector:
+    def __init__(self, collect: Callable[[], Iterator[Metric]]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Metric]:
+        return self._collect()
+
+
+def _cumulated(bounds: Sequence[float], buckets: Sequence[int]) -> list[tuple[str, float]]:
+    out: list[tuple[str, float]] = []
+    so_far = 0
+    for bound, count in zip((*bounds, float("inf")), list(buckets), strict=True):
+        so_far += count
+        out.append((go_float(bound), so_far))
+    return out
