@@ -1,0 +1,157 @@
+"""A stand-in for the server that only knows definitions: the walk of a write, without store, wire and watches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+from polykind import crd, errors
+from polykind.apply import jsonpatch, mergepatch
+from polykind.contract import JsonObject
+from polykind.crd.codec import GROUP, KIND, Version
+from polykind.crd.status import reconcile
+from polykind.crd.warnings import warnings
+from tests.conformance.client import Answer
+
+RESOURCE = "customresourcedefinitions"
+NOW = "2026-01-01T00:00:00Z"
+
+
+class NotForUsError(Exception):
+    """A request that needs rooms other than this one."""
+
+
+class Definitions:
+    """Definitions by name, with the requests that touch nothing else."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, JsonObject] = {}
+        self.revision = 0
+
+    def call(self, verb: str, target: str, body: bytes | None = None, headers: Any = None) -> Answer:
+        parts = urlsplit(target)
+        path = parts.path.strip("/").split("/")
+        query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+        known = path[:2] == ["apis", GROUP] and path[2:3] in (["v1"], ["v1beta1"]) and path[3:4] == [RESOURCE]
+        headers = headers or {}
+        if not known or "Accept" in headers or "watch" in query:
+            raise NotForUsError(target)
+        version: Version = "v1" if path[2] == "v1" else "v1beta1"
+        rest = path[4:]
+        if query.get("fieldValidation", "Warn") not in ("Ignore", "Warn", "Strict"):
+            raise NotForUsError(target)
+        self.notes: list[str] = []
+        try:
+            status, value = self._walk(verb, version, rest, body or b"", headers.get("Content-Type", ""), query)
+        except errors.APIError as error:
+            status, value = error.code, error.status()
+        out = {"content-type": "application/json"}
+        if self.notes:
+            out["warning"] = "\n".join(f'299 - "{_escaped(note)}"' for note in self.notes)
+        return Answer(status, out, json.dumps(value).encode())
+
+    def _walk(
+        self, verb: str, version: Version, rest: list[str], body: bytes, type_: str, query: dict[str, str]
+    ) -> tuple[int, JsonObject]:
+        if verb == "POST" and not rest:
+            return self._create(version, _loaded(body, type_), query)
+        if verb not in ("GET", "PUT", "PATCH") or not rest:
+            raise NotForUsError(verb)
+        name, status = rest[0], rest[1:] == ["status"]
+        old = self.kept.get(name)
+        if type_ not in ("", "application/json", "application/merge-patch+json", "application/json-patch+json"):
+            raise NotForUsError(type_)
+        if old is None:
+            raise errors.NotFound(RESOURCE, GROUP, name)
+        if verb == "GET":
+            return 200, crd.encode(old, version)
+        shown = crd.encode(old, version)
+        if verb == "PUT":
+            new = _loaded(body, type_)
+            if new.get("metadata", {}).get("resourceVersion") != old["metadata"]["resourceVersion"]:
+                raise NotForUsError("resourceVersion")
+        elif type_ == "application/merge-patch+json":
+            new = mergepatch.apply(shown, json.loads(body))
+        else:
+            new = jsonpatch.apply(shown, json.loads(body))
+        return self._update(version, new, old, query, status=status)
+
+    def _create(self, version: Version, body: JsonObject, query: dict[str, str]) -> tuple[int, JsonObject]:
+        meta = body.get("metadata", {})
+        if "generateName" in meta or meta.get("resourceVersion"):
+            raise NotForUsError("metadata")
+        new = self._decoded(body, version, query)
+        new["metadata"].pop("namespace", None)
+        crd.prepare_create(new)
+        found = crd.validate_create(new, version)
+        name = new["metadata"].get("name", "")
+        if found:
+            raise errors.Invalid(KIND, GROUP, name, found)
+        if name in self.kept:
+            raise errors.AlreadyExists(RESOURCE, GROUP, name)
+        new["metadata"] |= {"uid": "0a000000-0000-0000-0000-000000000000", "creationTimestamp": NOW}
+        self.notes += warnings(new)
+        return 201, self._keep(new, version, query)
+
+    def _update(
+        self, version: Version, body: JsonObject, old: JsonObject, query: dict[str, str], *, status: bool
+    ) -> tuple[int, JsonObject]:
+        if old["metadata"].get("deletionTimestamp") or "managedFields" in json.dumps(body):
+            raise NotForUsError("metadata")
+        if body.get("metadata", {}).get("name") != old["metadata"]["name"]:
+            raise NotForUsError("name")
+        if query.get("fieldValidation") == "Strict":
+            raise NotForUsError("strict")
+        new = self._decoded(body, version, query)
+        for key in ("uid", "creationTimestamp", "resourceVersion"):
+            new["metadata"].setdefault(key, old["metadata"].get(key))
+        if status:
+            crd.prepare_status_update(new, old)
+            found = crd.validate_status_update(new, old)
+        else:
+            crd.prepare_update(new, old)
+            found = crd.validate_update(new, old, version)
+            self.notes += warnings(new, old)
+        if found:
+            raise errors.Invalid(KIND, GROUP, new["metadata"]["name"], found)
+        return 200, self._keep(new, version, query)
+
+    def _keep(self, new: JsonObject, version: Version, query: dict[str, str]) -> JsonObject:
+        """What the write answers; the definition then comes to rest, and others of its group with it."""
+        if "dryRun" in query:
+            return crd.encode(new, version)
+        self.revision += 1
+        new["metadata"]["resourceVersion"] = str(self.revision)
+        self.kept[new["metadata"]["name"]] = new
+        answer = json.loads(json.dumps(crd.encode(new, version)))
+        for _ in range(2):
+            for name, each in self.kept.items():
+                if not each["status"]["storedVersions"]:
+                    each, _ = crd.decode(each, "v1", False)
+                others = [other for other in self.kept.values() if other is not each]
+                self.kept[name] = {**each, "status": reconcile(each, others, NOW)}
+        return dict(answer)
+
+    def _decoded(self, body: JsonObject, version: Version, query: dict[str, str]) -> JsonObject:
+        if body.get("kind") != KIND or body.get("apiVersion") != f"{GROUP}/{version}":
+            raise NotForUsError("kind")
+        how = query.get("fieldValidation", "Warn")
+        new, unknown = crd.decode(body, version, how != "Ignore")
+        found = [f'unknown field "{path}"' for path in unknown]
+        if found and how == "Strict":
+            why = f"cannot be handled as a {KIND}: strict decoding error: {', '.join(found)}"
+            raise errors.BadRequest(f'{KIND} in version "{version}" {why}')
+        self.notes += found
+        return new
+
+
+def _loaded(body: bytes, type_: str) -> JsonObject:
+    value = yaml.safe_load(body) if type_ == "application/yaml" else json.loads(body)
+    return dict(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
