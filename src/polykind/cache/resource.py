@@ -39,6 +39,9 @@ class Observer(Protocol):
 
     def on_occurrences(self, occurrences: list[Occurrence]) -> None: ...
 
+    def on_reset(self) -> None:
+        """Changes may have been missed: begin again."""
+
 
 class ResourceCache:
     """Everything stored under one prefix such as /registry/example.com/crontabs/."""
@@ -58,7 +61,9 @@ class ResourceCache:
         self._namespaces: list[str] = []
         self._window: deque[Occurrence] = deque()
         self._window_bytes = 0
-        self._trusted: dict[str, bytes] = {}
+        self.epoch = 1
+        """Counts the states of the resource's definition: what was made of an entry in another epoch is void."""
+        self._trusted: dict[str, tuple[bytes, int]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -97,9 +102,9 @@ class ResourceCache:
 
     # ------------------------------------------------------------------ following
 
-    def trust(self, key: str, value: bytes) -> None:
-        """This process is about to write these bytes, having passed them through the schema of their version."""
-        self._trusted[key] = value
+    def trust(self, key: str, value: bytes, epoch: int) -> None:
+        """This process is about to write these bytes, having passed them through their version's schema of that epoch."""
+        self._trusted[key] = (value, epoch)
 
     def distrust(self, key: str) -> None:
         self._trusted.pop(key, None)
@@ -134,8 +139,10 @@ class ResourceCache:
                 new = None
                 self._forget(old)
             else:
-                clean = self._trusted.pop(key, None) == event.value if self._trusted else False
+                trusted = self._trusted.pop(key, None) if self._trusted else None
+                clean = trusted is not None and trusted[1] == self.epoch and trusted[0] == event.value
                 new = parse(key, event.value, event.revision, clean)
+                new.epoch = self.epoch
                 if old is None:
                     self._remember(new)
                 else:

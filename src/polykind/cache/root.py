@@ -152,6 +152,8 @@ class WatchCache:
         log.warning("the watch on the store was lost (%s): every resource is read anew", error)
         for cache in self._resources.values():
             cache.loaded = False
+            for observer in list(cache.observers):
+                observer.on_reset()
         self.ready = False
         self._restarting = asyncio.get_running_loop().create_task(self._restart())
 
@@ -159,9 +161,6 @@ class WatchCache:
         while True:
             try:
                 await self.start()
-                for cache in list(self._resources.values()):
-                    if cache.observers:
-                        await self.load(cache)
                 return
             except StoreError as error:
                 log.warning("the store does not answer yet: %s", error)

@@ -1,0 +1,7 @@
+"""`python -m polykind`."""
+
+import sys
+
+from polykind.cli import main
+
+sys.exit(main())

@@ -1,0 +1,49 @@
+"""Bearer tokens: from a file of the reference's format, and the admin's own."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+from pathlib import Path
+
+from polykind.auth.user import AUTHENTICATED, User
+
+
+class TokenFileError(ValueError):
+    """The token file cannot be used; the text says which line and why."""
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
+class Tokens:
+    """Known tokens by their digests, looked up by the digest's beginning and compared whole in constant time."""
+
+    def __init__(self) -> None:
+        self._users: dict[bytes, tuple[bytes, User]] = {}
+
+    def add(self, token: str, user: User) -> None:
+        groups = tuple(dict.fromkeys((*user.groups, AUTHENTICATED)))
+        digest = _digest(token.encode())
+        self._users[digest[:8]] = (digest, User(user.name, user.uid, groups))
+
+    def load(self, path: Path) -> None:
+        """Read token,user,uid and optionally a quoted list of groups from each line."""
+        with path.open(newline="", encoding="utf-8") as file:
+            for number, row in enumerate(csv.reader(file), 1):
+                if not row or not "".join(row).strip() or row[0].lstrip().startswith("#"):
+                    continue
+                fields = [f.strip() for f in row]
+                if len(fields) < 3:
+                    raise TokenFileError(f"{path}, line {number}: needs at least 3 columns: token,user,uid")
+                if not fields[0]:
+                    raise TokenFileError(f"{path}, line {number}: the token is empty")
+                groups = tuple(g.strip() for g in fields[3].split(",") if g.strip()) if len(fields) > 3 else ()
+                self.add(fields[0], User(fields[1], fields[2], groups))
+
+    def find(self, token: bytes) -> User | None:
+        digest = _digest(token)
+        known = self._users.get(digest[:8])
+        return known[1] if known is not None and hmac.compare_digest(known[0], digest) else None

@@ -1,0 +1,19 @@
+"""Who is asking, once that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user by name, with the groups that the credential vouches for."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+
+
+ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
+ADMIN_GROUP = "system:masters"
+AUTHENTICATED = "system:authenticated"

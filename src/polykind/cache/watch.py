@@ -1,0 +1,345 @@
+"""Watches: a channel for each question that is asked, shared by all who ask it; a watcher for each client.
+
+An event is judged, converted and encoded once per channel, and its frame once per version, whatever the number
+of watchers; to a watcher it costs one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Protocol
+
+from polykind import errors
+from polykind.cache.entry import Entry, Form
+from polykind.cache.resource import Occurrence, ResourceCache
+from polykind.wire.response import Sink, frame
+
+log = logging.getLogger("polykind.watch")
+
+_CHUNK = 128 * 1024
+
+
+class Viewer(Protocol):
+    """Shows entries at one version."""
+
+    version: str
+
+    def ready(self, entry: Entry) -> Form | None:
+        """The entry's form if it takes no waiting to have it."""
+
+    def view(self, entry: Entry) -> Awaitable[Form]:
+        """The entry's form, converted if need be."""
+
+    def restamp(self, form: Form, revision: int) -> bytes:
+        """The form's bytes with another resourceVersion."""
+
+
+class Projection(Protocol):
+    """How an event's object is written: whole, as a Table, as metadata only."""
+
+    key: Hashable | None
+    """Equal keys write equal bytes; None: no two watchers may share."""
+
+    def encode(self, data: bytes) -> bytes: ...
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes: ...
+
+
+class Selection(Protocol):
+    """Which objects a watch asks for."""
+
+    key: Hashable
+    namespace: str | None
+    name: str | None
+    everything: bool
+    """Neither labels nor fields are asked for."""
+
+    def matches(self, form: Form) -> bool: ...
+
+
+def event_bytes(kind: str, data: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
+
+
+class Watcher:
+    """One client's watch. Until it has caught up with the present, what comes in waits."""
+
+    def __init__(self, channel: Channel, after: int, bookmarks: bool, timeout: float, interval: float) -> None:
+        self.after = after
+        self.first: Iterable[bytes] = ()
+        """The events to begin with, encoded."""
+        self._channel = channel
+        self._sink: Sink | None = None
+        self._waiting: list[bytes] | None = []
+        self._bookmarks = bookmarks
+        self._after_first = b""
+        self._interval = interval
+        self._timers: list[asyncio.TimerHandle] = []
+        self._task: asyncio.Task[None] | None = None
+        self._timeout = timeout
+        self._over = False
+
+    def begin(self, sink: Sink) -> None:
+        """The head of the answer is out: send what is due, then go live."""
+        if self._over:
+            sink.finish()
+            return
+        self._sink = sink
+        loop = asyncio.get_running_loop()
+        self._timers.append(loop.call_later(self._timeout, self.finish))
+        if self._bookmarks:
+            self._timers.append(loop.call_later(max(0.0, self._timeout - 2), self._bookmark))
+            self._timers.append(loop.call_later(self._interval, self._tick))
+        self._task = loop.create_task(self._catch_up(sink))
+
+    async def _catch_up(self, sink: Sink) -> None:
+        try:
+            batch: list[bytes] = []
+            size = 0
+            for data in self.first:
+                batch.append(data)
+                size += len(data)
+                if size > _CHUNK:
+                    sink.send(frame(b"".join(batch)))
+                    batch, size = [], 0
+                    await sink.drained()
+            batch.append(self._after_first)
+            if any(batch):
+                sink.send(frame(b"".join(batch)))
+            self.first = ()
+            while self._waiting:
+                waiting, self._waiting = self._waiting, []
+                for index, data in enumerate(waiting):
+                    sink.send(data)
+                    if index % 64 == 63:
+                        await sink.drained()
+            self._waiting = None
+            if self._over:
+                sink.finish()
+        except ConnectionError:
+            pass
+        except Exception:
+            log.exception("a watch could not begin and is cut off")
+            sink.abort()
+
+    def after_first(self, bookmark: bytes) -> None:
+        """The bookmark that tells the end of the first events."""
+        self._after_first = event_bytes("BOOKMARK", bookmark)
+
+    def deliver(self, data: bytes) -> None:
+        """Framed events."""
+        if self._waiting is not None:
+            self._waiting.append(data)
+        elif self._sink is not None:
+            self._sink.send(data)
+
+    def finish(self) -> None:
+        """End the stream cleanly, after what is still due."""
+        self._over = True
+        self._stop()
+        if self._waiting is None and self._sink is not None:
+            self._sink.finish()
+
+    def ended(self) -> None:
+        """The client is gone or the stream is over."""
+        self._over = True
+        self._stop()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _stop(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers = []
+        self._channel.leave(self)
+
+    def _bookmark(self) -> None:
+        if self._waiting is None and not self._over:
+            data = self._channel.projection.bookmark(max(self._channel.seen, self.after), False)
+            self.deliver(frame(event_bytes("BOOKMARK", data)))
+
+    def _tick(self) -> None:
+        self._bookmark()
+        self._timers.append(asyncio.get_running_loop().call_later(self._interval, self._tick))
+
+
+class Channel:
+    """One question asked of a resource at one version, and all who ask it."""
+
+    def __init__(
+        self,
+        cache: ResourceCache,
+        viewer: Viewer,
+        selection: Selection,
+        projection: Projection,
+        on_sent: Callable[[int], None],
+    ) -> None:
+        self._cache = cache
+        self.viewer = viewer
+        self.selection = selection
+        self.projection = projection
+        self.watchers: set[Watcher] = set()
+        self.empty: Callable[[], None] | None = None
+        """Called when the last watcher has left."""
+        self._backlog: deque[Occurrence] = deque()
+        self._made: dict[Entry, Form] = {}
+        """Forms that were waited for, while the event that needs them is being made."""
+        self._task: asyncio.Task[None] | None = None
+        self._on_sent = on_sent
+        cache.observers.append(self)
+
+    @property
+    def seen(self) -> int:
+        """Everything up to this revision has been delivered."""
+        return self._backlog[0].revision - 1 if self._backlog else self._cache.revision
+
+    def join(self, watcher: Watcher) -> None:
+        self.watchers.add(watcher)
+
+    def leave(self, watcher: Watcher) -> None:
+        self.watchers.discard(watcher)
+        if not self.watchers:
+            self.close()
+            if self.empty is not None:
+                self.empty()
+
+    def close(self) -> None:
+        if self in self._cache.observers:
+            self._cache.observers.remove(self)
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def end(self) -> None:
+        """End every watch cleanly: clients list and watch again."""
+        for watcher in list(self.watchers):
+            watcher.finish()
+
+    def on_reset(self) -> None:
+        self.end()
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        if self._task is not None:
+            self._backlog.extend(occurrences)
+            return
+        ready: list[tuple[int, bytes]] = []
+        try:
+            for index, occurrence in enumerate(occurrences):
+                if self._waits(occurrence):
+                    self._send(ready)
+                    self._backlog.extend(occurrences[index:])
+                    self._task = asyncio.get_running_loop().create_task(self._work_off())
+                    return
+                data = self.frame(occurrence)
+                if data is not None:
+                    ready.append((occurrence.revision, data))
+        except errors.APIError as error:
+            self._send(ready)
+            self.fail(error)
+            return
+        self._send(ready)
+
+    def _send(self, ready: list[tuple[int, bytes]]) -> None:
+        if not ready:
+            return
+        joined = ready[0][1] if len(ready) == 1 else b"".join([data for _, data in ready])
+        newest = ready[0][0]
+        for watcher in list(self.watchers):
+            if watcher.after < newest:
+                watcher.deliver(joined)
+            else:
+                for revision, data in ready:
+                    if revision > watcher.after:
+                        watcher.deliver(data)
+        self._on_sent(len(ready) * len(self.watchers))
+
+    def _concerns(self, entry: Entry) -> bool:
+        selection = self.selection
+        return (selection.namespace is None or entry.namespace == selection.namespace) and (
+            selection.name is None or entry.name == selection.name
+        )
+
+    def _waits(self, occurrence: Occurrence) -> bool:
+        """Whether a conversion must be waited for."""
+        if not self._concerns(occurrence.entry):
+            return False
+        ready = self.viewer.ready
+        return (occurrence.new is not None and ready(occurrence.new) is None) or (
+            occurrence.old is not None
+            and (occurrence.new is None or not self.selection.everything)
+            and ready(occurrence.old) is None
+        )
+
+    async def _work_off(self) -> None:
+        try:
+            while self._backlog:
+                occurrence = self._backlog[0]
+                if self._concerns(occurrence.entry):
+                    for entry in (occurrence.old, occurrence.new):
+                        if entry is not None and self.viewer.ready(entry) is None:
+                            self._made[entry] = await self.viewer.view(entry)
+                    data = self.frame(occurrence)
+                    self._made.clear()
+                    if data is not None:
+                        self._send([(occurrence.revision, data)])
+                self._backlog.popleft()
+            self._task = None
+        except errors.APIError as error:
+            self.fail(error)
+        except Exception:
+            log.exception("a watch failed: its clients are told to begin again")
+            self.fail(errors.InternalError("the watch failed; the server's log says why"))
+
+    def fail(self, error: errors.APIError) -> None:
+        """Tell the watchers why, and end."""
+        data = frame(event_bytes("ERROR", error.encode().rstrip()))
+        for watcher in list(self.watchers):
+            watcher.deliver(data)
+            watcher.finish()
+
+    # ------------------------------------------------------------------ making frames
+
+    def frame(self, occurrence: Occurrence) -> bytes | None:
+        """The framed event as this channel's watchers see it; None if it is none of theirs."""
+        event = self.event(occurrence)
+        if event is None:
+            return None
+        kind, form, revision = event
+        key = (self.viewer.version, self.projection.key, kind)
+        if self.projection.key is not None:
+            data = occurrence.frames.get(key)
+            if data is not None:
+                return data
+        data = frame(event_bytes(kind, self.object_bytes(form, revision)))
+        if self.projection.key is not None:
+            occurrence.frames[key] = data
+        return data
+
+    def object_bytes(self, form: Form, revision: int) -> bytes:
+        data = self.viewer.restamp(form, revision) if revision else form.data
+        return self.projection.encode(data)
+
+    def event(
+        self, occurrence: Occurrence, made: dict[Entry, Form] | None = None
+    ) -> tuple[str, Form, int] | None:
+        """ADDED, MODIFIED or DELETED, the form to show, and the resourceVersion to show it with (0: its own)."""
+        made = self._made if made is None else made
+        if not self._concerns(occurrence.entry):
+            return None
+        old, new = occurrence.old, occurrence.new
+        new_form = self._form(new, made) if new is not None else None
+        was = old is not None and (self.selection.everything or self.selection.matches(self._form(old, made)))
+        if new_form is not None and (self.selection.everything or self.selection.matches(new_form)):
+            return ("MODIFIED" if was else "ADDED", new_form, 0)
+        if was and old is not None:
+            return ("DELETED", self._form(old, made), occurrence.revision)
+        return None
+
+    def _form(self, entry: Entry, made: dict[Entry, Form]) -> Form:
+        form = made.get(entry) or self.viewer.ready(entry)
+        if form is None:
+            raise AssertionError("a form was not made ready")
+        return form

@@ -1,0 +1,120 @@
+"""The certificates of the first start: a CA of our own and a serving certificate signed by it."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_YEARS = timedelta(days=3650)
+_SERVING = timedelta(days=365)
+_RENEW = timedelta(days=30)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that only its owner may read, whole or not at all."""
+    temporary = path.with_name(path.name + ".new")
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+
+
+def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _make_ca(folder: Path, now: datetime) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    usage = x509.KeyUsage(
+        digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
+        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(_name("polykind-ca"))
+        .issuer_name(_name("polykind-ca"))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + _YEARS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    write_private(folder / "ca.key", _private_pem(key))
+    write_private(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _make_serving(folder: Path, names: list[str], now: datetime) -> None:
+    ca_key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
+    ca = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
+    if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"{folder / 'ca.key'} is not a key that this program made: remove the folder to begin anew")
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(_name("polykind"))
+        .issuer_name(ca.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + _SERVING)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([_general_name(n) for n in names]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
+        .sign(ca_key, hashes.SHA256())
+    )
+    write_private(folder / "apiserver.key", _private_pem(key))
+    write_private(folder / "apiserver.crt", certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _good(folder: Path, names: list[str], now: datetime) -> bool:
+    """Whether the serving certificate at hand covers the names and lasts."""
+    try:
+        certificate = x509.load_pem_x509_certificate((folder / "apiserver.crt").read_bytes())
+        alternative = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return False
+    covered = set(alternative)
+    return (
+        (folder / "apiserver.key").exists()
+        and all(_general_name(n) in covered for n in names)
+        and certificate.not_valid_after_utc > now + _RENEW
+    )
+
+
+def ensure(folder: Path, names: list[str]) -> tuple[Path, Path, Path]:
+    """Make what is missing or about to expire; the paths of the certificate, its key and the CA."""
+    now = datetime.now(UTC)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not (folder / "ca.crt").exists() or not (folder / "ca.key").exists():
+        _make_ca(folder, now)
+        (folder / "apiserver.crt").unlink(missing_ok=True)
+    if not _good(folder, names, now):
+        _make_serving(folder, names, now)
+    return folder / "apiserver.crt", folder / "apiserver.key", folder / "ca.crt"

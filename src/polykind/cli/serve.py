@@ -1,0 +1,130 @@
+"""`polykind serve`: run the API server until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from polykind.settings import Settings, SettingsError
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "serve", help="run the API server", description="Run the API server: HTTPS, an embedded store, no cluster."
+    )
+    flag = command.add_argument
+    flag("--bind-address", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: %(default)s)")
+    flag("--secure-port", type=int, default=6443, metavar="PORT", help="port for HTTPS; 0: any free one (default: %(default)s)")
+    flag("--data-dir", type=Path, default=Path(".polykind"), metavar="DIR", help="where the store, certificates, token and kubeconfig lie (default: %(default)s)")
+    flag("--cert-dir", type=Path, metavar="DIR", help="where certificates are made and kept (default: DATA_DIR/pki)")
+    flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, instead of one made by us")
+    flag("--tls-private-key-file", type=Path, metavar="FILE", help="its private key in PEM")
+    flag("--client-ca-file", type=Path, metavar="FILE", help="CA whose client certificates are accepted: CN is the user, O the groups")
+    flag("--token-auth-file", type=Path, metavar="FILE", help='CSV of accepted tokens: token,user,uid,"group1,group2"')
+    flag("--etcd-servers", default="", metavar="URLS", help="comma-separated etcd addresses, instead of the embedded store")
+    flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="what all keys begin with (default: %(default)s)")
+    flag("--feature-gates", action="append", default=[], metavar="GATE=BOOL", help="turn features on or off, comma-separated")
+    flag("--request-timeout", default="60s", metavar="DURATION", help="the longest a request may take, such as 1m30s (default: %(default)s)")
+    flag("--authorization-mode", default="AlwaysAllow", metavar="MODE", help="what users may do (default: %(default)s)")
+    flag("--conversion-cache", type=_truth, nargs="?", const=True, default=True, metavar="BOOL", help="keep converted objects (default: true)")
+    flag("--resolve", action="append", default=[], metavar="NAMESPACE/SERVICE=HOST:PORT", help="where a webhook's service reference leads; may be repeated")
+    flag("--converter", action="append", default=[], metavar="MODULE:OBJECT", help="convert in process by this Python object; may be repeated")
+    flag("--serve-v1beta1", type=_truth, nargs="?", const=True, default=True, metavar="BOOL", help="serve apiextensions.k8s.io/v1beta1 beside v1 (default: true)")
+    flag("-v", "--verbosity", type=int, default=2, metavar="LEVEL", help="4 and above: a line for each request (default: %(default)s)")
+    command.set_defaults(run=run)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() in ("1", "t", "true"):
+        return True
+    if text.lower() in ("0", "f", "false"):
+        return False
+    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+
+
+def settings(chosen: argparse.Namespace) -> Settings:
+    """The flags as settings. Raises SettingsError."""
+    from polykind.wire import duration
+
+    gates: dict[str, bool] = {}
+    for part in ",".join(chosen.feature_gates).split(","):
+        if part.strip():
+            name, equals, value = part.strip().partition("=")
+            try:
+                gates[name] = _truth(value)
+            except argparse.ArgumentTypeError as error:
+                raise SettingsError(f"--feature-gates {name}: {error}") from None
+    from polykind.conversion.resolver import parse_resolve
+
+    try:
+        parse_resolve(chosen.resolve)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+    try:
+        timeout = duration.parse(chosen.request_timeout) / 10**9
+    except ValueError:
+        raise SettingsError(f"--request-timeout {chosen.request_timeout}: not a duration such as 60s") from None
+    return Settings(
+        data_dir=chosen.data_dir,
+        bind_address=chosen.bind_address,
+        secure_port=chosen.secure_port,
+        cert_dir=chosen.cert_dir,
+        tls_cert_file=chosen.tls_cert_file,
+        tls_private_key_file=chosen.tls_private_key_file,
+        client_ca_file=chosen.client_ca_file,
+        token_auth_file=chosen.token_auth_file,
+        etcd_servers=tuple(s for s in chosen.etcd_servers.split(",") if s),
+        etcd_prefix=chosen.etcd_prefix,
+        feature_gates=gates,
+        request_timeout=timeout,
+        authorization_mode=chosen.authorization_mode,
+        conversion_cache=chosen.conversion_cache,
+        resolve=tuple(chosen.resolve),
+        converter=tuple(chosen.converter),
+        serve_v1beta1=chosen.serve_v1beta1,
+    )
+
+
+def run(chosen: argparse.Namespace) -> int:
+    logging.basicConfig(
+        level=logging.DEBUG if chosen.verbosity >= 4 else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+    )
+    import uvloop
+
+    try:
+        return uvloop.run(_serve(settings(chosen)))
+    except SettingsError as error:
+        print(f"polykind serve: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"polykind serve: {error}", file=sys.stderr)
+        return 1
+
+
+async def _serve(chosen: Settings) -> int:
+    import gc
+
+    from polykind.contract import StoreError
+    from polykind.serve import Server
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    try:
+        async with Server(chosen) as server:
+            print(f"Serving at {server.url}", flush=True)
+            print(f"To use it: export KUBECONFIG={server.kubeconfig}", flush=True)
+            # What is there now stays: the collector need not look at it again.
+            gc.collect()
+            gc.freeze()
+            await stop.wait()
+    except StoreError as error:
+        print(f"polykind serve: {error}", file=sys.stderr)
+        return 1
+    return 0

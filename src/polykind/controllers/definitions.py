@@ -1,0 +1,286 @@
+"""Definitions come to life: what is served follows them, and their status follows what is served."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from polykind import errors
+from polykind.cache.entry import Entry
+from polykind.cache.resource import Occurrence
+from polykind.contract import Conflict, Converter, JsonObject, StoreError
+from polykind.crd import conditions
+from polykind.crd.status import reconcile, terminating_condition
+from polykind.discovery import Discovery, GroupVersionEntry
+from polykind.registry.custom import CustomKind
+from polykind.registry.definitions import FINALIZER, DefinitionKind, stored_definition
+from polykind.registry.encoding import Encoded
+from polykind.verbs.call import Api, Call
+from polykind.verbs.delete import delete_object
+from polykind.wire.options import DeleteOptions
+from polykind.wire.request import Request
+
+log = logging.getLogger("polykind.definitions")
+
+_RETRY = 1.0
+
+
+class Definitions:
+    """Follows the definitions in the store."""
+
+    def __init__(
+        self,
+        api: Api,
+        kind: DefinitionKind,
+        builtins: tuple[GroupVersionEntry, ...],
+        convert: Callable[[JsonObject], Converter | None],
+        keep: bool,
+        stamp: Callable[[], str],
+    ) -> None:
+        self._api = api
+        self._kind = kind
+        self._convert = convert
+        self._keep = keep
+        self._stamp = stamp
+        self._builtins = builtins
+        self._crds: dict[str, JsonObject] = {}
+        self._discovery = Discovery((), builtins)
+        self._stale = False
+        self._cleaning: dict[str, asyncio.Task[None]] = {}
+        self._settling: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        await self._api.cache.load(self._kind.cache)
+        entries = self._kind.cache.snapshot(None)
+        for index, entry in enumerate(entries):
+            self._take(entry)
+            if index % 50 == 49:
+                await asyncio.sleep(0)
+        self._kind.cache.observers.append(self)
+        self._kind.settle = self.settle
+        for name in list(self._crds):
+            self._later(name)
+
+    async def close(self) -> None:
+        tasks = [*self._cleaning.values(), *self._settling]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def discovery(self) -> Discovery:
+        if self._stale:
+            self._discovery = Discovery(self._crds.values(), self._builtins, previous=self._discovery)
+            self._stale = False
+        return self._discovery
+
+    def definition(self, name: str) -> JsonObject | None:
+        return self._crds.get(name)
+
+    # ------------------------------------------------------------------ what is served follows the definitions
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        for occurrence in occurrences:
+            if occurrence.new is not None:
+                self._take(occurrence.new)
+                self._later(occurrence.new.name)
+            else:
+                self._drop(occurrence.entry.name)
+
+    def on_reset(self) -> None:
+        """The definitions are read anew: whatever changed meanwhile is taken in then."""
+        self._later_all = asyncio.get_running_loop().create_task(self._reload())
+
+    async def _reload(self) -> None:
+        cache = self._kind.cache
+        while not cache.loaded:
+            try:
+                await self._api.cache.load(cache)
+            except StoreError:
+                await asyncio.sleep(_RETRY)
+        present = set()
+        for entry in cache.snapshot(None):
+            present.add(entry.name)
+            self._take(entry)
+        for name in [n for n in self._crds if n not in present]:
+            self._drop(name)
+
+    def _take(self, entry: Entry) -> None:
+        """Serve what a definition says now."""
+        try:
+            crd = stored_definition(entry)
+        except errors.APIError as error:
+            log.error("the definition %s in the store cannot be read and is not served: %s", entry.name, error.message)
+            return
+        before = self._crds.get(entry.name)
+        self._crds[entry.name] = crd
+        self._stale = True
+        served = conditions.is_true(crd, "NamesAccepted") or conditions.is_true(crd, "Established")
+        if not served:
+            self._unserve(crd)
+            return
+        kind = self._api.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        creatable = not conditions.is_true(crd, "Terminating")
+        if isinstance(kind, CustomKind) and before is not None and _same(before, crd):
+            kind.crd = crd
+            kind.creatable = creatable
+            return
+        self._serve(crd, kind if isinstance(kind, CustomKind) else None, creatable)
+
+    def _serve(self, crd: JsonObject, before: CustomKind | None, creatable: bool) -> None:
+        cache = self._api.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        if before is not None and before.crd["metadata"]["uid"] != crd["metadata"]["uid"]:
+            self._unserve(before.crd)
+            cache = self._api.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        cache.epoch += 1
+        kind = CustomKind(crd, cache, self._convert(crd), self._keep)
+        kind.creatable = creatable
+        self._api.registry.put(kind)
+        if before is not None:
+            before.end_watches()
+
+    def _drop(self, name: str) -> None:
+        crd = self._crds.pop(name, None)
+        self._stale = True
+        if crd is not None:
+            self._unserve(crd)
+            for other in self._crds.values():
+                if other["spec"]["group"] == crd["spec"]["group"]:
+                    self._later(other["metadata"]["name"])
+
+    def _unserve(self, crd: JsonObject) -> None:
+        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+        kind = self._api.registry.kind(group, plural)
+        if isinstance(kind, CustomKind) and kind.crd["metadata"]["name"] == crd["metadata"]["name"]:
+            self._api.registry.remove(group, plural)
+            kind.end_watches()
+            self._api.cache.drop(kind.cache)
+
+    # ------------------------------------------------------------------ their status follows
+
+    def _later(self, name: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._settle_quietly(name))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def _settle_quietly(self, name: str) -> None:
+        try:
+            await self.settle(name)
+        except StoreError as error:
+            log.warning("the status of %s could not be written: %s", name, error)
+
+    async def settle(self, name: str) -> None:
+        """Bring a definition's status up to date, at once: a client that created it may use it now."""
+        while True:
+            entry, crd = self._kind.cache.get(name), self._crds.get(name)
+            if entry is None or crd is None:
+                return
+            if crd["metadata"].get("deletionTimestamp"):
+                self._clean_up(name)
+                return
+            others = [c for n, c in self._crds.items() if n != name and c["spec"]["group"] == crd["spec"]["group"]]
+            status = reconcile(crd, others, self._stamp())
+            if status == crd["status"] or await self._write_status(name, entry, crd, status):
+                return
+
+    async def _write_status(self, name: str, entry: Entry, crd: JsonObject, status: JsonObject) -> bool:
+        """Whether the status was written; False if the definition has changed meanwhile."""
+        changed = {**crd, "status": status, "metadata": dict(crd["metadata"])}
+        changed["metadata"].pop("resourceVersion", None)
+        return await self._write(name, entry, changed)
+
+    async def _write(self, name: str, entry: Entry, changed: JsonObject) -> bool:
+        cache = self._kind.cache
+        value = Encoded(changed).stored()
+        cache.trust(name, value, cache.epoch)
+        try:
+            await self._api.store.put(cache.prefix + name, value, expect=entry.revision)
+        except Conflict:
+            cache.distrust(name)
+            return False
+        return True
+
+    # ------------------------------------------------------------------ their end
+
+    def _clean_up(self, name: str) -> None:
+        if name not in self._cleaning:
+            task = asyncio.get_running_loop().create_task(self._clean(name))
+            self._cleaning[name] = task
+            task.add_done_callback(lambda _: self._cleaning.pop(name, None))
+
+    async def _clean(self, name: str) -> None:
+        """Delete a definition's instances, then let it go."""
+        while True:
+            crd = self._crds.get(name)
+            if crd is None or FINALIZER not in (crd["metadata"].get("finalizers") or []):
+                return
+            try:
+                if await self._empty(crd):
+                    await self._release(name)
+                    return
+            except (errors.APIError, StoreError) as error:
+                log.warning("the instances of %s could not be deleted yet: %s", name, error)
+                await self._condition(name, "InstanceDeletionFailed", str(error))
+            await asyncio.sleep(_RETRY / 10)
+
+    async def _empty(self, crd: JsonObject) -> bool:
+        """Ask for the deletion of every instance; whether none is left."""
+        kind = self._api.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        if not isinstance(kind, CustomKind) or kind.crd["metadata"]["name"] != crd["metadata"]["name"]:
+            return True
+        cache = kind.cache
+        await self._api.cache.fresh(cache)
+        if not len(cache):
+            return True
+        await self._condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
+        version = kind.version_for_deletion()
+        for index, entry in enumerate(cache.snapshot(None)):
+            request = Request("DELETE", "", "", {}, b"")
+            namespace = entry.namespace if kind.namespaced else None
+            if b'"deletionTimestamp"' in entry.raw and entry.value()["metadata"].get("deletionTimestamp"):
+                continue
+            try:
+                await delete_object(Call(self._api, request, version, namespace, entry.name, ""), DeleteOptions())
+            except errors.NotFound:
+                continue
+            if index % 50 == 49:
+                await asyncio.sleep(0)
+        return not len(cache)
+
+    async def _condition(self, name: str, reason: str, why: str = "") -> None:
+        entry, crd = self._kind.cache.get(name), self._crds.get(name)
+        if entry is None or crd is None:
+            return
+        status = conditions.set_condition(crd["status"], terminating_condition(reason, why), self._stamp())
+        if status != crd["status"]:
+            await self._write_status(name, entry, crd, status)
+
+    async def _release(self, name: str) -> None:
+        """Remove our finalizer; without another one the definition goes."""
+        while True:
+            entry, crd = self._kind.cache.get(name), self._crds.get(name)
+            if entry is None or crd is None:
+                return
+            meta = dict(crd["metadata"])
+            meta.pop("resourceVersion", None)
+            left = [f for f in meta.get("finalizers") or [] if f != FINALIZER]
+            try:
+                if not left:
+                    await self._api.store.delete(self._kind.cache.prefix + name, expect=entry.revision)
+                    return
+                meta["finalizers"] = left
+                done = terminating_condition("InstanceDeletionCompleted")
+                status = conditions.set_condition(crd["status"], done, self._stamp())
+                if await self._write(name, entry, {**crd, "metadata": meta, "status": status}):
+                    return
+            except Conflict:
+                continue
+
+
+def _same(before: JsonObject, after: JsonObject) -> bool:
+    """Whether two states of a definition serve the same."""
+    return bool(
+        before["metadata"]["uid"] == after["metadata"]["uid"]
+        and before["spec"] == after["spec"]
+        and before["status"].get("acceptedNames") == after["status"].get("acceptedNames")
+    )

@@ -1,0 +1,188 @@
+"""What is served besides resources: health, version, discovery, OpenAPI, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Callable
+from urllib.parse import unquote
+
+import orjson
+
+from polykind import __version__, errors
+from polykind.discovery import Discovery
+from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
+from polykind.metrics import Metrics
+from polykind.wire import codec, negotiation, yamlcodec
+from polykind.wire.query import parse_query
+from polykind.wire.request import Request
+from polykind.wire.response import JSON, TEXT, Response
+
+_OPEN = ("/healthz", "/livez", "/readyz", "/version")
+_MINOR = "36"
+
+Check = Callable[[], str]
+"""A health check: the empty text when all is well, else what is wrong."""
+
+
+class Documents:
+    """The documents of one server."""
+
+    def __init__(self, metrics: Metrics, discovery: Callable[[], Discovery], checks: dict[str, Check]) -> None:
+        self._metrics = metrics
+        self._discovery = discovery
+        self._checks = checks
+        self.address = ""
+        """host:port, told to clients by /api."""
+
+    @staticmethod
+    def is_open(path: str) -> bool:
+        """Health and version need no credentials."""
+        return path.startswith(_OPEN) and (path in _OPEN or path.split("/", 2)[1] in ("healthz", "livez", "readyz"))
+
+    def refuse(self, request: Request, error: errors.APIError) -> Response:
+        """A refusal in the media type that the client accepts."""
+        status = error.status()
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        retry = error.details.get("retryAfterSeconds")
+        if retry:
+            headers = ((b"Retry-After", str(retry).encode()),)
+        accept = request.header(b"accept")
+        accepted = negotiation.negotiate_error(accept)
+        if accepted is not None and accepted.media == "yaml":
+            return Response(error.code, yamlcodec.encode(status), b"application/yaml", headers)
+        if accepted is None or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
+            return Response(error.code, codec.indent(orjson.dumps(status)), JSON, headers)
+        return Response(error.code, error.encode(), JSON, headers)
+
+    async def answer(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            return _not_found() if request.path not in ("/api", "/apis") else self._not_allowed(request)
+        path = unquote(request.path)
+        if path != "/" and path.endswith("/"):
+            path = path.rstrip("/")
+        root = path.split("/", 2)[1]
+        if root in ("healthz", "livez", "readyz"):
+            return self._health(request, path)
+        if path == "/version":
+            return Response(200, _version())
+        if path == "/metrics":
+            body = await asyncio.to_thread(self._metrics.render)
+            return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
+        if root == "openapi":
+            return await self._openapi(request, path)
+        return self._found(request, path)
+
+    def _not_allowed(self, request: Request) -> Response:
+        return Response(405, b"Method Not Allowed\n", TEXT)
+
+    # ------------------------------------------------------------------ health
+
+    def _health(self, request: Request, path: str) -> Response:
+        _, _, rest = path[1:].partition("/")
+        name = path[1:].partition("/")[0]
+        query = request.query.split("&")
+        excluded = {q.partition("=")[2] for q in query if q.startswith("exclude=")}
+        if rest:
+            if rest not in self._checks:
+                return _not_found()
+            wrong = self._checks[rest]()
+            if wrong:
+                return Response(500, f"internal server error: {wrong}\n".encode(), TEXT)
+            return Response(200, b"ok", TEXT)
+        lines, failed = [], False
+        for check, ask in self._checks.items():
+            if check in excluded:
+                lines.append(f"[+]{check} excluded: ok")
+                continue
+            wrong = ask()
+            failed = failed or bool(wrong)
+            lines.append(f"[-]{check} failed: reason withheld" if wrong else f"[+]{check} ok")
+        if failed:
+            return Response(500, ("\n".join(lines) + f"\n{name} check failed\n").encode(), TEXT)
+        if any(q.split("=")[0] == "verbose" for q in query):
+            return Response(200, ("\n".join(lines) + f"\n{name} check passed\n").encode(), TEXT)
+        return Response(200, b"ok", TEXT)
+
+    # ------------------------------------------------------------------ discovery
+
+    def _found(self, request: Request, path: str) -> Response:
+        discovery, accept = self._discovery(), request.header(b"accept")
+        if path in ("/api", "/apis"):
+            media = aggregated_media_type(accept)
+            if media is not None:
+                document = discovery.aggregated(core=path == "/api")
+                return self._tagged(request, document.body, document.etag, media, AGGREGATED_PARAMETERS)
+            body = discovery.api_versions(self.address) if path == "/api" else discovery.groups()
+            return self._negotiated(request, body)
+        if path == "/":
+            paths = [*discovery.paths(), *_OPEN, "/metrics", "/openapi/v2", "/openapi/v3"]
+            return Response(200, codec.encode_line({"paths": sorted(set(paths))}))
+        parts = path.split("/")
+        found: bytes | None = None
+        if parts[1] == "apis" and len(parts) == 3:
+            found = discovery.group(parts[2])
+        elif parts[1] == "apis" and len(parts) == 4:
+            found = discovery.resources(parts[2], parts[3])
+        elif parts[1] == "api" and len(parts) == 3:
+            found = discovery.resources("", parts[2])
+        return _not_found() if found is None else self._negotiated(request, found)
+
+    def _negotiated(self, request: Request, body: bytes) -> Response:
+        """A document as JSON or YAML."""
+        accepted = negotiation.negotiate(request.header(b"accept"))
+        if accepted.media == "yaml":
+            return Response(200, yamlcodec.encode(codec.decode(body)), b"application/yaml")
+        if negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
+            return Response(200, codec.indent(body))
+        return Response(200, body)
+
+    def _tagged(self, request: Request, body: bytes, etag: str, media: str, parameters: str) -> Response:
+        headers = ((b"ETag", etag.encode()), (b"Vary", b"Accept"))
+        if request.header(b"if-none-match") == etag:
+            return Response(304, b"", JSON, headers)
+        if media.endswith("yaml"):
+            body = yamlcodec.encode(codec.decode(body))
+        return Response(200, body, (media + parameters).encode(), headers)
+
+    # ------------------------------------------------------------------ OpenAPI
+
+    async def _openapi(self, request: Request, path: str) -> Response:
+        discovery = self._discovery()
+        if path == "/openapi/v2":
+            document = await asyncio.to_thread(discovery.openapi_v2)
+            return self._tagged(request, document.body, document.etag, "application/json", "")
+        if path == "/openapi/v3":
+            return Response(200, discovery.openapi_v3_index())
+        if not path.startswith("/openapi/v3/"):
+            return _not_found()
+        found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))
+        if found is None:
+            return _not_found()
+        asked = next((q.partition("=")[2] for q in request.query.split("&") if q.startswith("hash=")), "")
+        if asked and asked != found.etag.strip('"'):
+            where = f"{path}?hash={found.etag.strip(chr(34))}".encode()
+            return Response(301, b"", JSON, ((b"Location", where),))
+        return self._tagged(request, found.body, found.etag, "application/json", "")
+
+
+def _not_found() -> Response:
+    return Response(404, b"404 page not found\n", TEXT, ((b"X-Content-Type-Options", b"nosniff"),))
+
+
+def _version() -> bytes:
+    return codec.indent(
+        codec.encode(
+            {
+                "major": "1",
+                "minor": _MINOR,
+                "gitVersion": f"v1.{_MINOR}.0+polykind-{__version__}",
+                "gitCommit": "",
+                "gitTreeState": "clean",
+                "buildDate": "1970-01-01T00:00:00Z",
+                "goVersion": "",
+                "compiler": platform.python_implementation(),
+                "platform": f"{platform.system().lower()}/{platform.machine()}",
+            }
+        )
+    )

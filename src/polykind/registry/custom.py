@@ -1,0 +1,239 @@
+"""Custom resources: a Kind made of a CustomResourceDefinition, a Version for each version it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polykind import errors, schema
+from polykind.apply.typemodel import TypeModel
+from polykind.cache.entry import Entry, Form, labels_of
+from polykind.cache.resource import ResourceCache
+from polykind.contract import Converter, JsonObject
+from polykind.crd import versions as crd_versions
+from polykind.errors import FieldError
+from polykind.registry.kind import Kind, Version
+from polykind.schema import Schema, metarules, objectmeta
+from polykind.wire import codec
+from polykind.wire.table import TableFormat
+
+
+class CustomKind(Kind):
+    """A custom resource as its definition stands now. A change of the definition makes a new one."""
+
+    def __init__(self, crd: JsonObject, cache: ResourceCache, converter: Converter | None, keep: bool) -> None:
+        spec, names = crd["spec"], crd["status"]["acceptedNames"]
+        super().__init__(
+            cache,
+            group=spec["group"],
+            plural=spec["names"]["plural"],
+            singular=names.get("singular") or spec["names"]["singular"],
+            kind=spec["names"]["kind"],
+            list_kind=names.get("listKind") or spec["names"]["listKind"],
+            namespaced=spec["scope"] == "Namespaced",
+        )
+        self.crd = crd
+        self.converter = converter
+        """None: changing the apiVersion is all there is to it."""
+        self.keep = keep
+        self.storage = crd_versions.storage(crd)
+        self.declared = {v["name"] for v in spec["versions"]}
+        self._schemas: dict[str, Schema] = {}
+        for stanza in spec["versions"]:
+            if stanza.get("served"):
+                self.versions[stanza["name"]] = CustomVersion(self, stanza)
+
+    def version_for_deletion(self) -> Version:
+        """The storage version, served or not: what is stored at it needs no conversion."""
+        served = self.versions.get(self.storage)
+        return served or CustomVersion(self, next(v for v in self.crd["spec"]["versions"] if v["name"] == self.storage))
+
+    def schema(self, version: str) -> Schema:
+        """The machine of a version's schema, compiled when first needed; versions with equal schemas share one."""
+        machine = self._schemas.get(version)
+        if machine is None:
+            preserve = bool(self.crd["spec"].get("preserveUnknownFields"))
+            openapi = crd_versions.stanza(self.crd, version).schema
+            for other, known in self._schemas.items():
+                if crd_versions.stanza(self.crd, other).schema == openapi:
+                    machine = known
+                    break
+            else:
+                machine = schema.compile(openapi, preserve_unknown=preserve)
+            self._schemas[version] = machine
+        return machine
+
+
+class CustomVersion(Version):
+    """A custom resource at one served version."""
+
+    kind: CustomKind
+
+    def __init__(self, kind: CustomKind, stanza: JsonObject) -> None:
+        super().__init__(kind, stanza["name"])
+        self.stanza = stanza
+        self.keep = kind.keep
+        subresources = stanza.get("subresources") or {}
+        self.has_status = "status" in subresources
+        self.scale = subresources.get("scale")
+        self.deprecation = crd_versions.deprecation_warning(kind.crd, self.version) or ""
+        self.selectable = tuple(f["jsonPath"] for f in stanza.get("selectableFields") or ())
+        self._table: TableFormat | None = None
+        self._model: TypeModel | None = None
+
+    @property
+    def table(self) -> TableFormat:  # type: ignore[override]
+        if self._table is None:
+            self._table = TableFormat(self.stanza.get("additionalPrinterColumns"))
+        return self._table
+
+    @property
+    def model(self) -> TypeModel:  # type: ignore[override]
+        if self._model is None:
+            openapi = (self.stanza.get("schema") or {}).get("openAPIV3Schema")
+            self._model = TypeModel(openapi, bool(self.kind.crd["spec"].get("preserveUnknownFields")))
+        return self._model
+
+    @property
+    def schema(self) -> Schema:
+        return self.kind.schema(self.version)
+
+    # ------------------------------------------------------------------ payloads
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        meta, unknown = objectmeta.coerce(
+            value.get("metadata"), strict=True, kind=value.get("kind", ""), version=self.version, served=self.kind.kind
+        )
+        value["metadata"] = meta
+        return value, unknown + self.schema.admit(value, report=report)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        if self.has_status:
+            obj.pop("status", None)
+        obj["metadata"]["generation"] = 1
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        found = self._type_errors(obj)
+        found += metarules.validate(obj["metadata"], namespaced=self.kind.namespaced)
+        return found + self._value_errors(obj, None)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        if self.has_status:
+            if "status" in old:
+                new["status"] = old["status"]
+            else:
+                new.pop("status", None)
+        meta = new["metadata"]
+        changed = any(
+            new.get(k) != old.get(k)
+            for k in new.keys() | old.keys()
+            if k != "metadata" and not (k == "status" and self.has_status)
+        )
+        generation = old["metadata"].get("generation", 1) + (1 if changed else 0)
+        meta["generation"] = generation
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = metarules.validate(new["metadata"], namespaced=self.kind.namespaced)
+        found += metarules.validate_update(new["metadata"], old["metadata"])
+        return self._type_errors(new) + found + self._value_errors(new, old)
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        """Only status and managedFields come from the request."""
+        merged = {k: v for k, v in old.items() if k != "status"}
+        merged["metadata"] = dict(old["metadata"])
+        if "managedFields" in new["metadata"]:
+            merged["metadata"]["managedFields"] = new["metadata"]["managedFields"]
+        else:
+            merged["metadata"].pop("managedFields", None)
+        merged["metadata"]["resourceVersion"] = new["metadata"].get("resourceVersion", "")
+        if "status" in new:
+            merged["status"] = new["status"]
+        return merged
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = self._type_errors(new) + metarules.validate_update(new["metadata"], old["metadata"])
+        return found + self.schema.validate_status(new, old, scale=self.scale)
+
+    def _type_errors(self, obj: JsonObject) -> list[FieldError]:
+        found = []
+        if obj.get("kind") != self.kind.kind:
+            found.append(errors.invalid("kind", obj.get("kind"), f"must be {self.kind.kind}"))
+        if obj.get("apiVersion") != self.api_version:
+            found.append(errors.invalid("apiVersion", obj.get("apiVersion"), f"must be {self.api_version}"))
+        return found
+
+    def _value_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        return self.schema.validate(new, old, scale=self.scale)
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return metarules.finalizer_warnings(new["metadata"], (old or {}).get("metadata"))
+
+    # ------------------------------------------------------------------ storing
+
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        kind = self.kind
+        if self.version == kind.storage:
+            return obj
+        target = f"{kind.group}/{kind.storage}"
+        if kind.converter is None:
+            stored = {**obj, "apiVersion": target}
+        else:
+            stored = (await kind.converter.convert([obj], target))[0]
+        kind.schema(kind.storage).prune(stored)
+        return stored
+
+    def clean(self) -> bool:
+        return self.version == self.kind.storage
+
+    # ------------------------------------------------------------------ showing
+
+    def show(self, entry: Entry) -> Form | None:
+        if entry.version == self.version:
+            if entry.clean:
+                return Form(entry.raw, entry.labels)
+            return self._form(entry, self._read(entry))
+        if self.kind.converter is None:
+            obj = self._read(entry)
+            obj["apiVersion"] = self.api_version
+            self.schema.prune(obj)
+            return self._form(entry, obj)
+        return None
+
+    def _read(self, entry: Entry) -> JsonObject:
+        """A stored object as its own version's schema wants it now."""
+        if entry.version not in self.kind.declared:
+            found = f"{self.kind.group}/{entry.version}"
+            raise errors.Unexplained(f"request to convert CR from an invalid group/version: {found}")
+        obj = entry.value()
+        meta, _ = objectmeta.coerce(obj.get("metadata"), strict=False, kind=self.kind.kind, version=entry.version)
+        if not meta.get("generation"):
+            meta["generation"] = 1
+        obj["metadata"] = meta
+        self.kind.schema(entry.version).read(obj)
+        return obj
+
+    def _form(self, entry: Entry, obj: JsonObject) -> Form:
+        data = codec.encode(obj)
+        if data == entry.raw:
+            return Form(entry.raw, entry.labels)
+        return Form(data, labels_of(obj))
+
+    async def convert_many(self, entries: Sequence[Entry]) -> list[Form]:
+        converter = self.kind.converter
+        if converter is None:
+            raise AssertionError("nothing to wait for")
+        objects = [self._read(entry) for entry in entries]
+        converted = await converter.convert(objects, self.api_version)
+        forms = []
+        for obj in converted:
+            self.schema.prune(obj)
+            forms.append(Form(codec.encode(obj), labels_of(obj)))
+        return forms
+
+    async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        kind = self.kind
+        group, _, version = api_version.rpartition("/")
+        if group != kind.group or version not in kind.declared:
+            return None
+        if kind.converter is None:
+            return {**obj, "apiVersion": api_version}
+        return (await kind.converter.convert([obj], api_version))[0]

@@ -1,0 +1,144 @@
+"""CustomResourceDefinitions as a resource: v1, and v1beta1 beside it, over the same objects."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from polykind import crd as rules
+from polykind.apply.typemodel import CRD_MODEL
+from polykind.cache.entry import Entry, Form, labels_of
+from polykind.cache.root import WatchCache
+from polykind.contract import JsonObject
+from polykind.crd import conditions
+from polykind.crd.status import terminating_condition
+from polykind.errors import FieldError
+from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.kind import Kind
+from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
+from polykind.wire import codec
+from polykind.wire.table import DEFINITION_TABLE
+
+GROUP = "apiextensions.k8s.io"
+FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+Settle = Callable[[str], Awaitable[None]]
+
+
+class DefinitionKind(Kind):
+    """The resource `customresourcedefinitions`."""
+
+    def __init__(self, cache: WatchCache, now: Callable[[], str], v1beta1: bool) -> None:
+        super().__init__(
+            cache.resource(GROUP, "customresourcedefinitions"),
+            group=GROUP,
+            plural="customresourcedefinitions",
+            singular="customresourcedefinition",
+            kind="CustomResourceDefinition",
+            list_kind="CustomResourceDefinitionList",
+            namespaced=False,
+        )
+        self.storage = "v1"
+        self._now = now
+        self.settle: Settle | None = None
+        """Brings a definition's status up to date; set by the controller."""
+        self.versions["v1"] = DefinitionVersion(self, "v1")
+        if v1beta1:
+            self.versions["v1beta1"] = DefinitionVersion(self, "v1beta1")
+
+    def prepare_delete(self, obj: JsonObject) -> bool:
+        """A definition stays until its instances are gone."""
+        meta = obj["metadata"]
+        if not meta.get("deletionTimestamp"):
+            pending = terminating_condition("InstanceDeletionPending")
+            obj["status"] = conditions.set_condition(obj["status"], pending, self._now())
+            if FINALIZER not in (meta.get("finalizers") or []):
+                meta["finalizers"] = [*(meta.get("finalizers") or []), FINALIZER]
+        return True
+
+
+class DefinitionVersion(BuiltinVersion):
+    """Definitions at v1 or v1beta1; in memory and in the store they are v1."""
+
+    kind: DefinitionKind
+    has_status = True
+    model = CRD_MODEL
+    table = DEFINITION_TABLE
+
+    def __init__(self, kind: DefinitionKind, version: Literal["v1", "v1beta1"]) -> None:
+        struct = CUSTOM_RESOURCE_DEFINITION_V1 if version == "v1" else CUSTOM_RESOURCE_DEFINITION_V1BETA1
+        super().__init__(kind, version, struct)
+        self.api = version
+        if version == "v1beta1":
+            self.deprecation = (
+                "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; "
+                "use apiextensions.k8s.io/v1 CustomResourceDefinition"
+            )
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = rules.decode(value, self.api, report)
+        return self._shown(obj), unknown
+
+    def _shown(self, obj: JsonObject) -> JsonObject:
+        return rules.encode(obj, self.api) if self.api != "v1" else obj
+
+    def _canonical(self, obj: JsonObject) -> JsonObject:
+        return rules.decode(obj, self.api, False)[0] if self.api != "v1" else obj
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        self._in_v1(obj, rules.prepare_create)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        before = self._canonical(old)
+        self._in_v1(new, lambda obj: rules.prepare_update(obj, before))
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        before = self._canonical(old)
+        self._in_v1(new, lambda obj: rules.prepare_status_update(obj, before))
+        return new
+
+    def _in_v1(self, obj: JsonObject, change: Callable[[JsonObject], None]) -> None:
+        """Change an object of this version by a rule that is written for v1."""
+        inner = self._canonical(obj)
+        change(inner)
+        if inner is not obj:
+            shown = self._shown(inner)
+            obj.clear()
+            obj.update(shown)
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return rules.validate_create(self._canonical(obj), self.api)
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return rules.validate_update(self._canonical(new), self._canonical(old), self.api)
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return rules.validate_status_update(self._canonical(new), self._canonical(old))
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return rules.warnings(self._canonical(new), self._canonical(old) if old is not None else None)
+
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        return self._canonical(obj)
+
+    def clean(self) -> bool:
+        return self.api == "v1"
+
+    def show(self, entry: Entry) -> Form | None:
+        if self.api == "v1" and entry.clean and entry.version == "v1":
+            return Form(entry.raw, entry.labels)
+        obj = stored_definition(entry)
+        shown = self._shown(obj)
+        return Form(codec.encode(shown), labels_of(shown))
+
+    async def after_write(self, name: str, dry_run: bool) -> None:
+        if not dry_run and self.kind.settle is not None:
+            await self.kind.settle(name)
+
+
+def stored_definition(entry: Entry) -> JsonObject:
+    """A definition from the store, as v1, whichever of the two versions it was written in."""
+    obj = entry.value()
+    if entry.clean:
+        return obj
+    return rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0]

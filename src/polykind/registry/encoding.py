@@ -1,0 +1,40 @@
+"""Objects to bytes, with the resourceVersion left open: it is known only once the write has committed."""
+
+from __future__ import annotations
+
+import secrets
+
+from polykind.contract import JsonObject
+from polykind.wire import codec
+
+_MARK = f"rv-{secrets.token_hex(12)}"
+_MARK_BYTES = _MARK.encode()
+_KEY = b',"resourceVersion":"'
+
+
+class Encoded:
+    """An object's JSON in two parts, around the text of its resourceVersion."""
+
+    __slots__ = ("head", "tail")
+
+    def __init__(self, obj: JsonObject) -> None:
+        meta = obj["metadata"]
+        before = meta.get("resourceVersion")
+        meta["resourceVersion"] = _MARK
+        self.head, _, self.tail = codec.encode(obj).partition(_MARK_BYTES)
+        if before is None:
+            del meta["resourceVersion"]
+        else:
+            meta["resourceVersion"] = before
+
+    def stored(self) -> bytes:
+        """As it is stored: without a resourceVersion. The name sorts before it, so there is always a comma."""
+        return self.head[: -len(_KEY)] + self.tail[1:]
+
+    def served(self, revision: int) -> bytes:
+        return b"%b%d%b" % (self.head, revision, self.tail)
+
+
+def without_revision(obj: JsonObject) -> bytes:
+    """A served object that was never stored (a dry run of a create): no resourceVersion at all."""
+    return Encoded(obj).stored()

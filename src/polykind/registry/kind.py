@@ -1,0 +1,257 @@
+"""A resource that is served (Kind), and how it is served at one of its versions (Version)."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from polykind import errors
+from polykind.apply.tracking import MAIN_RESET, STATUS_RESET, Reset
+from polykind.cache.entry import Entry, Form
+from polykind.cache.resource import ResourceCache
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.selection import fields
+from polykind.wire import codec
+
+if TYPE_CHECKING:
+    from polykind.apply.typemodel import TypeModel
+    from polykind.cache.watch import Channel
+    from polykind.wire.table import TableFormat
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+class Kind:
+    """One resource of one group, with all its versions."""
+
+    def __init__(
+        self, cache: ResourceCache, *, group: str, plural: str, singular: str, kind: str, list_kind: str, namespaced: bool
+    ) -> None:
+        self.cache = cache
+        self.group = group
+        self.plural = plural
+        self.singular = singular
+        self.kind = kind
+        self.list_kind = list_kind
+        self.namespaced = namespaced
+        self.versions: dict[str, Version] = {}
+        self.storage = ""
+        """The version that objects are written at."""
+        self.creatable = True
+        """False while the definition is being deleted."""
+        self.immortal: frozenset[str] = frozenset()
+        """Names that may not be deleted."""
+        self.channels: dict[Hashable, Channel] = {}
+        self.qualified = errors.qualified(plural, group)
+
+    def key(self, namespace: str, name: str) -> str:
+        """The key below the cache's prefix."""
+        return f"{namespace}/{name}" if self.namespaced else name
+
+    @property
+    def models(self) -> Mapping[str, TypeModel]:
+        """The types of each version, by apiVersion."""
+        return {v.api_version: v.model for v in self.versions.values()}
+
+    def reset(self, subresource: str) -> Reset:
+        """By apiVersion, the fields that a write through a subresource cannot set, and so cannot own."""
+        if subresource == "status":
+            return {v.api_version: STATUS_RESET for v in self.versions.values()}
+        return {v.api_version: MAIN_RESET for v in self.versions.values() if v.has_status and not subresource}
+
+    def end_watches(self) -> None:
+        for channel in list(self.channels.values()):
+            channel.end()
+
+    def not_found(self, name: str) -> errors.NotFound:
+        return errors.NotFound(self.plural, self.group, name)
+
+    returns_deleted = False
+    """Whether the reply to a delete is the object even when it is gone."""
+
+    def prepare_delete(self, obj: JsonObject) -> bool:
+        """Change an object for its graceful deletion; True if it stays until someone finishes it."""
+        return False
+
+    def version_for_deletion(self) -> Version:
+        """The version to delete through when nobody asks for one: the storage version, if it is served."""
+        return self.versions.get(self.storage) or next(iter(self.versions.values()))
+
+    def lingers(self, obj: JsonObject) -> bool:
+        """Whether something but finalizers keeps an object that is being deleted."""
+        return False
+
+
+class Version(ABC):
+    """A resource at one version: what its payloads mean, what they must obey, and how stored objects are shown."""
+
+    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+    has_status = False
+    scale: JsonObject | None = None
+    deprecation = ""
+    model: TypeModel
+    table: TableFormat
+    media: tuple[str, ...] = ("json", "yaml")
+    """What bodies may be written in."""
+    selectable: tuple[str, ...] = ()
+    """JSON paths, with the leading dot, that field selectors may name."""
+    unconditional = False
+    """Whether an update may come without a resourceVersion."""
+
+    def __init__(self, kind: Kind, version: str) -> None:
+        self.kind = kind
+        self.cache = kind.cache
+        self.version = version
+        self.api_version = f"{kind.group}/{version}" if kind.group else version
+        self.epoch = self.cache.epoch
+        """The state of the definition that this was made of."""
+        self._flights: dict[tuple[str, int], asyncio.Future[Form]] = {}
+
+    def refuse_field(self, label: str) -> str:
+        """How a field selector on an unknown field is refused."""
+        return fields.unsupported(label)
+
+    async def after_write(self, name: str, dry_run: bool) -> None:
+        """What must be settled before a write is answered."""
+
+    async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        """An object of this version at another apiVersion; None where that is not served any more."""
+        return None
+
+    # ------------------------------------------------------------------ what payloads mean and must obey
+
+    @abstractmethod
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        """A request's object, coerced, pruned and defaulted; and the paths of what was unknown, if asked for."""
+
+    @abstractmethod
+    def prepare_create(self, obj: JsonObject) -> None: ...
+
+    @abstractmethod
+    def validate_create(self, obj: JsonObject) -> list[FieldError]: ...
+
+    @abstractmethod
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None: ...
+
+    @abstractmethod
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]: ...
+
+    @abstractmethod
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject: ...
+
+    @abstractmethod
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]: ...
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return []
+
+    # ------------------------------------------------------------------ storing
+
+    @abstractmethod
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        """The object at the storage version, ready to be encoded."""
+
+    def clean(self) -> bool:
+        """Whether what to_storage returned needs nothing done to it when it is read at the storage version."""
+        return False
+
+    # ------------------------------------------------------------------ showing
+
+    @abstractmethod
+    def show(self, entry: Entry) -> Form | None:
+        """Make the form of an entry if that takes no waiting."""
+
+    async def convert_many(self, entries: Sequence[Entry]) -> list[Form]:
+        """Make the forms of entries that `show` could not make."""
+        raise NotImplementedError
+
+    keep = True
+    """Whether forms that took a conversion are kept."""
+
+    def ready(self, entry: Entry) -> Form | None:
+        if entry.epoch != self.cache.epoch:
+            entry.forms = {}
+            entry.clean = False
+            entry.epoch = self.cache.epoch
+        form = entry.forms.get(self.version)
+        if form is None:
+            form = self.show(entry)
+            if form is not None:
+                entry.forms[self.version] = form
+        return form
+
+    async def view(self, entry: Entry) -> Form:
+        form = self.ready(entry)
+        return form if form is not None else (await self.view_many([entry]))[0]
+
+    async def view_many(self, entries: Sequence[Entry]) -> list[Form]:
+        """The forms of many entries; what must be converted goes in batches, and is shared with whoever asks meanwhile."""
+        forms: list[Form | None] = [None] * len(entries)
+        waiting: list[tuple[int, asyncio.Future[Form]]] = []
+        missing: list[int] = []
+        for index, entry in enumerate(entries):
+            forms[index] = self.ready(entry)
+            if forms[index] is None:
+                flight = self._flights.get((entry.key, entry.revision))
+                if flight is not None:
+                    waiting.append((index, flight))
+                else:
+                    missing.append(index)
+            if index % 256 == 255:
+                await asyncio.sleep(0)
+        if missing:
+            for index, form in zip(missing, await self._convert([entries[i] for i in missing]), strict=True):
+                forms[index] = form
+        for index, flight in waiting:
+            forms[index] = await asyncio.shield(flight)
+        return [form for form in forms if form is not None]
+
+    async def _convert(self, entries: list[Entry]) -> list[Form]:
+        loop = asyncio.get_running_loop()
+        flights = [(entry, loop.create_future()) for entry in entries]
+        for entry, flight in flights:
+            self._flights[entry.key, entry.revision] = flight
+        epoch = self.cache.epoch
+        try:
+            forms = await self.convert_many(entries)
+        except BaseException as error:
+            failure = error if isinstance(error, errors.APIError) else errors.InternalError("a conversion was abandoned")
+            for _, flight in flights:
+                if not flight.done():
+                    flight.set_exception(failure)
+                    flight.exception()
+            raise
+        finally:
+            for entry, _ in flights:
+                self._flights.pop((entry.key, entry.revision), None)
+        for (entry, flight), form in zip(flights, forms, strict=True):
+            if not flight.done():
+                flight.set_result(form)
+            if self.keep and epoch == self.cache.epoch == entry.epoch:
+                entry.forms[self.version] = form
+        return forms
+
+    def restamp(self, form: Form, revision: int) -> bytes:
+        """The form's bytes with another resourceVersion: what a DELETED event shows."""
+        obj: Any = codec.decode(form.data)
+        obj["metadata"]["resourceVersion"] = str(revision)
+        return codec.encode(obj)
+
+    # ------------------------------------------------------------------ shapes
+
+    def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
+        """A list's JSON in parts: joined they are the whole document."""
+        head = b'{"apiVersion":"%b","items":[' % self.api_version.encode()
+        tail = b'],"kind":"%b","metadata":%b}\n' % (self.kind.list_kind.encode(), codec.encode(metadata))
+        parts = [head]
+        for start in range(0, len(items), 64):
+            chunk = b",".join(items[start : start + 64])
+            parts.append(b"," + chunk if start else chunk)
+        parts.append(tail)
+        return parts

@@ -1,0 +1,38 @@
+"""Finding what a path means: group, version and plural to a served Version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polykind.registry.kind import Kind, Version
+
+
+class Registry:
+    """All that is served now."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._served: dict[tuple[str, str, str], Version] = {}
+
+    def find(self, group: str, version: str, plural: str) -> Version | None:
+        return self._served.get((group, version, plural))
+
+    def kind(self, group: str, plural: str) -> Kind | None:
+        return self._kinds.get((group, plural))
+
+    def kinds(self) -> Iterator[Kind]:
+        return iter(list(self._kinds.values()))
+
+    def put(self, kind: Kind) -> None:
+        """Serve a resource, in the place of what was served under its name."""
+        self.remove(kind.group, kind.plural)
+        self._kinds[kind.group, kind.plural] = kind
+        for version in kind.versions.values():
+            self._served[kind.group, version.version, kind.plural] = version
+
+    def remove(self, group: str, plural: str) -> Kind | None:
+        kind = self._kinds.pop((group, plural), None)
+        if kind is not None:
+            for version in kind.versions:
+                self._served.pop((group, version, plural), None)
+        return kind

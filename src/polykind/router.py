@@ -1,0 +1,148 @@
+"""From a request's path and method to the verb that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import unquote
+
+from polykind import errors
+from polykind.auth.authentication import Authentication
+from polykind.documents import Documents
+from polykind.registry.kind import Version
+from polykind.verbs.call import Api, Call
+from polykind.verbs.create import create
+from polykind.verbs.delete import delete
+from polykind.verbs.deletecollection import deletecollection
+from polykind.verbs.get import get
+from polykind.verbs.list import list_
+from polykind.verbs.patch import patch
+from polykind.verbs.scale import get_scale, patch_scale, update_scale
+from polykind.verbs.update import update
+from polykind.verbs.watch import watch
+from polykind.wire.request import Request
+from polykind.wire.response import TEXT, Response, Stream
+from polykind.wire.warning import headers as warning_headers
+
+Verb = Callable[[Call], Awaitable[Response | Stream]]
+
+_ITEM: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": patch, "DELETE": delete, "POST": create}
+_STATUS: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": patch}
+_SCALE: dict[str, Verb] = {"GET": get_scale, "HEAD": get_scale, "PUT": update_scale, "PATCH": patch_scale}
+_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+NOT_FOUND = Response(404, b"404 page not found\n", TEXT, ((b"X-Content-Type-Options", b"nosniff"),))
+
+
+class Router:
+    """The application: authenticates, finds the resource or document, and runs the verb."""
+
+    def __init__(self, api: Api, authentication: Authentication, documents: Documents) -> None:
+        self._api = api
+        self._authentication = authentication
+        self._documents = documents
+
+    async def __call__(self, request: Request) -> Response | Stream:
+        path = request.path
+        if self._documents.is_open(path):
+            return await self._documents.answer(request)
+        request.user = self._authentication.user(request)
+        parts = path.split("/")
+        if "%" in path:
+            parts = [unquote(p) for p in parts]
+        # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.
+        if len(parts) > 4 and parts[1] == "apis":
+            return await self._resource(request, parts[2], parts[3], parts[4:])
+        if len(parts) > 3 and parts[1] == "api":
+            return await self._resource(request, "", parts[2], parts[3:])
+        return await self._documents.answer(request)
+
+    async def _resource(self, request: Request, group: str, version: str, rest: list[str]) -> Response | Stream:
+        legacy_watch = rest[0] == "watch" and len(rest) > 1
+        if legacy_watch:
+            rest = rest[1:]
+        namespace: str | None = None
+        if rest[0] == "namespaces" and len(rest) > 2 and not (group == "" and len(rest) <= 4 and self._of_namespace(rest)):
+            namespace, rest = rest[1], rest[2:]
+        while len(rest) > 1 and not rest[-1]:
+            rest = rest[:-1]
+        plural = rest[0]
+        name = rest[1] if len(rest) > 1 else ""
+        subresource = rest[2] if len(rest) > 2 else ""
+        if not plural:
+            return await self._documents.answer(request)
+        served = self._api.registry.find(group, version, plural)
+        if served is None:
+            return NOT_FOUND
+        call = Call(self._api, request, served, namespace, name, subresource)
+        verb = self._verb(call, legacy_watch)
+        if verb is None:
+            return NOT_FOUND
+        if served.deprecation:
+            request.warn(served.deprecation)
+        try:
+            answer = await verb(call)
+        except errors.APIError as error:
+            answer = self._documents.refuse(request, error)
+        if request.warnings:
+            answer.headers = (*answer.headers, *warning_headers(request.warnings))
+        return answer
+
+    @staticmethod
+    def _of_namespace(rest: list[str]) -> bool:
+        """/api/v1/namespaces/<name>/status and /finalize are about the namespace itself."""
+        return rest[2] in ("", "status", "finalize")
+
+    def _verb(self, call: Call, legacy_watch: bool) -> Verb | None:
+        """The verb, None where the path means nothing for the resource's scope. Raises what the reference answers."""
+        method, kind = call.request.method, call.kind
+        if not call.name:
+            return self._collection(call, legacy_watch)
+        if kind.namespaced != (call.namespace is not None):
+            return None
+        if legacy_watch:
+            return watch if method in ("GET", "HEAD") else None
+        table = _ITEM
+        if call.subresource:
+            table = self._subresource(call.version, call.subresource, call.name)
+        verb = table.get(method)
+        if verb is None:
+            return _raise(errors.MethodNotAllowed(kind.plural, kind.group, _VERBS.get(method, "")))
+        return verb
+
+    @staticmethod
+    def _subresource(version: Version, subresource: str, name: str) -> dict[str, Verb]:
+        if subresource == "status" and version.has_status:
+            return _STATUS
+        if subresource == "scale" and version.scale is not None:
+            return _SCALE
+        return {m: _raise(version.kind.not_found(name)) for m in ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")}
+
+    def _collection(self, call: Call, legacy_watch: bool) -> Verb | None:
+        method, kind = call.request.method, call.kind
+        across = kind.namespaced and call.namespace is None
+        if call.namespace is not None and not kind.namespaced:
+            return None
+        if method in ("GET", "HEAD"):
+            return watch if legacy_watch or _watching(call) else list_
+        if across:
+            return None
+        if method == "POST":
+            return create
+        if method == "DELETE":
+            return deletecollection
+        if method in ("PUT", "PATCH"):
+            return _raise(errors.BadRequest("name must be provided"))
+        return _raise(errors.MethodNotAllowed(kind.plural, kind.group, ""))
+
+
+def _watching(call: Call) -> bool:
+    """Any value of `watch` but 0, false and nothing asks for one."""
+    values = call.query.get("watch") if call.request.query else None
+    return bool(values) and values[0].lower() not in ("0", "false", "") if values else False
+
+
+def _raise(error: errors.APIError) -> Verb:
+    async def refuse(_: Call) -> Response:
+        raise error
+
+    return refuse

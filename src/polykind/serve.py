@@ -1,0 +1,206 @@
+"""The server as an object: `async with Server(settings) as server`, any number of times in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import secrets
+import ssl
+from datetime import UTC
+from pathlib import Path
+from types import TracebackType
+
+from polykind import certificates
+from polykind.auth.authentication import Authentication
+from polykind.auth.tokens import Tokens
+from polykind.auth.user import ADMIN_GROUP, User
+from polykind.cache.root import WatchCache
+from polykind.clock import SystemChance, SystemClock
+from polykind.contract import Chance, Clock, JsonObject, Store
+from polykind.controllers.definitions import Definitions
+from polykind.controllers.namespaces import Namespaces
+from polykind.conversion.convert import build
+from polykind.conversion.gate import ConversionGate
+from polykind.conversion.inprocess import load
+from polykind.conversion.resolver import Resolver, parse_resolve
+from polykind.discovery import builtins
+from polykind.documents import Documents
+from polykind.metrics import Metrics
+from polykind.registry.definitions import DefinitionKind
+from polykind.registry.namespaces import NamespaceKind
+from polykind.registry.registry import Registry
+from polykind.router import Router
+from polykind.settings import Settings
+from polykind.store.sqlite import SqliteStore
+from polykind.verbs.call import Api
+from polykind.wire.http import HttpServer, Limits
+
+log = logging.getLogger("polykind")
+
+
+class Server:
+    """One API server: its store, its cache, its controllers and its socket."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        store: Store | None = None,
+        clock: Clock | None = None,
+        chance: Chance | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.settings.check()
+        self.clock = clock or SystemClock()
+        self.chance = chance or SystemChance()
+        self.store = store or SqliteStore(self.settings.data_dir)
+        self.port = 0
+        self.token = ""
+        """The admin's token."""
+        self._ca: Path | None = None
+
+    @property
+    def url(self) -> str:
+        host = self.settings.bind_address
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+        return f"https://{host}:{self.port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.settings.data_dir / "admin.kubeconfig"
+
+    async def __aenter__(self) -> Server:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        settings = self.settings
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        tls = self._tls()
+        authentication = Authentication(self._tokens())
+        await self.store.start()
+        self.metrics = Metrics()
+        self.cache = WatchCache(self.store, settings.etcd_prefix.rstrip("/") + "/")
+        await self.cache.start()
+        self.registry = Registry()
+        self.api = Api(
+            self.store,
+            self.cache,
+            self.registry,
+            self.clock,
+            self.chance,
+            self.metrics,
+            request_timeout=settings.request_timeout,
+        )
+        namespaces = NamespaceKind(self.cache)
+        definitions = DefinitionKind(self.cache, self._stamp, settings.serve_v1beta1)
+        self.registry.put(namespaces)
+        self.registry.put(definitions)
+        self._namespaces = Namespaces(self.api, namespaces, self._stamp)
+        self._resolver = Resolver(parse_resolve(settings.resolve))
+        self._libraries = [load(spec) for spec in settings.converter]
+        self.definitions = Definitions(
+            self.api,
+            definitions,
+            builtins(v1beta1=settings.serve_v1beta1),
+            self._converter,
+            settings.conversion_cache,
+            self._stamp,
+        )
+        await asyncio.gather(self._namespaces.start(), self.definitions.start())
+        documents = Documents(self.metrics, self.definitions.discovery, self._checks())
+        router = Router(self.api, authentication, documents)
+        self.http = HttpServer(router, Limits(request=settings.request_timeout))
+        self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
+        documents.address = self.url.removeprefix("https://")
+        self._write_kubeconfig()
+
+    async def stop(self) -> None:
+        """End watches, finish what is under way, lose nothing."""
+        await self.http.stop()
+        await self.definitions.close()
+        await self._namespaces.close()
+        await self.cache.close()
+        await self.store.close()
+
+    def _stamp(self) -> str:
+        return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def _converter(self, crd: JsonObject) -> ConversionGate | None:
+        """The way to convert a definition's objects; None where only the apiVersion changes."""
+        gate = build(
+            crd,
+            resolver=self._resolver,
+            clock=self.clock,
+            libraries=self._libraries,
+            feature_gates=self.settings.feature_gates,
+            observer=self.metrics.conversions,
+        )
+        return gate if gate.calls_out else None
+
+    def _checks(self) -> dict[str, object]:  # type: ignore[type-arg]
+        return {
+            "ping": lambda: "",
+            "store": lambda: "" if self.cache.ready else "the store is out of reach",
+            "poststarthook/crd-informer-synced": lambda: "",
+        }
+
+    # ------------------------------------------------------------------ files of the first start
+
+    def _tls(self) -> ssl.SSLContext:
+        settings = self.settings
+        if settings.tls_cert_file and settings.tls_private_key_file:
+            certificate, key = settings.tls_cert_file, settings.tls_private_key_file
+        else:
+            folder = settings.cert_dir or settings.data_dir / "pki"
+            names = list(dict.fromkeys(["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"]))
+            if settings.bind_address not in ("0.0.0.0", "::", *names):  # noqa: S104
+                names.append(settings.bind_address)
+            certificate, key, self._ca = certificates.ensure(folder, names)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(certificate, key)
+        context.set_alpn_protocols(["http/1.1"])
+        if settings.client_ca_file:
+            context.load_verify_locations(settings.client_ca_file)
+            context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+    def _tokens(self) -> Tokens:
+        """The admin's token, made on the first start, and those of the token file."""
+        path = self.settings.data_dir / "admin.token"
+        if not path.exists():
+            certificates.write_private(path, secrets.token_urlsafe(32).encode())
+        self.token = path.read_text().strip()
+        tokens = Tokens()
+        tokens.add(self.token, User("admin", "admin", (ADMIN_GROUP,)))
+        if self.settings.token_auth_file:
+            tokens.load(self.settings.token_auth_file)
+        return tokens
+
+    def _write_kubeconfig(self) -> None:
+        cluster: JsonObject = {"server": self.url}
+        if self._ca is not None:
+            cluster["certificate-authority-data"] = _base64(self._ca.read_bytes())
+        elif self.settings.tls_cert_file is not None:
+            cluster["certificate-authority-data"] = _base64(self.settings.tls_cert_file.read_bytes())
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "polykind", "cluster": cluster}],
+            "users": [{"name": "admin", "user": {"token": self.token}}],
+            "contexts": [{"name": "polykind", "context": {"cluster": "polykind", "user": "admin"}}],
+            "current-context": "polykind",
+        }
+        certificates.write_private(self.kubeconfig, json.dumps(config, indent=2).encode() + b"\n")
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -1,0 +1,55 @@
+"""How a server is to run: what the command line's flags say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+GATES = {"CustomResourceWebhookConversion": True, "CustomResourceDefaulting": True}
+"""The feature gates that are known, with their defaults."""
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be; the text says which and what to do."""
+
+
+@dataclass(slots=True)
+class Settings:
+    """Flags with the reference's names where it has them."""
+
+    data_dir: Path = Path(".polykind")
+    bind_address: str = "127.0.0.1"
+    secure_port: int = 6443
+    cert_dir: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_private_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    token_auth_file: Path | None = None
+    etcd_servers: tuple[str, ...] = ()
+    etcd_prefix: str = "/registry"
+    feature_gates: dict[str, bool] = field(default_factory=dict)
+    request_timeout: float = 60.0
+    authorization_mode: str = "AlwaysAllow"
+    conversion_cache: bool = True
+    resolve: tuple[str, ...] = ()
+    converter: tuple[str, ...] = ()
+    serve_v1beta1: bool = True
+
+    def gate(self, name: str) -> bool:
+        return self.feature_gates.get(name, GATES[name])
+
+    def check(self) -> None:
+        if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
+            raise SettingsError("--tls-cert-file and --tls-private-key-file go together: give both or neither")
+        if self.authorization_mode != "AlwaysAllow":
+            raise SettingsError(
+                f"--authorization-mode {self.authorization_mode} is not supported: only AlwaysAllow is "
+                "(every authenticated user may do everything)"
+            )
+        if self.etcd_servers:
+            raise SettingsError("--etcd-servers is not supported yet: leave it out to use the embedded store")
+        unknown = sorted(set(self.feature_gates) - set(GATES))
+        if unknown:
+            raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known are {', '.join(sorted(GATES))}")
+        if not 0 <= self.secure_port <= 65535:
+            raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")

@@ -1,0 +1,76 @@
+"""One request that has found its resource: what the verbs work on."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from polykind.auth.user import User
+from polykind.cache.root import WatchCache
+from polykind.contract import Chance, Clock, Store
+from polykind.metrics import Metrics
+from polykind.registry.kind import Kind, Version
+from polykind.registry.registry import Registry
+from polykind.wire.options import parse_query
+from polykind.wire.request import Request
+
+
+@dataclass(slots=True)
+class Api:
+    """What every verb needs of the server."""
+
+    store: Store
+    cache: WatchCache
+    registry: Registry
+    clock: Clock
+    chance: Chance
+    metrics: Metrics
+    bookmark_interval: float = 60.0
+    request_timeout: float = 60.0
+    background: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+@lru_cache(maxsize=64)
+def _stamp(second: int) -> str:
+    return datetime.fromtimestamp(second, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Call:
+    """A request, the resource it is about, and which part of it."""
+
+    __slots__ = ("_query", "api", "kind", "name", "namespace", "request", "subresource", "version")
+
+    def __init__(
+        self, api: Api, request: Request, version: Version, namespace: str | None, name: str, subresource: str
+    ) -> None:
+        self.api = api
+        self.request = request
+        self.version = version
+        self.kind: Kind = version.kind
+        self.namespace = namespace
+        """None: not named in the path."""
+        self.name = name
+        self.subresource = subresource
+        self._query: dict[str, list[str]] | None = None
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        if self._query is None:
+            self._query = parse_query(self.request.query) if self.request.query else {}
+        return self._query
+
+    @property
+    def user(self) -> User:
+        if self.request.user is None:
+            raise AssertionError("not authenticated")
+        return self.request.user
+
+    @property
+    def key(self) -> str:
+        """The object's key below the resource's prefix."""
+        return self.kind.key(self.namespace or "", self.name)
+
+    def now(self) -> str:
+        return _stamp(int(self.api.clock.now().timestamp()))

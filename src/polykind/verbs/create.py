@@ -1,0 +1,86 @@
+"""create: a new object."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.contract import JsonObject
+from polykind.verbs import answer, managing, payload
+from polykind.verbs.call import Call
+from polykind.verbs.commit import LostRace, commit
+from polykind.verbs.lifecycle import check_namespace, match_namespace
+from polykind.wire.options import CreateOptions
+from polykind.wire.response import Response
+
+_NAME_TRIES = 8
+_BASE = 58
+"""What is kept of a generateName, so that name and suffix fit into 63 characters."""
+
+
+async def create(call: Call) -> Response:
+    accepted = answer.accepted_object(call)
+    options = CreateOptions.from_query(call.query)
+    obj = payload.read(call, options.field_validation)
+    form = await create_object(call, obj, options)
+    return answer.object_answer(call, accepted, 201, form)
+
+
+async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, tracked: bool = False) -> bytes:
+    """Store a decoded object that is not there yet; what a read of it gives. `tracked`: managedFields are done."""
+    kind, version, meta = call.kind, call.version, obj["metadata"]
+    match_namespace(call, meta)
+    if call.name and meta.get("name") != call.name:
+        if meta.get("name"):
+            raise errors.BadRequest(
+                f"the name of the object ({meta['name']}) does not match the name on the URL ({call.name})"
+            )
+        meta["name"] = call.name
+    if meta.get("resourceVersion") not in (None, "", "0"):
+        raise errors.Unexplained("resourceVersion should not be set on objects to be created")
+    meta.pop("resourceVersion", None)
+    await check_namespace(call, meta.get("name", ""))
+    if not kind.creatable:
+        why = "create not allowed while custom resource definition is terminating"
+        raise errors.Forbidden(kind.plural, kind.group, meta.get("name", ""), why)
+    managing.dedupe_owners(call, meta)
+    if not tracked:
+        await managing.created(call, obj, options.field_manager)
+    prefix = "" if meta.get("name") else meta.get("generateName", "")
+    for attempt in range(_NAME_TRIES if prefix else 1):
+        if prefix:
+            meta["name"] = prefix[:_BASE] + call.api.chance.suffix()
+        if attempt == 0:
+            _found(call, obj)
+        try:
+            form = await commit(call, kind.key(call.namespace or "", meta["name"]), obj, None, options.dry_run)
+        except LostRace:
+            continue
+        await version.after_write(meta["name"], options.dry_run)
+        return form.data
+    raise _exists(call, meta["name"], generated=bool(prefix))
+
+
+def _found(call: Call, obj: JsonObject) -> None:
+    """Give the object its identity, and judge it."""
+    version, meta = call.version, obj["metadata"]
+    for gone in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        meta.pop(gone, None)
+    meta["uid"] = call.api.chance.uid()
+    meta["creationTimestamp"] = call.now()
+    version.prepare_create(obj)
+    found = version.validate_create(obj)
+    if found:
+        raise errors.Invalid(obj.get("kind", ""), call.kind.group, meta.get("name", ""), found)
+    for text in version.warnings(obj, None):
+        call.request.warn(text)
+
+
+def _exists(call: Call, name: str, *, generated: bool) -> errors.APIError:
+    kind = call.kind
+    error = errors.AlreadyExists(kind.plural, kind.group, name)
+    entry = kind.cache.get(kind.key(call.namespace or "", name))
+    if entry is not None and entry.value()["metadata"].get("deletionTimestamp"):
+        error.message = f"object is being deleted: {error.message}"
+    if generated:
+        error.message += ", the server was not able to generate a unique name for the object"
+        error.details["retryAfterSeconds"] = 1
+    return error

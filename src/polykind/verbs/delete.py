@@ -1,0 +1,132 @@
+"""delete: an object goes, at once or when its finalizers are done."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.cache.entry import Entry
+from polykind.contract import JsonObject
+from polykind.verbs import answer
+from polykind.verbs.call import Call
+from polykind.verbs.commit import LostRace, commit, remove
+from polykind.wire import codec, negotiation, yamlcodec
+from polykind.wire.options import DeleteOptions
+from polykind.wire.response import Response
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+
+
+async def delete(call: Call) -> Response:
+    accepted = answer.accepted_object(call)
+    options = delete_options(call)
+    gone, data, uid = await delete_object(call, options)
+    if not gone:
+        status = 202 if options.orphan_dependents is False else 200
+        return answer.object_answer(call, accepted, status, data)
+    if call.kind.returns_deleted:
+        return answer.object_answer(call, accepted, 200, data)
+    kind = call.kind
+    details = {"name": call.name, "group": kind.group, "kind": kind.plural, "uid": uid}
+    status_object = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {k: v for k, v in details.items() if v},
+    }
+    return answer.value_answer(call, accepted, 200, status_object)
+
+
+def delete_options(call: Call) -> DeleteOptions:
+    """From the body if there is one, else from the query."""
+    body = call.request.body
+    if not body:
+        return DeleteOptions.from_query(call.query)
+    media = negotiation.body_media(call.request.header(b"content-type"))
+    return DeleteOptions.from_body(yamlcodec.decode(body)[0] if media == "yaml" else codec.decode(body))
+
+
+async def delete_object(call: Call, options: DeleteOptions) -> tuple[bool, bytes, str]:
+    """Delete or begin to: whether it is gone, the object as it is (or was), and its uid."""
+    kind, cache = call.kind, call.kind.cache
+    if call.name in kind.immortal:
+        raise errors.Forbidden(kind.plural, kind.group, call.name, "this namespace may not be deleted")
+    while True:
+        await call.api.cache.fresh(cache)
+        entry = cache.get(call.key)
+        if entry is None:
+            raise kind.not_found(call.name)
+        form = call.version.ready(entry) or await call.version.view(entry)
+        obj: JsonObject = codec.decode(form.data)
+        _check_preconditions(call, obj, options)
+        uid = obj["metadata"].get("uid", "")
+        try:
+            if _mark(call, obj, options):
+                if not obj["metadata"].get("finalizers") and not kind.lingers(obj):
+                    await _remove(call, entry, options)
+                    return True, form.data, uid
+                kept = await commit(call, call.key, obj, entry, options.dry_run)
+                await call.version.after_write(call.name, options.dry_run)
+                return False, kept.data, uid
+            await _remove(call, entry, options)
+        except LostRace:
+            continue
+        return True, form.data, uid
+
+
+async def _remove(call: Call, entry: Entry, options: DeleteOptions) -> None:
+    if not options.dry_run:
+        await remove(call, call.key, entry)
+        await call.version.after_write(call.name, False)
+
+
+def _check_preconditions(call: Call, obj: JsonObject, options: DeleteOptions) -> None:
+    meta, kind = obj["metadata"], call.kind
+    if options.uid is not None and options.uid != meta.get("uid"):
+        why = (
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.get('uid')}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise errors.conflict(kind.kind, kind.group, call.name, why)
+    if options.resource_version is not None and options.resource_version != meta.get("resourceVersion"):
+        why = (
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({meta.get('resourceVersion')}). The object might have been modified"
+        )
+        raise errors.conflict(kind.kind, kind.group, call.name, why)
+
+
+def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
+    """Prepare an object that must stay for a while; False if nothing keeps it."""
+    meta = obj["metadata"]
+    finalizers = meta.get("finalizers") or []
+    wanted = _garbage_finalizers(finalizers, options)
+    lingers = call.kind.prepare_delete(obj)
+    if not wanted and not finalizers and not lingers:
+        return False
+    wanted += [f for f in meta.get("finalizers") or [] if f not in wanted and f not in finalizers]
+    if wanted:
+        meta["finalizers"] = wanted
+    else:
+        meta.pop("finalizers", None)
+    if not meta.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = call.now()
+        meta["deletionGracePeriodSeconds"] = 0
+        if meta.get("generation"):
+            meta["generation"] += 1
+    return True
+
+
+def _garbage_finalizers(finalizers: list[str], options: DeleteOptions) -> list[str]:
+    """The finalizers as the propagation policy wants them."""
+    policy = options.propagation_policy
+    if policy is None and options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy is None:
+        return list(finalizers)
+    wanted = [f for f in finalizers if f not in (FOREGROUND, ORPHAN)]
+    if policy == "Orphan":
+        wanted.append(ORPHAN)
+    elif policy == "Foreground":
+        wanted.append(FOREGROUND)
+    return wanted

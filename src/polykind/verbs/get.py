@@ -1,0 +1,21 @@
+"""get: one object at the version asked for."""
+
+from __future__ import annotations
+
+from polykind.verbs import answer
+from polykind.verbs.call import Call
+from polykind.verbs.revisions import at_least
+from polykind.wire.response import Response
+
+
+async def get(call: Call) -> Response:
+    accepted = answer.accepted_object(call)
+    cache = call.kind.cache
+    if call.request.query:
+        await at_least(call)
+    await call.api.cache.fresh(cache)
+    entry = cache.get(call.key)
+    if entry is None:
+        raise call.kind.not_found(call.name)
+    form = call.version.ready(entry) or await call.version.view(entry)
+    return answer.object_answer(call, accepted, 200, form.data)

@@ -1,0 +1,41 @@
+"""Namespaces' say in a create: they must exist, and not be on their way out."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.verbs.call import Call
+
+
+async def check_namespace(call: Call, name: str) -> None:
+    """A namespaced object can only be created in a namespace that is there to stay."""
+    if not call.kind.namespaced:
+        return
+    namespaces = call.api.registry.kind("", "namespaces")
+    if namespaces is None:
+        raise AssertionError("namespaces are always served")
+    await call.api.cache.fresh(namespaces.cache)
+    namespace = call.namespace or ""
+    entry = namespaces.cache.get(namespace)
+    if entry is None:
+        raise errors.NotFound("namespaces", "", namespace)
+    if b'"deletionTimestamp"' in entry.raw and entry.value()["metadata"].get("deletionTimestamp"):
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        raise errors.Forbidden(call.kind.plural, call.kind.group, name, why, causes=[cause])
+
+
+def match_namespace(call: Call, meta: dict[str, object]) -> None:
+    """The body's namespace must be the path's; an absent one is filled in, and one of a cluster resource cleared."""
+    if not call.kind.namespaced:
+        meta.pop("namespace", None)
+        return
+    given = meta.get("namespace")
+    if given and given != call.namespace:
+        raise errors.BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    meta["namespace"] = call.namespace or ""

@@ -1,0 +1,113 @@
+"""list: the objects of a resource at the version asked for, whole or page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from polykind import errors
+from polykind.cache.entry import Entry, Form, parse
+from polykind.contract import Compacted, FutureRevision, JsonObject
+from polykind.verbs import answer, continuation, revisions
+from polykind.verbs.call import Call
+from polykind.verbs.selected import Selected
+from polykind.wire.options import ListOptions
+from polykind.wire.response import Response
+
+_SLICE = 500
+
+
+async def list_(call: Call) -> Response:
+    accepted = answer.accepted_list(call)
+    options = ListOptions.from_query(call.query)
+    items, metadata = await collect(call, options, Selected(call, options))
+    return await answer.list_answer(call, accepted, [form.data for _, form in items], metadata)
+
+
+async def collect(
+    call: Call, options: ListOptions, selected: Selected
+) -> tuple[list[tuple[Entry, Form]], JsonObject]:
+    """The selected entries with their forms, and the list's metadata."""
+    asked = revisions.parse(options.resource_version, listing=True)
+    limit = options.limit
+    if options.continue_:
+        revision, after = continuation.decode(options.continue_, call, asked)
+    else:
+        revision, after = 0, ""
+        # With a limit, a resourceVersion that is not qualified means exactly that one.
+        if asked and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
+            revision = asked
+        elif options.resource_version == "0":
+            limit = 0
+    cache = call.kind.cache
+    if not revision:
+        if asked:
+            await call.api.cache.reach(asked)
+        await call.api.cache.fresh(cache)
+    entries, at = await _entries(call, revision, after)
+    return await _page(call, selected, entries, at, limit)
+
+
+async def _entries(call: Call, revision: int, after: str) -> tuple[Sequence[Entry], int]:
+    """The entries after a key: as they are now, or as they were at a revision."""
+    cache, api = call.kind.cache, call.api
+    if revision:
+        if revision > api.cache.revision:
+            await api.cache.reach(revision)
+        await api.cache.load(cache)
+        if cache.changed > revision or revision < cache.since:
+            return await _past_entries(call, revision, after), revision
+    return cache.snapshot(call.namespace, after), revision or max(cache.revision, api.cache.revision)
+
+
+async def _past_entries(call: Call, revision: int, after: str) -> list[Entry]:
+    prefix = call.kind.cache.prefix
+    space = f"{prefix}{call.namespace}/" if call.namespace is not None and call.kind.namespaced else prefix
+    try:
+        page = await call.api.store.range(space, after=prefix + after if after else "", at=revision)
+    except Compacted:
+        raise continuation.expired(call, after) from None
+    except FutureRevision as error:
+        raise errors.Timeout(str(error)) from None
+    entries = []
+    for index, item in enumerate(page.items):
+        entries.append(parse(item.key[len(prefix) :], item.value, item.revision, False))
+        if index % _SLICE == _SLICE - 1:
+            await asyncio.sleep(0)
+    return entries
+
+
+async def _page(
+    call: Call, selected: Selected, entries: Sequence[Entry], revision: int, limit: int
+) -> tuple[list[tuple[Entry, Form]], JsonObject]:
+    version, found = call.version, []
+    candidates = [e for e in entries if selected.may_match(e)] if selected.name is not None or call.namespace is None else entries
+    metadata: JsonObject = {"continue": "", "resourceVersion": str(revision)}
+    for start in range(0, len(candidates), _SLICE):
+        part = candidates[start : start + _SLICE]
+        if limit and selected.everything:
+            part = part[: limit - len(found)]
+        ready = [version.ready(e) for e in part]
+        forms = [f for f in ready if f is not None]
+        if len(forms) < len(part):
+            forms = await version.view_many(part)
+        for entry, form in zip(part, forms, strict=True):
+            if selected.everything or selected.matches(form):
+                found.append((entry, form))
+                if limit and len(found) == limit:
+                    break
+        if limit and len(found) == limit:
+            last = found[-1][0]
+            behind = len(candidates) - 1 - _index(candidates, last, start)
+            if behind:
+                metadata["continue"] = continuation.encode(revision, last.key)
+                if not selected.narrow:
+                    metadata["remainingItemCount"] = behind
+            break
+        if len(candidates) > _SLICE:
+            await asyncio.sleep(0)
+    return found, metadata
+
+
+def _index(entries: Sequence[Entry], entry: Entry, start: int) -> int:
+    return next(i for i in range(start, len(entries)) if entries[i] is entry)

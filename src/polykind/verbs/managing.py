@@ -1,0 +1,51 @@
+"""Field managers: who last set which field, kept on every write."""
+
+from __future__ import annotations
+
+from polykind.apply import managed
+from polykind.contract import JsonObject
+from polykind.schema import metarules
+from polykind.verbs.call import Call
+from polykind.wire.options import manager_name
+
+
+async def created(call: Call, obj: JsonObject, manager: str) -> None:
+    """Track a create."""
+    obj["metadata"]["managedFields"] = await _track(call, None, obj, manager)
+    if not obj["metadata"]["managedFields"]:
+        del obj["metadata"]["managedFields"]
+
+
+async def updated(call: Call, new: JsonObject, old: JsonObject, manager: str) -> None:
+    """Track an update or a patch; times alone are no change."""
+    fields = await _track(call, old, new, manager)
+    if fields:
+        new["metadata"]["managedFields"] = fields
+    else:
+        new["metadata"].pop("managedFields", None)
+    if managed.same_but_times(old, new):
+        _keep_times(new, old)
+
+
+def _keep_times(new: JsonObject, old: JsonObject) -> None:
+    if "managedFields" in old["metadata"]:
+        new["metadata"]["managedFields"] = old["metadata"]["managedFields"]
+
+
+async def _track(call: Call, live: JsonObject | None, new: JsonObject, manager: str) -> list[JsonObject]:
+    return await managed.update(
+        live,
+        new,
+        manager=manager_name(manager, call.request.header(b"user-agent")),
+        api_version=call.version.api_version,
+        subresource=call.subresource,
+        now=call.now(),
+        models=call.kind.models,
+        convert=call.version.at_version,
+        reset=call.kind.reset(call.subresource),
+    )
+
+
+def dedupe_owners(call: Call, meta: JsonObject) -> None:
+    for warning in metarules.dedupe_owners(meta):
+        call.request.warn(warning)

@@ -1,0 +1,100 @@
+"""patch: an object changed by a JSON patch, a merge patch, a strategic merge patch, or applied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.apply import jsonpatch, mergepatch, strategic
+from polykind.contract import JsonObject
+from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH
+from polykind.verbs import answer
+from polykind.verbs.apply import apply_change, apply_create, applied_object
+from polykind.verbs.call import Call
+from polykind.verbs.lifecycle import match_namespace
+from polykind.verbs.update import Change, change_object
+from polykind.wire import codec, negotiation
+from polykind.wire.options import PatchOptions
+from polykind.wire.response import Response
+
+
+async def patch(call: Call) -> Response:
+    content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
+    accepted = answer.accepted_object(call)
+    options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
+    if content_type == APPLY_PATCH:
+        body = applied_object(call, options)
+        await call.api.cache.fresh(call.kind.cache)
+        if call.kind.cache.get(call.key) is None and not call.subresource:
+            return answer.object_answer(call, accepted, 201, await apply_create(call, body, options))
+        data = await change_object(call, apply_change(call, body, options), options, whole=False, applied=True)
+        return answer.object_answer(call, accepted, 200, data)
+    change = patching(call, content_type, options.field_validation)
+    data = await change_object(call, change, options, whole=False)
+    return answer.object_answer(call, accepted, 200, data)
+
+
+def patching(call: Call, content_type: str, validation: str) -> Change:
+    """The change that a patch makes. The patch is decoded once, whatever the number of tries."""
+    complaints: list[str] = []
+    fragment = _decode(call.request.body)
+    if validation != "Ignore":
+        complaints = codec.duplicate_complaints(call.request.body, fragment)
+        if content_type == JSON_PATCH:
+            complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
+
+    async def change(old: JsonObject) -> JsonObject:
+        if content_type == JSON_PATCH:
+            patched = jsonpatch.apply(old, fragment)
+        elif content_type == MERGE_PATCH:
+            patched = mergepatch.apply(old, fragment)
+        else:
+            patched = strategic.apply(old, fragment)
+        return decode_patched(call, patched, complaints, validation)
+
+    return change
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return codec.decode(body)
+    except errors.BadRequest as error:
+        raise errors.BadRequest(f"error decoding patch: {error.message}") from None
+
+
+def decode_patched(call: Call, patched: JsonObject, complaints: list[str], validation: str) -> JsonObject:
+    """What the patch made, coerced, pruned and defaulted as if it had been sent whole."""
+    encoded = codec.encode(patched)
+    value: JsonObject = codec.decode(encoded)
+    kind, api_version = value.get("kind"), value.get("apiVersion")
+    if not isinstance(kind, str) or not kind:
+        raise _unfit(encoded, f"Object 'Kind' is missing in '{encoded.decode()}'")
+    if not isinstance(api_version, str) or api_version != call.version.api_version:
+        raise _unfit_version(call, kind, api_version)
+    try:
+        obj, unknown = call.version.decode(value, validation != "Ignore")
+    except errors.BadRequest as error:
+        raise _unfit(encoded, error.message) from None
+    found = complaints + [f'unknown field "{p}"' for p in unknown]
+    if found and validation == "Strict":
+        raise _unfit(encoded, f"strict decoding error: {', '.join(found)}")
+    for text in found:
+        call.request.warn(text)
+    name = obj["metadata"].get("name")
+    if name != call.name:
+        raise errors.BadRequest(
+            f"the name of the object ({name or ''}) does not match the name on the URL ({call.name})"
+        )
+    match_namespace(call, obj["metadata"])
+    return obj
+
+
+def _unfit(encoded: bytes, why: str) -> errors.Invalid:
+    return errors.Invalid("", "", "", [errors.invalid("patch", encoded.decode("utf-8", "replace"), why)])
+
+
+def _unfit_version(call: Call, kind: str, api_version: object) -> errors.APIError:
+    group, _, version = str(api_version or "").rpartition("/")
+    return errors.BadRequest(
+        f"{kind} in version {version!r} cannot be handled as a {call.kind.kind}: the patch changes the apiVersion"
+    )

@@ -1,0 +1,35 @@
+"""What a client's resourceVersion asks for."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.gotext import go_quote
+from polykind.verbs.call import Call
+
+_MOST = 2**64 - 1
+
+
+def parse(text: str, *, listing: bool) -> int:
+    """The number, 0 if there is none; a list answers 400 to nonsense, everything else 500, as the reference does."""
+    if not text:
+        return 0
+    why = ""
+    if not text.isascii() or not text.isdigit():
+        why = "invalid syntax"
+    elif int(text) > _MOST:
+        why = "value out of range"
+    if not why:
+        return int(text)
+    message = f"resourceVersion: Invalid value: {go_quote(text)}: strconv.ParseUint: parsing {go_quote(text)}: {why}"
+    if listing:
+        raise errors.BadRequest(f"invalid resource version: {message}")
+    raise errors.Unexplained(message)
+
+
+async def at_least(call: Call) -> None:
+    """A get that names a revision waits until the cache has reached it."""
+    values = call.query.get("resourceVersion")
+    if values and values[0]:
+        revision = parse(values[0], listing=False)
+        if revision:
+            await call.api.cache.reach(revision)

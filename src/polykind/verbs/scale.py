@@ -1,0 +1,238 @@
+"""scale: an object's replicas, read and written through the paths that its definition names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors, typed
+from polykind.apply import body, jsonpatch, managed, mergepatch
+from polykind.apply import scale as scaling
+from polykind.apply.typemodel import SCALE_MODEL
+from polykind.contract import JsonObject
+from polykind.gotext import go_quote
+from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
+from polykind.typed.core import SCALE
+from polykind.verbs import answer
+from polykind.verbs.call import Call
+from polykind.verbs.lifecycle import match_namespace
+from polykind.verbs.update import Change, change_object, check_name
+from polykind.wire import codec, negotiation, yamlcodec
+from polykind.wire.negotiation import Accepted
+from polykind.wire.options import PatchOptions, UpdateOptions, manager_name
+from polykind.wire.response import Response
+from polykind.wire.table import SCALE_TABLE
+
+_API_VERSION = "autoscaling/v1"
+_UNSET = -2147483648
+"""Replicas that were never set."""
+
+
+async def get_scale(call: Call) -> Response:
+    accepted = answer.accepted_object(call)
+    cache = call.kind.cache
+    await call.api.cache.fresh(cache)
+    entry = cache.get(call.key)
+    if entry is None:
+        raise call.kind.not_found(call.name)
+    form = call.version.ready(entry) or await call.version.view(entry)
+    scale, found = _scale_of(call, codec.decode(form.data))
+    if not found:
+        path = _paths(call)["specReplicasPath"]
+        raise errors.InternalError(f"the spec replicas field {go_quote(path)} does not exist")
+    return _answer(call, accepted, scale)
+
+
+async def update_scale(call: Call) -> Response:
+    accepted = answer.accepted_object(call)
+    options = UpdateOptions.from_query(call.query)
+    media = negotiation.body_media(call.request.header(b"content-type"))
+    sent = yamlcodec.decode(call.request.body)[0] if media == "yaml" else codec.decode(call.request.body)
+    scale = _decode(sent)
+    check_name(call, scale)
+    match_namespace(call, scale["metadata"])
+
+    async def replaced(_: JsonObject) -> JsonObject:
+        return {**scale, "metadata": dict(scale["metadata"])}
+
+    return await _change(call, accepted, replaced, options)
+
+
+async def patch_scale(call: Call) -> Response:
+    content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
+    accepted = answer.accepted_object(call)
+    options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
+    if content_type == APPLY_PATCH:
+        return await _change(call, accepted, _applying(call, options), options, applied=True)
+    fragment = codec.decode(call.request.body)
+
+    async def patched(old: JsonObject) -> JsonObject:
+        made = jsonpatch.apply(old, fragment) if content_type == JSON_PATCH else mergepatch.apply(old, fragment)
+        try:
+            scale = _decode(made)
+        except errors.BadRequest as error:
+            text = codec.encode(made).decode("utf-8", "replace")
+            raise errors.Invalid("", "", "", [errors.invalid("patch", text, error.message)]) from None
+        check_name(call, scale)
+        return scale
+
+    return await _change(call, accepted, patched, options)
+
+
+def _applying(call: Call, options: PatchOptions) -> Change:
+    value, _ = yamlcodec.decode(call.request.body)
+    if not isinstance(value, dict):
+        raise errors.BadRequest("error decoding YAML: the body is not an object")
+    body.check(value, _API_VERSION, "Scale")
+
+    async def applied(old: JsonObject) -> JsonObject:
+        merged = await managed.apply(
+            old,
+            value,
+            manager=options.field_manager,
+            force=options.force,
+            api_version=_API_VERSION,
+            kind="Scale",
+            subresource="scale",
+            now=call.now(),
+            models={_API_VERSION: SCALE_MODEL},
+            convert=_no_other_version,
+        )
+        scale = _decode(merged)
+        body.check_name(scale, call.name)
+        scale["metadata"]["name"] = call.name
+        return scale
+
+    return applied
+
+
+async def _no_other_version(_: JsonObject, __: str) -> JsonObject | None:
+    return None
+
+
+async def _change(
+    call: Call, accepted: Accepted, change: Change, options: UpdateOptions | PatchOptions, *, applied: bool = False
+) -> Response:
+    """Change the Scale of an object, and by it the object."""
+    paths = {
+        v.api_version: (v.scale or {}).get("specReplicasPath") if v.scale else None for v in call.kind.versions.values()
+    }
+
+    async def through_scale(old: JsonObject) -> JsonObject:
+        before, found = _scale_of(call, old)
+        if not found:
+            before["spec"] = {"replicas": _UNSET}
+        entries = old["metadata"].get("managedFields") or []
+        before["metadata"]["managedFields"] = scaling.to_scale(entries, paths)
+        scale = await change(before)
+        if not applied:
+            scale["metadata"]["managedFields"] = await _track(call, before, scale, options.field_manager)
+        replicas = (scale.get("spec") or {}).get("replicas", 0)
+        path = _paths(call)["specReplicasPath"]
+        if replicas == _UNSET:
+            raise errors.BadRequest(f"the spec replicas field {go_quote(path)} cannot be empty")
+        new = _with(old, _keys(path), replicas)
+        meta = new["metadata"] = dict(old["metadata"])
+        given = scale["metadata"].get("resourceVersion")
+        if given:
+            meta["resourceVersion"] = given
+        uid = scale["metadata"].get("uid")
+        if uid:
+            meta["uid"] = uid
+        meta["managedFields"] = scaling.to_parent(
+            entries, scale["metadata"].get("managedFields") or [], api_version=call.version.api_version, paths=paths
+        )
+        return new
+
+    data = await change_object(call, through_scale, options, whole=False, applied=True)
+    scale, _ = _scale_of(call, codec.decode(data))
+    return _answer(call, accepted, scale)
+
+
+async def _track(call: Call, before: JsonObject, scale: JsonObject, manager: str) -> list[JsonObject]:
+    return await managed.update(
+        before,
+        scale,
+        manager=manager_name(manager, call.request.header(b"user-agent")),
+        api_version=_API_VERSION,
+        subresource="scale",
+        now=call.now(),
+        models={_API_VERSION: SCALE_MODEL},
+        convert=_no_other_version,
+    )
+
+
+def _answer(call: Call, accepted: Accepted, scale: JsonObject) -> Response:
+    return answer.object_answer(call, accepted, 200, codec.encode(scale), SCALE_TABLE)
+
+
+def _decode(value: object) -> JsonObject:
+    if not isinstance(value, dict):
+        raise errors.BadRequest("the body is not a Scale")
+    if value.get("kind") != "Scale" or value.get("apiVersion") != _API_VERSION:
+        shown = body.kind_text(value.get("apiVersion"), value.get("kind"))
+        raise errors.BadRequest(f"the object provided is unrecognized: expected autoscaling/v1, Kind=Scale, got {shown}")
+    return typed.decode(value, SCALE, report=False)[0]
+
+
+def _paths(call: Call) -> JsonObject:
+    if call.version.scale is None:
+        raise AssertionError("no scale subresource")
+    return call.version.scale
+
+
+def _keys(path: str) -> list[str]:
+    return path.removeprefix(".").split(".")
+
+
+def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
+    """The value at a path, None where there is none; a 500 where something else stands there."""
+    value: Any = obj
+    for key in _keys(path):
+        if not isinstance(value, dict):
+            raise errors.Unexplained(f"{path} accessor error: {_go(value)} is of the type {_type(value)}, expected map[string]interface {{}}")
+        if key not in value:
+            return None
+        value = value[key]
+    if type(value) is not kind:
+        raise errors.Unexplained(f"{path} accessor error: {_go(value)} is of the type {_type(value)}, expected {name}")
+    return value
+
+
+def _go(value: Any) -> str:
+    return "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _type(value: Any) -> str:
+    names = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", dict: "map[string]interface {}"}
+    return names.get(type(value), "<nil>")
+
+
+def _with(obj: JsonObject, keys: list[str], value: int) -> JsonObject:
+    """The object with a value at a path; what is not on the path is shared."""
+    out = dict(obj)
+    if len(keys) == 1:
+        out[keys[0]] = value
+        return out
+    below = out.get(keys[0])
+    if below is not None and not isinstance(below, dict):
+        raise errors.Unexplained(f"value cannot be set because .{keys[0]} is not a map[string]interface{{}}")
+    out[keys[0]] = _with(below or {}, keys[1:], value)
+    return out
+
+
+def _scale_of(call: Call, obj: JsonObject) -> tuple[JsonObject, bool]:
+    """The Scale of an object, and whether its replicas are set."""
+    paths, meta = _paths(call), obj["metadata"]
+    replicas = _nested(obj, paths["specReplicasPath"], int, "int64")
+    status = _nested(obj, paths["statusReplicasPath"], int, "int64") or 0
+    selector = ""
+    if paths.get("labelSelectorPath"):
+        selector = _nested(obj, paths["labelSelectorPath"], str, "string") or ""
+    scale: JsonObject = {
+        "kind": "Scale",
+        "apiVersion": _API_VERSION,
+        "metadata": {k: meta[k] for k in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if k in meta},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": status, **({"selector": selector} if selector else {})},
+    }
+    return scale, replicas is not None

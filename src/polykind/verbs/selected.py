@@ -1,0 +1,65 @@
+"""Which objects a list, a watch or a deletecollection is about."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from polykind.cache.entry import Entry, Form
+from polykind.selection import scalar
+from polykind.verbs.call import Call
+from polykind.wire import codec
+from polykind.wire.options import ListOptions
+
+
+class Selected:
+    """The path's namespace and name, a label selector and a field selector."""
+
+    __slots__ = ("_fields", "_labels", "_paths", "everything", "key", "name", "namespace")
+
+    def __init__(self, call: Call, options: ListOptions) -> None:
+        version = call.version
+        selectable = {scalar.label(p): p for p in version.selectable}
+        self._labels = options.label_selector
+        allowed = {"metadata.name", *selectable}
+        if call.kind.namespaced:
+            allowed.add("metadata.namespace")
+        self._fields = options.field_selector
+        self._fields.require(allowed, version.refuse_field)
+        self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
+        self.namespace = call.namespace
+        self.name: str | None = call.name or self._fields.name
+        if self.namespace is None and self._fields.namespace is not None:
+            self.namespace = self._fields.namespace
+        pinned = {t.field for t in self._fields.terms if t.equal}
+        only_pins = all(t.equal for t in self._fields.terms) and pinned <= {"metadata.name", "metadata.namespace"}
+        contradictory = (self.namespace, self.name) != (
+            self._fields.namespace if "metadata.namespace" in pinned else self.namespace,
+            self._fields.name if "metadata.name" in pinned else self.name,
+        )
+        self.everything = self._labels.empty and only_pins and not contradictory
+        self.key: Hashable = (self.namespace, self.name, str(self._labels), str(self._fields))
+
+    @property
+    def narrow(self) -> bool:
+        """Whether anything but the path's namespace decides: then nobody counts what remains of a list."""
+        return not (self._labels.empty and self._fields.empty)
+
+    @property
+    def by_fields(self) -> bool:
+        return not self._fields.empty
+
+    def matches(self, form: Form) -> bool:
+        if not self._labels.matches(form.labels):
+            return False
+        if self._fields.empty:
+            return True
+        if form.fields is None:
+            value = codec.decode(form.data)
+            form.fields = scalar.extract(value, self._paths) if isinstance(value, dict) else {}
+        return self._fields.matches(form.fields.get)
+
+    def may_match(self, entry: Entry) -> bool:
+        """What can be ruled out without looking at the object."""
+        return (self.name is None or entry.name == self.name) and (
+            self.namespace is None or entry.namespace == self.namespace
+        )

@@ -1,0 +1,141 @@
+"""update: an object replaced, whole or its status; and the walk that every change of an object takes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from polykind import errors
+from polykind.cache.entry import Entry
+from polykind.contract import JsonObject
+from polykind.verbs import answer, managing, payload
+from polykind.verbs.call import Call
+from polykind.verbs.commit import LostRace, commit, modified, remove
+from polykind.verbs.lifecycle import match_namespace
+from polykind.wire import codec
+from polykind.wire.options import PatchOptions, UpdateOptions
+from polykind.wire.response import Response
+
+Change = Callable[[JsonObject], Awaitable[JsonObject]]
+"""From the object as it is to the object as it shall be, both at the request's version."""
+
+
+async def update(call: Call) -> Response:
+    accepted = answer.accepted_object(call)
+    options = UpdateOptions.from_query(call.query)
+    obj = payload.read(call, options.field_validation)
+    check_name(call, obj)
+    match_namespace(call, obj["metadata"])
+    managing.dedupe_owners(call, obj["metadata"])
+    encoded = codec.encode(obj)
+
+    async def replaced(_: JsonObject) -> JsonObject:
+        fresh: JsonObject = codec.decode(encoded)
+        return fresh
+
+    data = await change_object(call, replaced, options, whole=True)
+    return answer.object_answer(call, accepted, 200, data)
+
+
+def check_name(call: Call, obj: JsonObject) -> None:
+    name = obj["metadata"].get("name")
+    if not name:
+        raise errors.BadRequest("name must be provided")
+    if name != call.name:
+        raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+
+
+async def change_object(call: Call, change: Change, options: UpdateOptions | PatchOptions, *, whole: bool, applied: bool = False) -> bytes:
+    """Change an object until nobody else was faster; what a read of it gives.
+
+    `whole`: the client sent the object itself, so its resourceVersion and uid are conditions. `applied`: the change
+    has seen to managedFields itself.
+    """
+    kind, cache = call.kind, call.kind.cache
+    while True:
+        await call.api.cache.fresh(cache)
+        entry = cache.get(call.key)
+        if entry is None:
+            raise kind.not_found(call.name)
+        old: JsonObject = codec.decode((call.version.ready(entry) or await call.version.view(entry)).data)
+        new = await change(old)
+        conditional = _check_conditions(call, new, old, entry, whole)
+        if not applied:
+            await managing.updated(call, new, old, options.field_manager)
+        new = _prepared(call, new, old)
+        try:
+            if _finished(new, old):
+                return await _finish(call, new, entry, options.dry_run)
+            form = await commit(call, call.key, new, entry, options.dry_run)
+        except LostRace:
+            if conditional:
+                raise modified(call, call.name) from None
+            continue
+        await call.version.after_write(call.name, options.dry_run)
+        return form.data
+
+
+def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry, whole: bool) -> bool:
+    """Whether the client insists on the revision it has seen; refuse if that, or the uid, is another."""
+    meta, kind = new["metadata"], call.kind
+    uid = meta.get("uid")
+    if whole and uid and uid != old["metadata"].get("uid"):
+        key = f"{kind.cache.prefix}{call.key}"
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata'].get('uid')}"
+        )
+        raise errors.conflict(kind.plural, kind.group, call.name, why)
+    given = meta.get("resourceVersion")
+    if not given or given == "0":
+        if call.version.unconditional:
+            meta["resourceVersion"] = old["metadata"]["resourceVersion"]
+            return False
+        complaint = errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.Invalid(kind.plural, kind.group, call.name, [complaint])
+    if given != str(entry.revision):
+        if not given.isascii() or not given.isdigit():
+            complaint = errors.invalid("metadata.resourceVersion", given, f"strconv.ParseUint: parsing \"{given}\": invalid syntax")
+            raise errors.Invalid(kind.plural, kind.group, call.name, [complaint])
+        raise modified(call, call.name)
+    return whole
+
+
+def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
+    """The new object with what clients may not change put back, and judged."""
+    version, before = call.version, old["metadata"]
+    if call.subresource == "status":
+        new = version.prepare_status(new, old)
+    meta = new["metadata"]
+    for kept in ("uid", "creationTimestamp"):
+        if not meta.get(kept) and before.get(kept):
+            meta[kept] = before[kept]
+    meta["creationTimestamp"] = before.get("creationTimestamp", meta.get("creationTimestamp"))
+    for kept in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if kept in before and kept not in meta:
+            meta[kept] = before[kept]
+    if call.subresource == "status":
+        meta["generation"] = before.get("generation", 1)
+        found = version.validate_status(new, old)
+    else:
+        version.prepare_update(new, old)
+        found = version.validate_update(new, old)
+    if found:
+        raise errors.Invalid(new.get("kind", ""), call.kind.group, call.name, found)
+    for text in version.warnings(new, old):
+        call.request.warn(text)
+    return new
+
+
+def _finished(new: JsonObject, old: JsonObject) -> bool:
+    """The last finalizer of an object that is being deleted has gone."""
+    meta = new["metadata"]
+    return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
+
+
+async def _finish(call: Call, new: JsonObject, entry: Entry, dry_run: bool) -> bytes:
+    """Delete instead of writing: the reply is the object as it would have been written."""
+    form = await commit(call, call.key, new, entry, dry_run=True)
+    if not dry_run:
+        await remove(call, call.key, entry)
+        await call.version.after_write(call.name, False)
+    return form.data

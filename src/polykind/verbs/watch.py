@@ -1,0 +1,106 @@
+"""watch: what happens to a resource from here on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Iterator
+
+from polykind import errors
+from polykind.cache.resource import Occurrence
+from polykind.cache.watch import Channel, Projection, Watcher, event_bytes
+from polykind.registry.kind import Kind
+from polykind.verbs import answer, revisions
+from polykind.verbs.call import Call
+from polykind.verbs.projection import projection_for
+from polykind.verbs.selected import Selected
+from polykind.wire.options import ListOptions
+from polykind.wire.response import JSON, Response, Stream
+
+_SHORTEST, _SPREAD = 1800.0, 1800.0
+
+
+async def watch(call: Call) -> Response | Stream:
+    accepted = answer.accepted_watch(call)
+    options = ListOptions.from_query(call.query, watch=True)
+    selected = Selected(call, options)
+    revision = revisions.parse(options.resource_version, listing=False)
+    cache, api = call.kind.cache, call.api
+    await api.cache.fresh(cache)
+    initial = options.send_initial_events
+    if initial is None:
+        initial = options.resource_version in ("", "0")
+    elif initial and revision > api.cache.revision:
+        await api.cache.reach(revision)
+    projection = projection_for(call, accepted)
+    timeout = float(options.timeout_seconds or 0) or _SHORTEST + random.random() * _SPREAD  # noqa: S311
+    past: list[Occurrence] = []
+    if not initial:
+        try:
+            past = await api.cache.past(cache, revision)
+        except errors.Expired as error:
+            return Response(200, event_bytes("ERROR", error.encode().rstrip()), JSON)
+    # From here to the first await nothing else happens: no change can fall between the past and the present.
+    channel = _channel(call, selected, projection)
+    watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, api.bookmark_interval)
+    channel.join(watcher)
+    try:
+        if initial:
+            await _begin_with_state(call, watcher, channel, selected)
+            if options.send_initial_events:
+                watcher.after_first(projection.bookmark(watcher.after, True))
+        else:
+            await _begin_with_past(call, watcher, channel, past, revision)
+    except BaseException:
+        channel.leave(watcher)
+        raise
+    return Stream(watcher.begin, watcher.ended, JSON)
+
+
+def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
+    """The channel of this question: one for all who ask the same."""
+    kind = call.kind
+    shared = projection.key if projection.key is not None else id(projection)
+    key = (call.version.version, selected.key, shared)
+    channel = kind.channels.get(key)
+    if channel is None:
+        metrics = call.api.metrics
+        sent = metrics.watch_counter(kind.group, call.version.version, kind.plural)
+        channel = Channel(kind.cache, call.version, selected, projection, sent)
+        kind.channels[key] = channel
+        channel.empty = lambda: _forget(kind, key)
+    return channel
+
+
+async def _begin_with_state(call: Call, watcher: Watcher, channel: Channel, selected: Selected) -> None:
+    """ADDED for every object there is."""
+    cache = call.kind.cache
+    entries = [e for e in cache.snapshot(selected.namespace) if selected.may_match(e)]
+    watcher.after = max(cache.revision, call.api.cache.revision)
+    forms = await call.version.view_many(entries)
+    chosen = [f for f in forms if selected.everything or selected.matches(f)]
+
+    def added() -> Iterator[bytes]:
+        for form in chosen:
+            yield event_bytes("ADDED", channel.object_bytes(form, 0))
+
+    watcher.first = added()
+
+
+async def _begin_with_past(
+    call: Call, watcher: Watcher, channel: Channel, past: list[Occurrence], revision: int
+) -> None:
+    """What has happened since the revision that the client has seen."""
+    watcher.after = max(revision, past[-1].revision if past else 0)
+    entries = [e for o in past for e in (o.old, o.new) if e is not None]
+    made = dict(zip(entries, await call.version.view_many(entries), strict=True))
+    events = []
+    for occurrence in past:
+        event = channel.event(occurrence, made)
+        if event is not None:
+            kind, form, stamp = event
+            events.append(event_bytes(kind, channel.object_bytes(form, stamp)))
+    watcher.first = events
+
+
+def _forget(kind: Kind, key: Hashable) -> None:
+    kind.channels.pop(key, None)
