@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from polykind.contract import Compacted, KeyValue, StoreError, Unavailable
+from polykind.contract import Compacted, KeyValue, Page, StoreError, Unavailable
 from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite.log import successor
 from tests.store.behaviour import Recorder
@@ -100,6 +100,28 @@ class TestFile:
             with pytest.raises(StoreError, match="started already"):
                 await store.start()
             await store.close()
+
+    async def test_a_start_that_is_abandoned_lets_go_of_the_file(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path)
+        starting = asyncio.create_task(store.start())
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        async with opened(tmp_path):
+            pass
+
+    async def test_a_read_that_is_abandoned_does_not_disturb_the_close(self, tmp_path: Path) -> None:
+        async with opened(tmp_path) as store:
+            await asyncio.gather(*(store.put(f"/r/{n}", bytes(1000), expect=0) for n in range(500)))
+            readings = [asyncio.create_task(store.range("/r/")) for _ in range(20)]
+            await asyncio.sleep(0)
+            for reading in readings[::2]:
+                reading.cancel()
+            await store.close()
+            answers = await asyncio.gather(*readings, return_exceptions=True)
+        assert [isinstance(answer, asyncio.CancelledError) for answer in answers] == [True, False] * 10
+        assert all(isinstance(answer, Page) and len(answer.items) == 500 for answer in answers[1::2])
 
     async def test_a_foreign_file_is_refused_by_name(self, tmp_path: Path) -> None:
         (tmp_path / "polykind.db").write_bytes(b"something else" * 1000)

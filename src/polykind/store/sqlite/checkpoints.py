@@ -83,8 +83,13 @@ class Checkpoints:
 
     def _begin(self) -> None:
         self._join()
-        self._thread = threading.Thread(target=self._pass, name="polykind-checkpoint", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._pass, name="polykind-checkpoint", daemon=True)
+        try:
+            thread.start()
+            self._thread = thread
+        except RuntimeError:
+            # No more threads are to be had; the write that waits meanwhile is the lesser harm.
+            self._pass()
 
     def _join(self) -> None:
         if self._thread is not None:

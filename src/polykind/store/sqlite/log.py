@@ -41,7 +41,10 @@ _HISTORY = """
 SELECT l.key, l.value, l.revision, l.previous, p.value
 FROM log AS l NOT INDEXED LEFT JOIN log AS p ON p.revision = l.previous
 WHERE l.revision > ?1 AND l.revision <= ?2 AND l.key >= ?3 AND l.key < ?4 ORDER BY l.revision"""
-_PAST = "SELECT revision, previous, deleted FROM log WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT ?"
+_PAST = """
+SELECT l.revision, l.previous, l.deleted, coalesce(length(p.value), 0)
+FROM log AS l NOT INDEXED LEFT JOIN log AS p ON p.revision = l.previous
+WHERE l.revision > ? AND l.revision <= ? ORDER BY l.revision LIMIT ?"""
 
 
 @cache
@@ -191,18 +194,28 @@ class Log:
         number: int = self._ask("SELECT number FROM facts WHERE name = 'swept'")[0][0]
         return number
 
-    def sweep(self, swept: int, floor: int, rows: int) -> int:
-        """Look at the next `rows` writes up to the floor and remove what they superseded; how far it came.
+    def sweep(self, swept: int, floor: int, rows: int, size: int) -> tuple[int, int]:
+        """Look at the next writes up to the floor and remove what they superseded; how far it came, bytes removed.
 
-        A deletion at or below the floor supersedes itself too: a read there finds nothing either way.
+        It ends after so many rows or bytes. A deletion at or below the floor supersedes itself too: a read there finds
+        nothing either way.
         """
+        gone: list[tuple[int]] = []
+        freed = 0
         seen = self._ask(_PAST, swept, floor, rows)
-        gone = [(previous,) for _, previous, _ in seen if previous]
-        gone += [(revision,) for revision, _, deleted in seen if deleted]
+        reached = seen[-1][0] if len(seen) == rows else floor
+        for revision, previous, deleted, length in seen:
+            if previous:
+                gone.append((previous,))
+            if deleted:
+                gone.append((revision,))
+            freed += length
+            if freed >= size:
+                reached = revision
+                break
         self._cursor.executemany("DELETE FROM log WHERE revision = ?", gone)
-        reached: int = seen[-1][0] if len(seen) == rows else floor
         self._cursor.execute("UPDATE facts SET number = ? WHERE name = 'swept'", (reached,))
-        return reached
+        return reached, freed
 
     def free_pages(self) -> tuple[int, int]:
         """Pages of the file that hold nothing, of how many."""

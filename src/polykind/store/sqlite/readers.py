@@ -51,8 +51,8 @@ class Readers:
             raise StoreError(f"{self._file.path} cannot be read: {error}") from error
 
     def close(self) -> None:
-        """Called when no read is under way."""
-        self.pool.shutdown(wait=False)
+        """Wait for the reads that are under way; not for the event loop's thread."""
+        self.pool.shutdown()
         for log in self._logs:
             log.close()
         self._logs.clear()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
-
-import apsw
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from polykind.contract import (
     Change,
@@ -51,40 +50,40 @@ class SqliteStore:
     """
 
     def __init__(self, directory: Path, *, keep: int = 10_000) -> None:
-        self._file = DatabaseFile(directory)
         self._keep = keep
+        self._file = DatabaseFile(directory)
         self._open = False
         self._published = 0
         self._floor = 0
         self._publication: asyncio.Future[None] | None = None
-        self._reads: set[asyncio.Future[Any]] = set()
         self._closing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         if self._open:
             raise StoreError(f"{self._file.path} has been started already")
         self._loop = asyncio.get_running_loop()
-        self._ended = self._loop.create_future()
+        opened: asyncio.Future[Bounds] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
         self._readers = Readers(self._file)
+        audience = Audience(
+            partial(_resolve, opened),
+            self._on_committed,
+            self._on_compacted,
+            _settle,
+            partial(_resolve, self._ended, None),
+        )
+        self._writer = Writer(self._file, self._readers, self._loop, audience, self._keep)
+        self._writer.start()
         try:
-            self._writer = await self._loop.run_in_executor(self._readers.pool, self._prepare)
+            self._published, self._floor = await opened
         except BaseException:
-            self._readers.close()
+            # Also when abandoned half-way: the file must be free again for whoever starts next.
+            self._writer.submit(Stop())
+            await asyncio.shield(self._ended)
             raise
-        self._published, self._floor = self._writer.revision, self._writer.floor
         self._watches = Watches(self._published, self._read_past)
         self._closing = None
         self._open = True
-        self._writer.start()
-
-    def _prepare(self) -> Writer:
-        self._file.claim()
-        audience = Audience(self._on_committed, self._on_compacted, _settle, self._on_ended)
-        try:
-            return Writer(self._file, self._loop, audience, self._keep)
-        except apsw.Error as error:
-            self._file.release()
-            raise StoreError(f"{self._file.path} cannot be opened: {error}") from error
 
     async def close(self) -> None:
         """Commit what was asked for, tell the listeners, then let go of the file."""
@@ -95,9 +94,6 @@ class SqliteStore:
             await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        while self._reads:
-            await asyncio.wait(self._reads)
-        self._readers.close()
         self._writer.submit(Stop())
         await self._ended
         self._watches.close()
@@ -124,10 +120,9 @@ class SqliteStore:
 
     async def _read(self, query: Callable[Concatenate[Log, Bounds, _P], _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         self._check_open()
-        reading = self._loop.run_in_executor(self._readers.pool, lambda: self._readers.run(query, *args, **kwargs))
-        self._reads.add(reading)
-        reading.add_done_callback(self._reads.discard)
-        found, newest = await reading
+        found, newest = await self._loop.run_in_executor(
+            self._readers.pool, lambda: self._readers.run(query, *args, **kwargs)
+        )
         # A commit can be seen before its listeners have been told; nobody may learn of it before they do.
         while self._published < newest:
             if self._publication is None:
@@ -189,22 +184,23 @@ class SqliteStore:
     def _on_compacted(self, floor: int) -> None:
         self._floor = floor
 
-    def _on_ended(self) -> None:
-        self._ended.set_result(None)
-
     def _check_open(self) -> None:
         if not self._open:
             raise Unavailable(f"{self._file.path} is closed")
 
 
+def _resolve(future: asyncio.Future[_R], answer: _R | StoreError) -> None:
+    if future.done():
+        return
+    if isinstance(answer, StoreError):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
+
+
 def _settle(answers: Answers) -> None:
     for future, answer in answers:
-        if future.done():
-            continue
-        if isinstance(answer, int):
-            future.set_result(answer)
-        else:
-            future.set_exception(answer)
+        _resolve(future, answer)
 
 
 def _check_text(text: str) -> None:

@@ -7,6 +7,7 @@ from polykind.store.sqlite.log import Log
 
 ROWS_IDLE = 500
 ROWS_BUSY = 100
+BYTES = 4 * 1024 * 1024
 PAGES = 64
 SPARE = 32 * 1024 * 1024 // PAGE
 
@@ -41,11 +42,12 @@ class Sweeper:
         self._log.commit()
         self.floor = floor
 
-    def step(self, rows: int) -> None:
-        """One short transaction of work."""
+    def step(self, rows: int) -> int:
+        """One short transaction of work; about how many bytes it freed."""
+        freed = 0
         self._log.begin()
         if self.swept < self.floor:
-            reached = self._log.sweep(self.swept, self.floor, rows)
+            reached, freed = self._log.sweep(self.swept, self.floor, rows, BYTES)
             self._log.commit()
             self.swept = reached
             self._shrinking = reached == self.floor
@@ -54,7 +56,9 @@ class Sweeper:
             self._shrinking = free > SPARE and free * 2 > pages
             if self._shrinking:
                 self._log.give_back(PAGES)
+                freed = PAGES * PAGE
             self._log.commit()
+        return freed
 
     def block(self) -> None:
         """A step failed (the disk may be full): wait until a write has succeeded again."""

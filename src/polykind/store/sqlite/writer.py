@@ -6,13 +6,17 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
+
+import apsw
 
 from polykind.contract import Conflict, Event, KeyValue, StoreError
 from polykind.store.sqlite.checkpoints import IDLE_SECONDS, Checkpoints
 from polykind.store.sqlite.file import DatabaseFile
-from polykind.store.sqlite.log import Log, Row
+from polykind.store.sqlite.log import Bounds, Log, Row
+from polykind.store.sqlite.readers import Readers
 from polykind.store.sqlite.sweeper import ROWS_BUSY, ROWS_IDLE, Sweeper
 
 _logger = logging.getLogger(__name__)
@@ -51,6 +55,7 @@ Request = Write | Compaction | Stop
 class Audience(NamedTuple):
     """Whom the writer tells; each is called on the event loop."""
 
+    opened: Callable[[Bounds | StoreError], None]
     committed: Callable[[list[Event], int, Answers], None]
     compacted: Callable[[int], None]
     answered: Callable[[Answers], None]
@@ -58,43 +63,72 @@ class Audience(NamedTuple):
 
 
 class Writer:
-    """Owns the connection that writes; `submit` is for the event loop's thread."""
+    """The thread that opens the file, writes to it and, when told to stop, closes it after the last reader.
 
-    def __init__(self, file: DatabaseFile, loop: asyncio.AbstractEventLoop, audience: Audience, keep: int) -> None:
+    `start` and `submit` are for the event loop's thread, everything else is for its own.
+    """
+
+    _log: Log
+    _checkpoints: Checkpoints
+    _sweeper: Sweeper
+
+    def __init__(
+        self, file: DatabaseFile, readers: Readers, loop: asyncio.AbstractEventLoop, audience: Audience, keep: int
+    ) -> None:
         self._file = file
+        self._readers = readers
         self._loop = loop
         self._audience = audience
+        self._keep = keep
         self._queue: SimpleQueue[Request] = SimpleQueue()
         self.submit = self._queue.put
-        self._log = Log(file.connect(cache_kib=CACHE_KIB))
-        self._checkpoints = Checkpoints(file, self._log.connection)
-        self._sweeper = Sweeper(self._log, keep)
         self._wishes: list[Compaction] = []
         self._stopping = False
-        self.revision = self._log.bounds().newest
-        self.floor = self._sweeper.floor
+        self._revision = 0
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="polykind-write", daemon=True).start()
 
     def _run(self) -> None:
-        try:
+        # Closed in the reverse order of this: readers, checkpoints, the log, the lock; then whoever waits is told.
+        with ExitStack() as stack:
+            stack.callback(self._tell, self._audience.ended)
+            stack.callback(self._file.release)
+            try:
+                bounds = self._open(stack)
+            except (StoreError, apsw.Error) as error:
+                refusal = f"{self._file.path} cannot be opened: {error}"
+                self._tell(self._audience.opened, error if isinstance(error, StoreError) else StoreError(refusal))
+                return
+            self._tell(self._audience.opened, bounds)
             while not self._stopping:
                 batch = self._take()
                 if batch:
                     self._commit(batch)
-                self._tidy()
-        except RuntimeError as error:
-            _logger.warning("the event loop went away before its store was closed: %s", error)
-        finally:
-            self._checkpoints.close()
-            self._log.close()
-            self._file.release()
-        self._tell(self._audience.answered, [(wish.future, wish.floor) for wish in self._wishes])
-        self._tell(self._audience.ended)
+                self._tidy(len(batch))
+            # What is left to sweep is swept after the next start; the floor holds already.
+            self._answer_wishes(lambda wish: wish.floor)
+
+    def _open(self, stack: ExitStack) -> Bounds:
+        self._file.claim()
+        self._log = Log(self._file.connect(cache_kib=CACHE_KIB))
+        stack.callback(self._log.close)
+        self._checkpoints = Checkpoints(self._file, self._log.connection)
+        stack.callback(self._checkpoints.close)
+        stack.callback(self._readers.close)
+        self._sweeper = Sweeper(self._log, self._keep)
+        bounds = self._log.bounds()
+        self._revision = bounds.newest
+        return bounds
 
     def _tell(self, whom: Callable[..., None], *what: object) -> None:
-        self._loop.call_soon_threadsafe(whom, *what)
+        try:
+            self._loop.call_soon_threadsafe(whom, *what)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+            # The event loop ended without closing its store: nobody is left to tell, what was written stays.
+            self._stopping = True
 
     def _take(self) -> list[Write]:
         """What waits, up to a transaction's worth. Sleeps only while there is nothing else to do."""
@@ -135,8 +169,8 @@ class Writer:
             refusal = f"{self._file.path} cannot be written: {error}"
             self._tell(self._audience.answered, [(write.future, StoreError(refusal)) for write in batch])
             return
-        self.revision += len(rows)
-        self._tell(self._audience.committed, [Event(row[1], row[4], row[0]) for row in rows], self.revision, answers)
+        self._revision += len(rows)
+        self._tell(self._audience.committed, [Event(row[1], row[4], row[0]) for row in rows], self._revision, answers)
         if rows:
             self._sweeper.unblock()
             self._checkpoints.committed(len(rows), sum(len(row[4] or b"") for row in rows))
@@ -146,7 +180,7 @@ class Writer:
         rows: list[Row] = []
         answers: Answers = []
         written: dict[str, KeyValue | None] = {}
-        revision = self.revision
+        revision = self._revision
         for (key, value, expect, future), stored in zip(batch, self._log.latest([w.key for w in batch]), strict=True):
             now = written.get(key)
             held = stored if key not in written else now.revision if now else 0
@@ -161,14 +195,14 @@ class Writer:
             answers.append((future, revision))
         return rows, answers
 
-    def _tidy(self) -> None:
-        """A little of the work that keeps the files small."""
+    def _tidy(self, written: int) -> None:
+        """A little of the work that keeps the files small; more of it the more was written, so that it keeps up."""
         try:
             self._raise_floor()
             if self._sweeper.pending:
-                rows = ROWS_IDLE if self._queue.empty() else ROWS_BUSY
-                self._sweeper.step(rows)
-                self._checkpoints.committed(rows, 0)
+                rows = ROWS_IDLE if self._queue.empty() else max(ROWS_BUSY, 2 * written)
+                self._checkpoints.committed(rows, self._sweeper.step(rows))
+            self._checkpoints.consider()
         except Exception as error:
             self._sweeper.block()
             _logger.warning("compacting %s failed, it goes on after the next write: %s", self._file.path, error)
@@ -176,10 +210,9 @@ class Writer:
             self._answer_wishes(lambda wish: StoreError(refusal))
         else:
             self._answer_wishes(lambda wish: wish.floor if wish.floor <= self._sweeper.swept else None)
-        self._checkpoints.consider()
 
     def _raise_floor(self) -> None:
-        floor = max([self._sweeper.due(self.revision), *(wish.floor for wish in self._wishes)])
+        floor = max([self._sweeper.due(self._revision), *(wish.floor for wish in self._wishes)])
         if floor > self._sweeper.floor:
             self._sweeper.raise_floor(floor)
             self._tell(self._audience.compacted, floor)
