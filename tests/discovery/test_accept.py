@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.discovery import AGGREGATED_MEDIA_TYPE, parse_aggregated_accept
-from polykind.discovery.accept import aggregated_media_type
+from polykind.discovery import (
+    AGGREGATED_MEDIA_TYPE,
+    aggregated_media_type,
+    openapi_v2_media_type,
+    openapi_v3_media_type,
+    parse_aggregated_accept,
+)
 
 V2BETA1 = AGGREGATED_MEDIA_TYPE.replace("v=v2", "v=v2beta1")
 
@@ -44,3 +49,24 @@ def test_what_a_header_asks_for(accept: str, media_type: str | None) -> None:
 @given(st.text(alphabet="*/;,=q. 01a", max_size=60))
 def test_any_header_can_be_read(accept: str) -> None:
     assert parse_aggregated_accept(accept) is None
+
+
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+@pytest.mark.parametrize(
+    ("accept", "v2", "v3"),
+    [
+        ("", "application/json", "application/json"),
+        ("*/*", "application/json", "application/json"),
+        ("application/json, */*", "application/json", "application/json"),
+        ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", PROTOBUF, None),
+        (PROTOBUF, PROTOBUF, None),
+        (f"application/json;q=0.5,{PROTOBUF}", PROTOBUF, "application/json"),
+        (f"{PROTOBUF};q=0.5,application/json", "application/json", "application/json"),
+        ("text/html", None, None),
+    ],
+)
+def test_forms_of_openapi_documents(accept: str, v2: str | None, v3: str | None) -> None:
+    assert openapi_v2_media_type(accept) == v2
+    assert openapi_v3_media_type(accept) == v3

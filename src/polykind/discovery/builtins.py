@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import Final
 
 from polykind.discovery.entries import GroupVersionEntry, ResourceEntry, SubresourceEntry
-from polykind.discovery.order import storage_version_hash
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _VERBS_ONE_BY_ONE: Final = tuple(verb for verb in _VERBS if verb != "deletecollection")
@@ -22,8 +23,7 @@ def _resource(
     verbs: tuple[str, ...] = _VERBS,
     subresources: tuple[SubresourceEntry, ...] = (),
 ) -> ResourceEntry:
-    """`stored` is the group version the objects are stored at, written `/v1` for the core group."""
-    group, _, version = stored.partition("/")
+    """`stored` is the group version the objects are stored at, `/v1` for the core group, empty if they are not."""
     return ResourceEntry(
         name=name,
         singular=kind.lower(),
@@ -32,7 +32,9 @@ def _resource(
         verbs=verbs,
         short_names=short,
         categories=categories,
-        storage_hash=storage_version_hash(group, version, kind) if version else "",
+        storage_hash=base64.b64encode(hashlib.sha256(f"{stored}/{kind}".encode()).digest()[:8]).decode()
+        if stored
+        else "",
         subresources=subresources,
     )
 

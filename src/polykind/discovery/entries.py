@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.discovery.order import storage_version_hash
+from polykind.crd.versions import storage_version_hash
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _TERMINATING_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
@@ -133,8 +133,9 @@ class CrdEntries:
         metadata = self.definition["metadata"]
         uid, generation = metadata.get("uid"), metadata.get("generation")
         if uid and generation:
-            return f"{self.name}/{uid}/{generation}"
-        return f"{self.name}/{hashlib.sha256(repr(self.definition['spec']).encode(errors='surrogatepass')).hexdigest()}"
+            return f"{self.name}/{uid}/{generation}/{self._non_structural}"
+        content = repr(self.definition["spec"]).encode(errors="surrogatepass")
+        return f"{self.name}/{hashlib.sha256(content).hexdigest()}/{self._non_structural}"
 
     def structural_schema(self, version: str) -> JsonObject | None:
         """The schema of a version, None if there is none to publish."""
@@ -152,18 +153,13 @@ class CrdEntries:
 
 def from_crd(crd: JsonObject) -> CrdEntries:
     """The entries of a v1 CustomResourceDefinition as served."""
-    spec, status = _object(crd.get("spec")), _object(crd.get("status"))
-    group = _text(spec.get("group"))
+    spec = _object(crd.get("spec"))
     served = [version for version in map(_object, _items(spec.get("versions"))) if version.get("served") is True]
-    conditions = true_conditions(crd)
-    resources = {}
-    if "Established" in conditions:
-        resources = _resources(group, spec, _object(status.get("acceptedNames")), served, "Terminating" in conditions)
     return CrdEntries(
         name=crd["metadata"]["name"],
-        group=group,
+        group=_text(spec.get("group")),
         versions=tuple(_text(version.get("name")) for version in served),
-        resources=resources,
+        resources=_resources(crd, served) if "Established" in true_conditions(crd) else {},
         definition=crd,
     )
 
@@ -174,30 +170,29 @@ def true_conditions(crd: JsonObject) -> set[str]:
     return {_text(found.get("type")) for found in conditions if found.get("status") == "True"}
 
 
-def _resources(
-    group: str, spec: JsonObject, names: JsonObject, served: Sequence[JsonObject], terminating: bool
-) -> dict[str, ResourceEntry]:
-    stored = next((_text(version.get("name")) for version in served if version.get("storage") is True), None)
-    kind = _text(names.get("kind"))
-    # The hash names the kind that was asked for, the rest the kind that was accepted.
-    asked_kind = _text(_object(spec.get("names")).get("kind"))
-    out = {}
-    for version in served:
-        name = _text(version.get("name"))
-        out[name] = ResourceEntry(
-            name=_text(names.get("plural")),
-            singular=_text(names.get("singular")),
-            kind=kind,
-            namespaced=spec.get("scope") == "Namespaced",
-            verbs=_TERMINATING_VERBS if terminating else _VERBS,
-            short_names=tuple(map(_text, _items(names.get("shortNames")))),
-            categories=tuple(map(_text, _items(names.get("categories")))),
-            storage_hash=storage_version_hash(group, stored, asked_kind) if stored is not None else "",
-            subresources=_subresources(kind, _object(version.get("subresources"))),
-            group=group,
-            version=name,
+def _resources(crd: JsonObject, served: Sequence[JsonObject]) -> dict[str, ResourceEntry]:
+    spec, names = crd["spec"], _object(_object(crd.get("status")).get("acceptedNames"))
+    # A storage version that is not served has no hash.
+    stored = any(version.get("storage") is True for version in served)
+    common = ResourceEntry(
+        name=_text(names.get("plural")),
+        singular=_text(names.get("singular")),
+        kind=_text(names.get("kind")),
+        namespaced=spec.get("scope") == "Namespaced",
+        verbs=_TERMINATING_VERBS if "Terminating" in true_conditions(crd) else _VERBS,
+        short_names=tuple(map(_text, _items(names.get("shortNames")))),
+        categories=tuple(map(_text, _items(names.get("categories")))),
+        storage_hash=storage_version_hash(crd) if stored else "",
+        group=_text(spec.get("group")),
+    )
+    return {
+        _text(version.get("name")): replace(
+            common,
+            version=_text(version.get("name")),
+            subresources=_subresources(common.kind, _object(version.get("subresources"))),
         )
-    return out
+        for version in served
+    }
 
 
 def _subresources(kind: str, declared: JsonObject) -> tuple[SubresourceEntry, ...]:

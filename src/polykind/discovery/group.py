@@ -10,8 +10,8 @@ from typing import Final
 import orjson
 
 from polykind.contract import JsonObject
+from polykind.crd.versions import priority_key
 from polykind.discovery.entries import CrdEntries, GroupVersionEntry, ResourceEntry
-from polykind.discovery.order import version_key
 
 CRD_GROUP_PRIORITY: Final = 1000
 CRD_VERSION_PRIORITY: Final = 100
@@ -36,7 +36,7 @@ class Group:
         """
         ranks = {version: CRD_VERSION_PRIORITY for member in self.members for version in member.versions}
         ranks |= {entry.version: entry.version_priority for entry in self.builtins}
-        return sorted(ranks, key=lambda version: (-ranks[version], version_key(version)))
+        return sorted(ranks, key=lambda version: (-ranks[version], priority_key(version), version))
 
     @cached_property
     def place(self) -> tuple[int, str]:
