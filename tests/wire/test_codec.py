@@ -88,6 +88,11 @@ def test_encoding(value: Any, encoded: bytes) -> None:
     assert codec.encode_line(value) == encoded + b"\n"
 
 
+def test_keys_can_keep_their_order() -> None:
+    assert codec.encode_ordered({"b": "<", "a": 1}) == b'{"b":"\\u003c","a":1}'
+    assert codec.encode_ordered({"b": 1e21, "a": {"d": 1, "c": 2}}) == b'{"b":1e+21,"a":{"d":1,"c":2}}'
+
+
 def test_nesting_of_any_depth_is_encoded() -> None:
     value: Any = 1
     for _ in range(3000):

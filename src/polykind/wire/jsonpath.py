@@ -1,0 +1,397 @@
+"""JSONPath as printer columns use it: the dialect of the reference's client, quirks included.
+
+A path is read once into steps; each step turns a list of values into another. A key that is missing ends a path
+without a result, a step that does not fit its values (an index out of bounds, a filter on no list) is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from polykind.wire.utf8 import lenient
+
+Values = list[Any]
+Step = Callable[[Values], Values]
+
+_MOST_RESULTS = 100_000
+_DEEPEST = 50
+_ENDS = frozenset(" \t\r\n.,[]$@{}")
+_key = re.compile(r"'([^']*)'").fullmatch
+_slice = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?").fullmatch
+_comparison = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL).fullmatch
+_escape = re.compile(
+    r"""\\(?:([abfnrtv\\'"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))|([^\\])""", re.DOTALL
+).match
+_LETTERS = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "'": 39, '"': 34}
+
+
+class JsonPathError(ValueError):
+    """A path that cannot be read."""
+
+
+class MismatchError(Exception):
+    """A step that does not fit its values; `partial` is what it had when it failed."""
+
+    def __init__(self, why: str, partial: Values) -> None:
+        super().__init__(why)
+        self.partial = partial
+
+
+class JsonPath:
+    """A path such as .spec.stops[0].name, read. Raises JsonPathError."""
+
+    __slots__ = ("_keys", "_parts")
+
+    def __init__(self, text: str) -> None:
+        self._parts = _Reader("{" + text + "}", 0).template()
+        steps = self._parts[0] if self._parts else []
+        plain = len(self._parts) == 1 and all(isinstance(step, Field) for step in steps)
+        self._keys = tuple(step.name for step in steps if isinstance(step, Field)) if plain else None
+
+    def find(self, value: Any) -> Values:
+        """What the path leads to. Raises MismatchError."""
+        if self._keys is not None:
+            for key in self._keys:
+                if type(value) is not dict or key not in value:
+                    return []
+                value = value[key]
+            return [value]
+        results = [_walk(steps, [value]) for steps in self._parts]
+        return results[0] if results else []
+
+    def first(self, value: Any, missing: Any = None) -> Any:
+        """The first thing the path leads to, or `missing` if it leads nowhere or does not fit."""
+        try:
+            found = self.find(value)
+        except MismatchError:
+            return missing
+        return found[0] if found else missing
+
+
+def _walk(steps: Iterable[Step], values: Values) -> Values:
+    for step in steps:
+        values = step(values)
+        if len(values) > _MOST_RESULTS:
+            raise MismatchError("too many results", [])
+    return values
+
+
+class Field:
+    """The value of a key, for the objects that have it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, values: Values) -> Values:
+        name = self.name
+        return [value[name] for value in values if type(value) is dict and name in value]
+
+
+def _wildcard(values: Values) -> Values:
+    out: Values = []
+    for value in values:
+        out += _members(value)
+    return out
+
+
+def _descend(values: Values) -> Values:
+    """Every value that has members, and the non-empty texts, each before what is in it."""
+    out: Values = []
+    stack = values[::-1]
+    while stack:
+        value = stack.pop()
+        if value and type(value) in (dict, list, str):
+            out.append(value)
+            stack.extend(reversed(_members(value)))
+            if len(out) > _MOST_RESULTS:
+                raise MismatchError("too many results", [])
+    return out
+
+
+def _members(value: Any) -> Values:
+    if type(value) is dict:
+        return list(value.values())
+    return value if type(value) is list else []
+
+
+def _constant(value: Any, *, once: bool = False) -> Step:
+    return lambda values: [value] if once else [value] * len(values)
+
+
+def _identifier(name: str) -> Step:
+    def refuse(values: Values) -> Values:
+        raise MismatchError(f"unrecognized identifier {name}", values)
+
+    return refuse
+
+
+def _union(branches: list[list[Step]]) -> Step:
+    def unite(values: Values) -> Values:
+        try:
+            return [result for steps in branches for result in _walk(steps, values)]
+        except MismatchError as error:
+            raise MismatchError(str(error), values) from None
+
+    return unite
+
+
+def _cut(start: int | None, stop: int | None, step: int | None, *, single: bool) -> Step:
+    def cut(values: Values) -> Values:
+        out: Values = []
+        for value in values:
+            if value is None:
+                continue
+            if type(value) is not list:
+                raise MismatchError("not an array", values)
+            size = len(value)
+            low = (start or 0) + (size if (start or 0) < 0 else 0)
+            high = size if stop is None else stop
+            if high < 0 or (high == 0 and single):
+                high += size
+            if low == high:
+                return out
+            if not 0 <= low < size or not 0 <= high <= size or low > high:
+                raise MismatchError("array index out of bounds", values)
+            if step is not None and step <= 0:
+                raise MismatchError("step must be > 0", values)
+            out += value[low : high : step or 1]
+        return out
+
+    return cut
+
+
+def _filter(left: list[Step], operator: str, right: list[Step]) -> Step:
+    def choose(values: Values) -> Values:
+        out: Values = []
+        for value in values:
+            if type(value) is not list:
+                raise MismatchError("not an array and cannot be filtered", values)
+            for item in value:
+                if operator == "exists":
+                    try:
+                        found = _walk(left, [item])
+                    except MismatchError as error:
+                        found = error.partial
+                    if found:
+                        out.append(item)
+                    continue
+                sides = []
+                for steps in (left, right):
+                    found = _walk(steps, [item])
+                    if len(found) > 1:
+                        raise MismatchError("can only compare one element at a time", values)
+                    if not found:
+                        break
+                    sides.append(found[0])
+                if len(sides) == 2 and _compare(sides[0], operator, sides[1], out):
+                    out.append(item)
+        return out
+
+    return choose
+
+
+def _compare(left: Any, operator: str, right: Any, partial: Values) -> bool:
+    """As Go's templates compare: only scalars of one type, and booleans only for equality."""
+    kind = type(left)
+    if kind not in (bool, int, float, str) or type(right) is not kind:
+        raise MismatchError("incompatible types for comparison", partial)
+    match operator:
+        case "==":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+    if kind is bool or operator not in ("<", "<=", ">", ">="):
+        raise MismatchError("invalid type for comparison", partial)
+    return bool({"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator])
+
+
+class _Reader:
+    """Reads a template: texts, and steps between braces. `at` is the next character."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise JsonPathError("nested too deeply")
+        self.text = text
+        self.at = 0
+        self.depth = depth
+
+    def template(self) -> list[list[Step]]:
+        out: list[list[Step]] = []
+        while self.at < len(self.text):
+            brace = self.text.find("{", self.at)
+            end = len(self.text) if brace < 0 else brace
+            if end > self.at:
+                out.append([_constant(self.text[self.at : end], once=True)])
+            self.at = end
+            if brace >= 0:
+                self.at += 1
+                out.append(self.action())
+        return out
+
+    def nested(self, text: str) -> list[Step]:
+        return _Reader("{" + text + "}", self.depth + 1).template()[0]
+
+    def action(self) -> list[Step]:
+        steps: list[Step] = []
+        while True:
+            rest = self.text[self.at : self.at + 3]
+            if rest.startswith("}"):
+                self.at += 1
+                return steps
+            if rest == "[?(":
+                self.at += 3
+                steps.append(self.filter())
+            elif rest.startswith(".."):
+                if steps and steps[-1] is _descend:
+                    raise JsonPathError("invalid multiple recursive descent")
+                self.at += 2
+                steps.append(_descend)
+                if _is_word(self.text[self.at : self.at + 1]):
+                    steps.append(self.field())
+            else:
+                self.step(rest[:1], steps)
+
+    def step(self, char: str, steps: list[Step]) -> None:
+        if not char or char in "\r\n":
+            raise JsonPathError("unclosed action")
+        if char in " @$":
+            self.at += 1
+        elif char == "[":
+            self.at += 1
+            self.index(steps)
+        elif char in "\"'":
+            steps.append(_constant(self.quoted(char), once=True))
+        elif char == ".":
+            self.at += 1
+            steps.append(self.field())
+        elif char in "+-" or char.isdigit():
+            steps.append(_constant(self.number()))
+        elif _is_word(char):
+            start = self.at
+            while self.at < len(self.text) and self.text[self.at] not in _ENDS:
+                self.at += 1
+            word = self.text[start : self.at]
+            steps.append(_constant(word == "true") if word in ("true", "false") else _identifier(word))
+        else:
+            raise JsonPathError(f"unrecognized character in action: {char}")
+
+    def field(self) -> Step:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in _ENDS:
+            self.at += 2 if self.text[self.at] == "\\" else 1
+        self.at = min(self.at, len(self.text))
+        name = self.text[start : self.at]
+        return _wildcard if name == "*" else Field(name.replace("\\", ""))
+
+    def number(self) -> int | float:
+        start = self.at
+        self.at += self.text[self.at] in "+-"
+        while self.at < len(self.text) and (self.text[self.at] == "." or self.text[self.at].isdigit()):
+            self.at += 1
+        text = self.text[start : self.at]
+        try:
+            return int(text) if "." not in text else float(text)
+        except ValueError:
+            raise JsonPathError(f"cannot parse number {text}") from None
+
+    def quoted(self, quote: str) -> str:
+        start = self.at
+        while True:
+            self.at = self.text.find(quote, self.at + 1)
+            if self.at < 0 or "\n" in self.text[start : self.at]:
+                raise JsonPathError("unterminated quoted string")
+            if self.text[self.at - 1] != "\\":
+                break
+        inside = self.text[start + 1 : self.at]
+        self.at += 1
+        return _unquoted(inside, quote)
+
+    def index(self, steps: list[Step]) -> None:
+        end = self.text.find("]", self.at)
+        if end < 0 or "\n" in self.text[self.at : end]:
+            raise JsonPathError("unterminated array")
+        text = self.text[self.at : end]
+        self.at = end + 1
+        if text == "*":
+            text = ":"
+        if "," in text:
+            steps.append(_union([self.nested(f"[{part.strip(' ')}]") for part in text.split(",")]))
+            return
+        if key := _key(text):
+            steps += self.nested(f".{key[1]}")
+            return
+        found = _slice(text)
+        if found is None:
+            raise JsonPathError(f"invalid array index {text}")
+        start = _index_number(found[1])
+        single = not found[2]
+        stop = (start or 0) + 1 if single else _index_number(found[2][1:])
+        step = _index_number(found[3][1:]) if found[3] else None
+        steps.append(_cut(start, stop, step, single=single))
+
+    def filter(self) -> Step:
+        start, opened, closed, pair = self.at, False, False, ""
+        while True:
+            char = self.text[self.at : self.at + 1]
+            if not char or char == "\n":
+                raise JsonPathError("unterminated filter")
+            self.at += 1
+            if char in "\"'":
+                if not opened:
+                    opened, pair = True, char
+                elif char == pair and self.text[self.at - 2] != "\\":
+                    closed = True
+            elif char == ")" and opened == closed:
+                break
+        text = self.text[start : self.at - 1]
+        if self.text[self.at : self.at + 1] != "]":
+            raise JsonPathError("unclosed array expect ]")
+        self.at += 1
+        found = _comparison(text)
+        if found is None:
+            return _filter(self.nested(text), "exists", [])
+        return _filter(self.nested(found[1]), found[2], self.nested(found[3]))
+
+
+def _is_word(char: str) -> bool:
+    return char == "_" or char.isalpha() or char.isdigit()
+
+
+def _index_number(text: str) -> int | None:
+    if not text:
+        return None
+    if text == "-" or len(text) > 18:
+        raise JsonPathError(f"array index {text} is not a number")
+    return int(text)
+
+
+def _unquoted(text: str, quote: str) -> str:
+    if "\\" not in text and quote not in text:
+        return text
+    out = bytearray()
+    at = 0
+    while at < len(text):
+        found = _escape(text, at)
+        if found is None or found[6] == quote or (found[1] in ("'", '"') and found[1] != quote):
+            raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
+        letter, byte, short, long, octal, plain = found.groups()
+        if plain is not None:
+            out += plain.encode(errors="replace")
+        elif letter is not None:
+            out.append(_LETTERS[letter])
+        elif short or long:
+            code = int(short or long, 16)
+            if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+                raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
+            out += chr(code).encode()
+        else:
+            value = int(byte, 16) if byte else int(octal, 8)
+            if value > 255:
+                raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
+            out.append(value)
+        at = found.end()
+    return lenient(bytes(out))
