@@ -43,14 +43,14 @@ class ServerProcess:
         self.data_dir, self.flags = data_dir, flags
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
-        self.kubeconfig = data_dir / "kubeconfig"
+        self.kubeconfig = data_dir / "admin.kubeconfig"
         self.log = data_dir.with_name(data_dir.name + ".log")
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def command(self) -> list[str]:
         where = [f"--data-dir={self.data_dir}", f"--secure-port={self.port}"]
-        return [sys.executable, "-m", "polykind", "serve", *where, *self.flags]
+        return [str(Path(sys.executable).with_name("polykind")), "serve", *where, *self.flags]
 
     @property
     def token(self) -> str:
