@@ -222,7 +222,7 @@ class Metrics:
         dry_run: str = "",
         component: str = "apiserver",
     ) -> RequestSeries:
-        """The series of one kind of request; verbs are those of metrics: LIST, WATCH, POST, APPLY, DELETECOLLECTION, ..."""
+        """The series of one kind of request; verbs are the metrics' own: LIST, WATCH, POST, APPLY, DELETECOLLECTION."""
         key = (verb, group, version, resource, subresource, scope, dry_run, component)
         series = self._requests.get(key)
         if series is None:

@@ -91,8 +91,10 @@ class Batches:
         if part:
             yield part
 
-    async def _part(self, part: list[Item], to: str) -> list[JsonObject]:
-        if len(part) <= self._limit:
+    async def _part(self, part: list[Item], to: str, *, suspect: bool = False) -> list[JsonObject]:
+        """A batch converted, if need be by halves. A suspect one is halved at once: its other half was without fault."""
+        tried = len(part) == 1 or (len(part) <= self._limit and not suspect)
+        if tried:
             try:
                 converted = await self._attempt(part, to)
             except Failure as failure:
@@ -102,8 +104,10 @@ class Batches:
                 self._succeeded(len(part))
                 return converted
         half = len(part) // 2
-        converted = await self._part(part[:half], to) + await self._part(part[half:], to)
-        self._limit, self._streak = min(self._limit, half), 0
+        converted = await self._part(part[:half], to)
+        converted += await self._part(part[half:], to, suspect=tried or suspect)
+        if tried:
+            self._limit, self._streak = min(self._limit, half), 0
         return converted
 
     def _succeeded(self, count: int) -> None:

@@ -6,6 +6,7 @@ Imported on the first call, in a thread: aiohttp takes a while to load.
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 import ssl
 import time
@@ -16,6 +17,7 @@ from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
 from yarl import URL
 
 from polykind.conversion import certificate, fault
@@ -63,6 +65,17 @@ class _Places(AbstractResolver):
         pass
 
 
+class _Response(aiohttp.ClientResponse):
+    """An answer that knows the certificate it came with: a short one has given its connection back when we see it."""
+
+    certificate: dict[str, Any] | None = None
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        transport = connection.transport
+        self.certificate = transport.get_extra_info("peercert") if transport else None
+        return await super().start(connection)
+
+
 class Session:
     """The connections to one webhook. `expires` is the end of the certificate it showed last."""
 
@@ -84,6 +97,7 @@ class Session:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
             trace_configs=[trace],
+            response_class=_Response,
         )
         self.expires: datetime | None = None
 
@@ -138,7 +152,9 @@ class Session:
 
     async def _once(self, at: URL, body: bytes, most: int, stage: _Stage, kept: SimpleNamespace) -> tuple[Answer, Any]:
         stage.now = "headers"
-        async with self._session.post(at, data=body, allow_redirects=False, trace_request_ctx=kept) as response:
+        # As a stream, so that a large body is written piece by piece.
+        sent = self._session.post(at, data=io.BytesIO(body), allow_redirects=False, trace_request_ctx=kept)
+        async with sent as response:
             stage.now = "body"
             self._look_at_certificate(response)
             read = bytearray()
@@ -152,8 +168,7 @@ class Session:
         return Answer(response.status, response.headers.get("Content-Type", ""), bytes(read)), response.headers
 
     def _look_at_certificate(self, response: aiohttp.ClientResponse) -> None:
-        transport = response.connection.transport if response.connection else None
-        seen = transport.get_extra_info("peercert") if transport else None
+        seen = response.certificate if isinstance(response, _Response) else None
         if seen and "notAfter" in seen:
             self.expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(seen["notAfter"]), UTC)
 

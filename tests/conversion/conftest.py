@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from polykind.conversion.resolver import Resolver
+from polykind.conversion.webhook import WebhookConverter
+from tests.conversion.hook import Hook
+
+Make = Callable[..., WebhookConverter]
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[Hook]:
+    async with Hook() as running:
+        yield running
+
+
+@pytest.fixture
+async def make() -> AsyncIterator[Make]:
+    """Makes converters that are closed at the end."""
+    made: list[WebhookConverter] = []
+
+    def new(stanza: dict[str, Any], resolver: Resolver | None = None, **more: Any) -> WebhookConverter:
+        made.append(WebhookConverter("crontabs.example.com", stanza, resolver or Resolver(), **more))
+        return made[-1]
+
+    yield new
+    for converter in made:
+        await converter.close()
