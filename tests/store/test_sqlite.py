@@ -18,6 +18,7 @@ import pytest
 
 from polykind.contract import Compacted, KeyValue, Page, StoreError, Unavailable
 from polykind.store.sqlite import SqliteStore
+from polykind.store.sqlite.file import DatabaseFile
 from polykind.store.sqlite.log import successor
 from tests.store.behaviour import Recorder
 
@@ -180,6 +181,13 @@ asyncio.run(main())
 
 
 class TestDurability:
+    async def test_every_commit_is_synced(self, tmp_path: Path) -> None:
+        async with opened(tmp_path):
+            connection = DatabaseFile(tmp_path).connect(cache_kib=64)
+            full = 2
+            assert (connection.pragma("journal_mode"), connection.pragma("synchronous")) == ("wal", full)
+            connection.close()
+
     async def test_what_was_acknowledged_survives_a_kill(self, tmp_path: Path) -> None:
         for lines in (50, 700, 1500):  # the last two while old revisions are being swept
             process = subprocess.Popen(

@@ -11,10 +11,12 @@ from polykind.store.sqlite.file import PAGE, DatabaseFile
 
 _logger = logging.getLogger(__name__)
 
-SOFT = 8 * 1024 * 1024 // PAGE
+SOFT = 16 * 1024 * 1024 // PAGE
 HARD = 48 * 1024 * 1024 // PAGE
+PASSES = 4
+REST = 512 * 1024 // PAGE
 # Asking for the length costs a hand-over of the interpreter lock, so it is guessed (high) until it may matter.
-LOOK = SOFT // 4
+LOOK = SOFT // 8
 PAGES_EACH = 3
 IDLE_SECONDS = 1.0
 
@@ -22,8 +24,8 @@ IDLE_SECONDS = 1.0
 class Checkpoints:
     """Called by the writer thread after each commit, and when it has nothing to do.
 
-    A pass in another thread copies the bulk while writes go on; those that came meanwhile keep the log from
-    starting over, so the writer copies that short rest itself between two batches.
+    Passes in another thread copy the bulk while writes go on; those that came meanwhile keep the log from starting
+    over, so the writer copies that short rest itself between two batches.
     """
 
     def __init__(self, file: DatabaseFile, writer: apsw.Connection) -> None:
@@ -62,8 +64,8 @@ class Checkpoints:
     def _look(self) -> None:
         """How long the log is; it starts over by itself when all of it has been copied."""
         self._guess = 0
-        pages, copied = self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-        self._pages = 0 if copied == pages else pages
+        pages, rest = self._length(self._writer)
+        self._pages = pages if rest else 0
         if self._pages < SOFT:
             self._next = SOFT
             self._passed = False
@@ -97,8 +99,16 @@ class Checkpoints:
             self._thread = None
 
     def _pass(self) -> None:
-        self._copy(self._connection)
+        for _ in range(PASSES):
+            self._copy(self._connection)
+            if self._length(self._connection)[1] <= REST:
+                break
         self._passed = True
+
+    def _length(self, connection: apsw.Connection) -> tuple[int, int]:
+        """Pages of the log, and how many of them are still to be copied."""
+        pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        return pages, pages - copied
 
     def _copy(self, connection: apsw.Connection) -> None:
         try:

@@ -14,6 +14,9 @@ PAGE = 8 * 1024
 """Larger than SQLite's own 4 KB, so that several objects share a page; at 16 KB, keys in random order make each commit
 write half as much again."""
 
+WAL_KEPT = 32 * 1024 * 1024
+"""How much of the write-ahead log stays as a file when it starts over: writing over old bytes syncs faster."""
+
 _FORMAT = 1
 _APPLICATION = 0x504B4E44
 
@@ -69,7 +72,7 @@ class DatabaseFile:
         connection.set_busy_timeout(10_000)
         connection.execute(
             f"PRAGMA synchronous = FULL; PRAGMA cache_size = -{cache_kib}; PRAGMA mmap_size = 0; "
-            f"PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {16 * 1024 * 1024}"
+            f"PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = {WAL_KEPT}"
         )
         connection.wal_autocheckpoint(0)
         return connection

@@ -6,7 +6,7 @@ from polykind.store.sqlite.file import PAGE
 from polykind.store.sqlite.log import Log
 
 ROWS_IDLE = 500
-ROWS_BUSY = 100
+ROWS_BUSY = 128
 BYTES = 4 * 1024 * 1024
 PAGES = 64
 SPARE = 32 * 1024 * 1024 // PAGE

@@ -24,6 +24,8 @@ _logger = logging.getLogger(__name__)
 MOST_WRITES = 512
 MOST_BYTES = 8 * 1024 * 1024
 CACHE_KIB = 4096
+# Writers that have just been answered come back at once, if they do: a larger step waits until they have not.
+SWEEP_SECONDS = 0.002
 
 Answers = list[tuple["asyncio.Future[int]", int | StoreError]]
 """What to tell those who wait."""
@@ -149,12 +151,12 @@ class Writer:
         return batch
 
     def _first(self) -> Request | None:
+        sweeping = self._sweeper.pending
+        idle = IDLE_SECONDS if self._checkpoints.waiting else None
         try:
-            if self._sweeper.pending:
-                return self._queue.get_nowait()
-            return self._queue.get(timeout=IDLE_SECONDS if self._checkpoints.waiting else None)
+            return self._queue.get(timeout=SWEEP_SECONDS if sweeping else idle)
         except Empty:
-            if not self._sweeper.pending:
+            if not sweeping:
                 self._checkpoints.when_idle()
             return None
 
@@ -200,7 +202,7 @@ class Writer:
         try:
             self._raise_floor()
             if self._sweeper.pending:
-                rows = ROWS_IDLE if self._queue.empty() else max(ROWS_BUSY, 2 * written)
+                rows = max(ROWS_BUSY, 2 * written) if written else ROWS_IDLE
                 self._checkpoints.committed(rows, self._sweeper.step(rows))
             self._checkpoints.consider()
         except Exception as error:
