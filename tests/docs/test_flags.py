@@ -1,0 +1,40 @@
+"""Every flag is documented, and nothing else is."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from polykind.cli import parser
+
+PAGE = (Path(__file__).parents[2] / "docs" / "flags.md").read_text()
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    found = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def documented(command: str) -> dict[str, str]:
+    """The flags in the table of a command's section, with what is said of each."""
+    section = re.search(rf"^## `polykind {re.escape(command)}`$(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
+    assert section, f"docs/flags.md has no section for polykind {command}"
+    return dict(re.findall(r"^\| `(--[a-z0-9-]+)[^`]*` \| (.+) \|$", section[1], re.M))
+
+
+def test_each_command_has_a_section_with_exactly_its_flags() -> None:
+    for name, command in commands().items():
+        actual = {flag for action in command._actions for flag in action.option_strings if flag.startswith("--")}
+        assert set(documented(name)) == actual - {"--help"}, name
+
+
+def test_the_defaults_are_the_ones_documented() -> None:
+    for name, command in commands().items():
+        said = documented(name)
+        for action in command._actions:
+            flag = next((f for f in action.option_strings if f.startswith("--") and f != "--help"), None)
+            if flag is None or action.default in (None, "", [], False):
+                continue
+            default = "true" if action.default is True else str(action.default)
+            assert f"`{default}`" in said[flag], f"{flag}: the default {default} is not in: {said[flag]}"

@@ -1,0 +1,70 @@
+"""The README's tour is run, command by command, and prints what the README shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import ServerProcess, serving
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+KUBECONFIG = "export KUBECONFIG=.polykind/admin.kubeconfig"
+
+
+def tour() -> list[tuple[str, str]]:
+    """Each command of the console blocks with what is shown below it."""
+    steps: list[tuple[str, str]] = []
+    for block in re.findall(r"```console\n(.*?)```", README, re.S):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, shown = part.partition("\n")
+            steps.append((command, shown))
+    return steps
+
+
+def pattern(shown: str) -> re.Pattern[str]:
+    """What the output must match: ages vary, blanks between columns too, and `...` stands for any lines."""
+    lines = []
+    for line in shown.splitlines():
+        if line == "...":
+            lines.append(r"(?:.*\n)*?")
+            continue
+        columns = [re.escape(c) if not re.fullmatch(r"\d+s", c) else r"\d+m?\d*s?" for c in re.split(r" {2,}", line)]
+        lines.append(r"\s+".join(columns) + r"\s*\n")
+    return re.compile("".join(lines))
+
+
+def test_the_tour_begins_with_the_kubeconfig_of_make_run() -> None:
+    assert tour()[0] == (KUBECONFIG, "")
+    assert "polykind serve --data-dir .polykind\n" in (ROOT / "Makefile").read_text()
+    assert ServerProcess(Path(".polykind")).kubeconfig == Path(KUBECONFIG.partition("=")[2])
+
+
+@pytest.mark.timeout(180)
+def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(server.kubeconfig)}
+        for command, shown in tour()[1:]:
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False
+            )
+            printed = done.stdout + done.stderr
+            printed += "" if printed.endswith("\n") or not printed else "\n"
+            assert pattern(shown).fullmatch(printed), f"$ {command}\n{printed}"
+
+
+def test_every_make_target_that_the_docs_name_is_there() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    pages = [ROOT / "README.md", ROOT / "benches" / "README.md", *ROOT.glob("docs/**/*.md")]
+    named = {name for page in pages for name in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.M)}
+    assert {"run", "test"} <= named <= targets
+
+
+def test_every_file_that_the_docs_link_to_is_there() -> None:
+    for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
