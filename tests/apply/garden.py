@@ -31,7 +31,7 @@ class Garden:
         self.seconds = 0
 
     async def convert(self, document: Json, version: str) -> Json | None:
-        return self.at(document, version) if version in self.schemas else None
+        return {**document, "apiVersion": version} if version in self.schemas else None
 
     def at(self, document: Json, version: str) -> Json:
         out = settled({**document, "apiVersion": version}, self.schemas[version], defaults=False)
@@ -114,8 +114,12 @@ def settled(value: Any, schema: Json, *, defaults: bool = True) -> Any:
     out = {}
     known = {*properties, "apiVersion", "kind", "metadata"}
     for name, item in value.items():
-        if name in known and not (item is None and name in properties):
-            out[name] = settled(item, properties.get(name, {}), defaults=defaults)
+        below = properties.get(name, {})
+        if name in known and not (item is None and name in properties and not below.get("nullable")):
+            out[name] = settled(item, below, defaults=defaults)
+    if isinstance(out.get("metadata"), dict) and "metadata" not in properties:
+        # Empty maps and lists do not survive the reading of metadata.
+        out["metadata"] = {name: item for name, item in out["metadata"].items() if item not in ({}, [])}
     for name, below in properties.items():
         if defaults and name not in out and "default" in below:
             out[name] = settled(below["default"], below)

@@ -38,7 +38,7 @@ def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
                     continue
             # A list in the place of an object keeps the nulls within: only there the reference does not look.
         elif isinstance(value, dict | list):
-            value = _without_nulls(value)
+            value = without_nulls(value)
         if out is document:
             out = document.copy()
         if value is None:
@@ -48,12 +48,12 @@ def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
     return out
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """The value without keys whose value is null, at any depth and inside lists; null items of lists stay."""
     if isinstance(value, dict):
         out = value
         for key, item in value.items():
-            new = _without_nulls(item) if isinstance(item, dict | list) else item
+            new = without_nulls(item) if isinstance(item, dict | list) else item
             if new is not item or item is None:
                 if out is value:
                     out = value.copy()
@@ -62,5 +62,5 @@ def _without_nulls(value: Any) -> Any:
                 else:
                     out[key] = new
         return out
-    items = [_without_nulls(item) if isinstance(item, dict | list) else item for item in value]
+    items = [without_nulls(item) if isinstance(item, dict | list) else item for item in value]
     return value if all(new is item for new, item in zip(items, value, strict=True)) else items

@@ -5,14 +5,14 @@ from __future__ import annotations
 from polykind import errors
 from polykind.apply import body, conflicts, lastapplied
 from polykind.apply import entries as book
-from polykind.apply.compare import Comparison, compare, same
+from polykind.apply.compare import SAME, Comparison, compare, same
 from polykind.apply.entries import Entries, Entry, Owner
 from polykind.apply.fieldset import EMPTY, Fields, difference, intersection, recursive_difference, union
 from polykind.apply.merge import merge
 from polykind.apply.model import MisfitError
 from polykind.apply.prune import Pruning
 from polykind.apply.rejected import too_deep
-from polykind.apply.tracking import STRIPPED, Convert, Models, Reset, bare, compare_at, reconcile
+from polykind.apply.tracking import STRIPPED, Convert, Models, Reset, Versions, bare, reconcile
 from polykind.apply.typed import misfit_error, owned
 from polykind.contract import JsonObject
 
@@ -68,7 +68,7 @@ class _Applying:
         self.now = now
         self.models = models
         self.kind = models[api_version].root
-        self.convert = convert
+        self.versions = Versions(models, convert)
         self.reset = reset
         self.entries: Entries = book.decode(book.of(live), trusted=True) or {}
         if not self.entries and live is not None:
@@ -85,18 +85,18 @@ class _Applying:
             self.entries[owner] = Entry(fields, self.version, self.now)
 
     async def run(self, force: bool) -> JsonObject:
-        reconcile(self.entries, self.models)
         fields = self._fields()
+        reconcile(self.entries, self.models)
+        lives = await self._lives()
         try:
             merged = merge(self.live, self.applied, self.kind)
             last = self.entries.get(self.me)
             self.entries[self.me] = Entry(fields, self.version, last.time if last is not None else None)
-            pruning = Pruning(self.entries, self.me, self.models, self.convert)
-            merged = await pruning.pruned(merged, last)
+            merged = await Pruning(self.entries, self.me, self.versions).pruned(merged, last)
             found = compare(self.live, merged, self.kind)
         except MisfitError as error:
             raise errors.Unexplained(f"failed to merge config: {error}") from None
-        await self._take(found, merged, force)
+        await self._take(found, lives, merged, force)
         changed = merged is not self.live and (bool(found) or not same(self.live, merged))
         self._settle(fields, last, changed=changed)
         return self._result(merged if changed else self.live)
@@ -115,24 +115,37 @@ class _Applying:
             fields = recursive_difference(fields, ignored)
         return fields
 
-    async def _take(self, found: Comparison, merged: JsonObject, force: bool) -> None:
+    async def _lives(self) -> dict[str, JsonObject]:
+        """The live object at the version of every entry; entries of versions that are gone are dropped."""
+        out = {self.version: self.live}
+        for owner, entry in list(self.entries.items()):
+            if entry.version not in out:
+                live = await self.versions.at(self.live, entry.version)
+                if live is None:
+                    del self.entries[owner]
+                else:
+                    out[entry.version] = live
+        return out
+
+    async def _compared(self, version: str, live: JsonObject, merged: JsonObject) -> Comparison:
+        new = await self.versions.at(merged, version, "failed to convert new object: ")
+        if new is None:
+            return SAME
+        return compare(bare(live), bare(new), self.models[version].root).excluding(self.reset.get(version))
+
+    async def _take(self, found: Comparison, lives: dict[str, JsonObject], merged: JsonObject, force: bool) -> None:
         """Takes what changes from the others, if it may."""
         if not found:
             return
-        versions: dict[str, Comparison | None] = {self.version: found.excluding(self.reset.get(self.version))}
+        versions = {self.version: found.excluding(self.reset.get(self.version))}
         clashes: dict[Owner, Fields] = {}
         left: dict[Owner, Fields] = {}
         for owner, entry in list(self.entries.items()):
             if owner == self.me:
                 continue
             if entry.version not in versions:
-                versions[entry.version] = await compare_at(
-                    entry.version, self.live, merged, self.models, self.convert, self.reset
-                )
+                versions[entry.version] = await self._compared(entry.version, lives[entry.version], merged)
             theirs = versions[entry.version]
-            if theirs is None:
-                del self.entries[owner]
-                continue
             clash = intersection(entry.fields, union(theirs.modified, theirs.added))
             if clash:
                 clashes[owner] = clash

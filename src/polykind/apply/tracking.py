@@ -9,7 +9,9 @@ from polykind import errors
 from polykind.apply.compare import SAME, Comparison, compare
 from polykind.apply.entries import Entries
 from polykind.apply.fieldset import LEAF, Fields, difference
+from polykind.apply.model import MisfitError
 from polykind.apply.remove import reconciled
+from polykind.apply.typed import explain, owned
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 
@@ -86,8 +88,8 @@ async def subtract(
         if entry.version not in versions:
             try:
                 versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
-            except errors.APIError:
-                # A converter that is down is no reason to forget who owns what, nor to refuse a write without it.
+            except (errors.APIError, MisfitError):
+                # That the object cannot be had at another version is no reason to forget who owns what there.
                 versions[entry.version] = SAME
         theirs = versions[entry.version]
         if theirs is None:
@@ -115,3 +117,28 @@ async def compare_at(
     if before is None or after is None:
         return None
     return compare(bare(before), bare(after), model.root).excluding(reset.get(version))
+
+
+class Versions:
+    """The versions of a kind, for a write that must not go on without them: what fails is told to the client."""
+
+    def __init__(self, models: Models, convert: Convert) -> None:
+        self.models = models
+        self.convert = convert
+
+    async def at(self, document: JsonObject, version: str, what: str = "") -> JsonObject | None:
+        """The object at a version, fit for its schema; None if there is no such version. `what` leads the error."""
+        if document.get("apiVersion") == version:
+            return document
+        if version not in self.models:
+            return None
+        kind = self.models[version].root
+        try:
+            converted = await self.convert(document, version)
+            if converted is not None:
+                owned(converted, kind, unique=True)
+        except errors.APIError as error:
+            raise errors.Unexplained(what + error.message) from None
+        except MisfitError:
+            raise errors.Unexplained(what + explain(converted, kind)) from None
+        return converted

@@ -212,13 +212,14 @@ def _allowed(value: Any, kind: Type) -> bool:
 
 def _scalar_text(value: Any, kind: str) -> str:
     if kind == "numeric":
-        return f"expected numeric (int or float), got {_go_type(value)}"
+        return f"expected numeric (int or float), got {go_type(value)}"
     if kind == "string":
         return f"expected string, got &value.valueUnstructured{{Value:{go_literal(value)}}}"
     return f"expected {'boolean' if kind == 'boolean' else 'any scalar'}, got &{{{go_plain(value)}}}"
 
 
-def _go_type(value: Any) -> str:
+def go_type(value: Any) -> str:
+    """A value's type as Go's %T writes it."""
     if isinstance(value, dict):
         return "map[string]interface {}"
     if isinstance(value, list):
