@@ -67,7 +67,7 @@ class Documents:
         if path == "/version":
             return Response(200, _version())
         if path == "/metrics":
-            body = await asyncio.to_thread(self._metrics.render)
+            body = await self._metrics.render()
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
         if root == "openapi":
             return await self._openapi(request, path)
@@ -158,7 +158,7 @@ class Documents:
             return _not_found()
         found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))
         if found is None:
-            return _not_found()
+            return Response(404, b"", b"")
         asked = next((q.partition("=")[2] for q in request.query.split("&") if q.startswith("hash=")), "")
         if asked and asked != found.etag.strip('"'):
             where = f"{path}?hash={found.etag.strip(chr(34))}".encode()

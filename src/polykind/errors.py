@@ -294,4 +294,4 @@ class Timeout(APIError):
     code, reason = 504, "Timeout"
 
 
-_ALWAYS_DETAILED = frozenset({"NotFound", "AlreadyExists", "Conflict", "Invalid", "Forbidden", "MethodNotAllowed"})
+_ALWAYS_DETAILED = frozenset({"NotFound", "AlreadyExists", "Conflict", "Forbidden", "MethodNotAllowed"})

@@ -19,6 +19,7 @@ from polykind.verbs.patch import patch
 from polykind.verbs.scale import get_scale, patch_scale, update_scale
 from polykind.verbs.update import update
 from polykind.verbs.watch import watch
+from polykind.wire.options import request_timeout
 from polykind.wire.request import Request
 from polykind.wire.response import TEXT, Response, Stream
 from polykind.wire.warning import headers as warning_headers
@@ -77,6 +78,8 @@ class Router:
         verb = self._verb(call, legacy_watch)
         if verb is None:
             return NOT_FOUND
+        if "timeout=" in request.query:
+            request_timeout(call.query)
         if served.deprecation:
             request.warn(served.deprecation)
         try:
@@ -106,7 +109,7 @@ class Router:
             table = self._subresource(call.version, call.subresource, call.name)
         verb = table.get(method)
         if verb is None:
-            return _raise(errors.MethodNotAllowed(kind.plural, kind.group, _VERBS.get(method, "")))
+            return _raise(call.version.method_not_allowed(_VERBS.get(method, "")))
         return verb
 
     @staticmethod
@@ -132,7 +135,7 @@ class Router:
             return deletecollection
         if method in ("PUT", "PATCH"):
             return _raise(errors.BadRequest("name must be provided"))
-        return _raise(errors.MethodNotAllowed(kind.plural, kind.group, ""))
+        return _raise(call.version.method_not_allowed(""))
 
 
 def _watching(call: Call) -> bool:

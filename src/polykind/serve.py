@@ -141,7 +141,7 @@ class Server:
             clock=self.clock,
             libraries=self._libraries,
             feature_gates=self.settings.feature_gates,
-            observer=self.metrics.conversions,
+            observer=self.metrics,
         )
         return gate if gate.calls_out else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from polykind import errors, schema
 from polykind.apply.typemodel import TypeModel
@@ -104,7 +105,8 @@ class CustomVersion(Version):
             value.get("metadata"), strict=True, kind=value.get("kind", ""), version=self.version, served=self.kind.kind
         )
         value["metadata"] = meta
-        return value, unknown + self.schema.admit(value, report=report)
+        pruned = self.schema.admit(value, report=report)
+        return value, unknown + pruned if report else []
 
     def prepare_create(self, obj: JsonObject) -> None:
         if self.has_status:
@@ -113,8 +115,9 @@ class CustomVersion(Version):
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         found = self._type_errors(obj)
-        found += metarules.validate(obj["metadata"], namespaced=self.kind.namespaced)
-        return found + self._value_errors(obj, None)
+        if found:
+            return found
+        return metarules.validate(obj["metadata"], namespaced=self.kind.namespaced) + self._value_errors(obj, None)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         if self.has_status:
@@ -132,9 +135,8 @@ class CustomVersion(Version):
         meta["generation"] = generation
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = metarules.validate(new["metadata"], namespaced=self.kind.namespaced)
-        found += metarules.validate_update(new["metadata"], old["metadata"])
-        return self._type_errors(new) + found + self._value_errors(new, old)
+        found = self._type_errors(new)
+        return found or metarules.validate_update(new["metadata"], old["metadata"]) + self._value_errors(new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         """Only status and managedFields come from the request."""
@@ -150,7 +152,10 @@ class CustomVersion(Version):
         return merged
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = self._type_errors(new) + metarules.validate_update(new["metadata"], old["metadata"])
+        found = self._type_errors(new)
+        if found:
+            return found
+        found = metarules.validate_update(new["metadata"], old["metadata"])
         return found + self.schema.validate_status(new, old, scale=self.scale)
 
     def _type_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -182,7 +187,14 @@ class CustomVersion(Version):
         return stored
 
     def clean(self) -> bool:
-        return self.version == self.kind.storage
+        return self.version == self.kind.storage and not self._status_comes_back
+
+    @cached_property
+    def _status_comes_back(self) -> bool:
+        """A create drops the status, but a read gives it its default."""
+        root = crd_versions.stanza(self.kind.crd, self.version).schema or {}
+        status = (root.get("properties") or {}).get("status") or {}
+        return self.has_status and status.get("default") is not None
 
     # ------------------------------------------------------------------ showing
 

@@ -17,7 +17,7 @@ from polykind.registry.builtin import BuiltinVersion
 from polykind.registry.kind import Kind
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
 from polykind.wire import codec
-from polykind.wire.table import DEFINITION_TABLE
+from polykind.wire.table import DEFAULT
 
 GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -46,6 +46,8 @@ class DefinitionKind(Kind):
         if v1beta1:
             self.versions["v1beta1"] = DefinitionVersion(self, "v1beta1")
 
+    marks_deletion = False
+
     def prepare_delete(self, obj: JsonObject) -> bool:
         """A definition stays until its instances are gone."""
         meta = obj["metadata"]
@@ -63,7 +65,7 @@ class DefinitionVersion(BuiltinVersion):
     kind: DefinitionKind
     has_status = True
     model = CRD_MODEL
-    table = DEFINITION_TABLE
+    table = DEFAULT
 
     def __init__(self, kind: DefinitionKind, version: Literal["v1", "v1beta1"]) -> None:
         struct = CUSTOM_RESOURCE_DEFINITION_V1 if version == "v1" else CUSTOM_RESOURCE_DEFINITION_V1BETA1

@@ -72,6 +72,8 @@ class Kind:
     def not_found(self, name: str) -> errors.NotFound:
         return errors.NotFound(self.plural, self.group, name)
 
+    marks_deletion = True
+    """Whether the beginning of a deletion counts as a new generation, with a grace period of none."""
     returns_deleted = False
     """Whether the reply to a delete is the object even when it is gone."""
 
@@ -112,6 +114,19 @@ class Version(ABC):
         self.epoch = self.cache.epoch
         """The state of the definition that this was made of."""
         self._flights: dict[tuple[str, int], asyncio.Future[Form]] = {}
+
+    needs_version = False
+    """Whether a body without an apiVersion is refused as unrecognizable."""
+
+    def check_kind(self, kind: str, api_version: str) -> None:
+        """Refuse a body of a kind that is not known at all."""
+
+    def method_not_allowed(self, verb: str) -> errors.APIError:
+        return errors.MethodNotAllowed(self.kind.plural, self.kind.group, verb)
+
+    def unsupported_patch(self) -> errors.APIError | None:
+        """What a patch of another type is answered with, if not with the list of those that are taken."""
+        return None
 
     def refuse_field(self, label: str) -> str:
         """How a field selector on an unknown field is refused."""
@@ -244,6 +259,12 @@ class Version(ABC):
         return codec.encode(obj)
 
     # ------------------------------------------------------------------ shapes
+
+    def list_metadata(self, revision: int, continuation: str, remaining: int) -> JsonObject:
+        metadata: JsonObject = {"continue": continuation, "resourceVersion": str(revision)}
+        if remaining:
+            metadata["remainingItemCount"] = remaining
+        return metadata
 
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
         """A list's JSON in parts: joined they are the whole document."""

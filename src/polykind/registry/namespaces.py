@@ -12,7 +12,7 @@ from polykind.registry.kind import Kind
 from polykind.schema import names
 from polykind.selection import fields
 from polykind.typed.core import NAMESPACE
-from polykind.wire.table import NAMESPACE_TABLE
+from polykind.wire.table import NAMESPACES
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 INITIAL = (*IMMORTAL, "kube-node-lease")
@@ -51,7 +51,7 @@ class NamespaceVersion(BuiltinVersion):
 
     has_status = True
     model = NAMESPACE_MODEL
-    table = NAMESPACE_TABLE
+    table = NAMESPACES
 
     def __init__(self, kind: NamespaceKind) -> None:
         super().__init__(kind, "v1", NAMESPACE)

@@ -7,6 +7,8 @@ import gzip
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
+import orjson
+
 from polykind.contract import JsonObject
 from polykind.verbs.call import Call
 from polykind.wire import codec, negotiation, partial, yamlcodec
@@ -62,26 +64,27 @@ def object_answer(
         obj = (table or call.version.table).table(
             [obj],
             {"resourceVersion": obj["metadata"].get("resourceVersion", "")},
+            call.api.clock.now(),
             include=include,
             version=accepted.as_version,
-            now=call.api.clock.now(),
         )
     elif accepted.as_kind == "PartialObjectMetadata":
         obj = partial.partial_object(obj, accepted.as_version)
-    return value_answer(call, accepted, status, obj)
+    return _encoded(call, accepted, status, obj)
 
 
-def value_answer(call: Call, accepted: Accepted, status: int, value: JsonObject) -> Response:
-    """A value that is not kept as bytes."""
-    return _encoded(call, accepted, status, value)
+def status_answer(call: Call, accepted: Accepted, status: JsonObject) -> Response:
+    """A Status: its keys keep the order they are given in."""
+    return _encoded(call, accepted, 200, status, orjson.dumps(status))
 
 
-def _encoded(call: Call, accepted: Accepted, status: int, value: JsonObject) -> Response:
+def _encoded(call: Call, accepted: Accepted, status: int, value: JsonObject, data: bytes | None = None) -> Response:
     if accepted.media == "yaml":
         return compressed(call, Response(status, yamlcodec.encode(value), _YAML))
+    encoded = codec.encode(value) if data is None else data
     if accepted.pretty:
-        return compressed(call, Response(status, codec.indent(codec.encode(value))))
-    return compressed(call, Response(status, codec.encode_line(value)))
+        return compressed(call, Response(status, codec.indent(encoded)))
+    return compressed(call, Response(status, encoded + b"\n"))
 
 
 def compressed(call: Call, response: Response) -> Response:
@@ -104,10 +107,9 @@ async def list_answer(call: Call, accepted: Accepted, items: Sequence[bytes], me
         return Response(200, parts)
     if accepted.as_kind == "Table":
         return _encoded(call, accepted, 200, await _table(call, accepted, items, metadata))
-    short = {k: v for k, v in metadata.items() if v != ""}
     if accepted.as_kind == "PartialObjectMetadataList":
-        partials = [partial.partial_object(o, accepted.as_version, nested=True) async for o in _objects(items)]
-        return _encoded(call, accepted, 200, partial.partial_list(partials, short, accepted.as_version))
+        objects = [o async for o in _objects(items)]
+        return _encoded(call, accepted, 200, partial.partial_list(objects, metadata, accepted.as_version))
     value = {
         "apiVersion": version.api_version,
         "kind": version.kind.list_kind,
@@ -125,10 +127,10 @@ async def _objects(items: Sequence[bytes]) -> AsyncIterator[JsonObject]:
 
 
 async def _table(call: Call, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject) -> JsonObject:
-    table, include, now = call.version.table, _include(call), call.api.clock.now()
-    rows = [table.row(o, now=now, include=include, version=accepted.as_version) async for o in _objects(items)]
-    short = {k: v for k, v in metadata.items() if v != ""}
-    return table.assemble(rows, short, version=accepted.as_version)
+    objects = [o async for o in _objects(items)]
+    return call.version.table.table(
+        objects, metadata, call.api.clock.now(), include=_include(call), version=accepted.as_version
+    )
 
 
 def _include(call: Call) -> str:

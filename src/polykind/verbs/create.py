@@ -51,12 +51,14 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         if attempt == 0:
             _found(call, obj)
         try:
+            if options.dry_run and kind.cache.get(kind.key(call.namespace or "", meta["name"])) is not None:
+                raise LostRace
             form = await commit(call, kind.key(call.namespace or "", meta["name"]), obj, None, options.dry_run)
         except LostRace:
             continue
         await version.after_write(meta["name"], options.dry_run)
         return form.data
-    raise _exists(call, meta["name"], generated=bool(prefix))
+    raise _exists(call, meta["name"], generated=bool(meta.get("generateName")))
 
 
 def _found(call: Call, obj: JsonObject) -> None:

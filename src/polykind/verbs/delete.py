@@ -34,7 +34,7 @@ async def delete(call: Call) -> Response:
         "status": "Success",
         "details": {k: v for k, v in details.items() if v},
     }
-    return answer.value_answer(call, accepted, 200, status_object)
+    return answer.status_answer(call, accepted, status_object)
 
 
 def delete_options(call: Call) -> DeleteOptions:
@@ -43,7 +43,10 @@ def delete_options(call: Call) -> DeleteOptions:
     if not body:
         return DeleteOptions.from_query(call.query)
     media = negotiation.body_media(call.request.header(b"content-type"))
-    return DeleteOptions.from_body(yamlcodec.decode(body)[0] if media == "yaml" else codec.decode(body))
+    value = yamlcodec.decode(body)[0] if media == "yaml" else codec.decode(body)
+    if isinstance(value, dict) and value.get("kind") not in (None, "", "DeleteOptions"):
+        raise errors.BadRequest(f"the body of a delete is DeleteOptions, not {value['kind']}")
+    return DeleteOptions.from_body(value)
 
 
 async def delete_object(call: Call, options: DeleteOptions) -> tuple[bool, bytes, str]:
@@ -82,6 +85,8 @@ async def _remove(call: Call, entry: Entry, options: DeleteOptions) -> None:
 
 def _check_preconditions(call: Call, obj: JsonObject, options: DeleteOptions) -> None:
     meta, kind = obj["metadata"], call.kind
+    if not kind.marks_deletion:
+        _check_definition_preconditions(call, meta, options)
     if options.uid is not None and options.uid != meta.get("uid"):
         why = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.get('uid')}). "
@@ -94,6 +99,14 @@ def _check_preconditions(call: Call, obj: JsonObject, options: DeleteOptions) ->
             f"in record ({meta.get('resourceVersion')}). The object might have been modified"
         )
         raise errors.conflict(kind.kind, kind.group, call.name, why)
+
+
+def _check_definition_preconditions(call: Call, meta: JsonObject, options: DeleteOptions) -> None:
+    """Definitions word it otherwise."""
+    for word, wanted, key in (("UID", options.uid, "uid"), ("ResourceVersion", options.resource_version, "resourceVersion")):
+        if wanted is not None and wanted != meta.get(key):
+            why = f"Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {meta.get(key)}"
+            raise errors.conflict(call.kind.plural, call.kind.group, call.name, why)
 
 
 def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
@@ -111,9 +124,12 @@ def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
         meta.pop("finalizers", None)
     if not meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = call.now()
-        meta["deletionGracePeriodSeconds"] = 0
-        if meta.get("generation"):
-            meta["generation"] += 1
+        if call.kind.marks_deletion:
+            meta["deletionGracePeriodSeconds"] = 0
+            if meta.get("generation"):
+                meta["generation"] += 1
+    else:
+        meta.setdefault("deletionGracePeriodSeconds", 0)
     return True
 
 

@@ -29,7 +29,7 @@ async def collect(
 ) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     """The selected entries with their forms, and the list's metadata."""
     asked = revisions.parse(options.resource_version, listing=True)
-    limit = options.limit
+    limit = max(options.limit, 0)
     if options.continue_:
         revision, after = continuation.decode(options.continue_, call, asked)
     else:
@@ -82,7 +82,7 @@ async def _page(
 ) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     version, found = call.version, []
     candidates = [e for e in entries if selected.may_match(e)] if selected.name is not None or call.namespace is None else entries
-    metadata: JsonObject = {"continue": "", "resourceVersion": str(revision)}
+    token, remaining = "", 0
     for start in range(0, len(candidates), _SLICE):
         part = candidates[start : start + _SLICE]
         if limit and selected.everything:
@@ -100,13 +100,12 @@ async def _page(
             last = found[-1][0]
             behind = len(candidates) - 1 - _index(candidates, last, start)
             if behind:
-                metadata["continue"] = continuation.encode(revision, last.key)
-                if not selected.narrow:
-                    metadata["remainingItemCount"] = behind
+                token = continuation.encode(revision, last.key)
+                remaining = 0 if selected.narrow else behind
             break
         if len(candidates) > _SLICE:
             await asyncio.sleep(0)
-    return found, metadata
+    return found, version.list_metadata(revision, token, remaining)
 
 
 def _index(entries: Sequence[Entry], entry: Entry, start: int) -> int:

@@ -12,14 +12,17 @@ from polykind.verbs import answer
 from polykind.verbs.apply import apply_change, apply_create, applied_object
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
-from polykind.verbs.update import Change, change_object
+from polykind.verbs.update import Change, change_object, check_name
 from polykind.wire import codec, negotiation
 from polykind.wire.options import PatchOptions
 from polykind.wire.response import Response
 
 
 async def patch(call: Call) -> Response:
-    content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
+    try:
+        content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
+    except errors.UnsupportedMediaType as error:
+        raise call.version.unsupported_patch() or error from None
     accepted = answer.accepted_object(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
@@ -66,11 +69,9 @@ def decode_patched(call: Call, patched: JsonObject, complaints: list[str], valid
     """What the patch made, coerced, pruned and defaulted as if it had been sent whole."""
     encoded = codec.encode(patched)
     value: JsonObject = codec.decode(encoded)
-    kind, api_version = value.get("kind"), value.get("apiVersion")
+    kind = value.get("kind")
     if not isinstance(kind, str) or not kind:
         raise _unfit(encoded, f"Object 'Kind' is missing in '{encoded.decode()}'")
-    if not isinstance(api_version, str) or api_version != call.version.api_version:
-        raise _unfit_version(call, kind, api_version)
     try:
         obj, unknown = call.version.decode(value, validation != "Ignore")
     except errors.BadRequest as error:
@@ -80,21 +81,10 @@ def decode_patched(call: Call, patched: JsonObject, complaints: list[str], valid
         raise _unfit(encoded, f"strict decoding error: {', '.join(found)}")
     for text in found:
         call.request.warn(text)
-    name = obj["metadata"].get("name")
-    if name != call.name:
-        raise errors.BadRequest(
-            f"the name of the object ({name or ''}) does not match the name on the URL ({call.name})"
-        )
+    check_name(call, obj)
     match_namespace(call, obj["metadata"])
     return obj
 
 
 def _unfit(encoded: bytes, why: str) -> errors.Invalid:
     return errors.Invalid("", "", "", [errors.invalid("patch", encoded.decode("utf-8", "replace"), why)])
-
-
-def _unfit_version(call: Call, kind: str, api_version: object) -> errors.APIError:
-    group, _, version = str(api_version or "").rpartition("/")
-    return errors.BadRequest(
-        f"{kind} in version {version!r} cannot be handled as a {call.kind.kind}: the patch changes the apiVersion"
-    )

@@ -71,10 +71,13 @@ class AsTable(Whole):
         table, now = self._call.version.table, self._call.api.clock.now()
         revision = obj["metadata"].get("resourceVersion", "")
         shown = table.table(
-            [obj], {"resourceVersion": revision}, include=self._include, version=self._version, now=now
+            [obj],
+            {"resourceVersion": revision},
+            now,
+            include=self._include,
+            version=self._version,
+            headers=not self._told,
         )
-        if self._told:
-            shown["columnDefinitions"] = None
         self._told = True
         return codec.encode(shown)
 

@@ -20,7 +20,7 @@ from polykind.wire import codec, negotiation, yamlcodec
 from polykind.wire.negotiation import Accepted
 from polykind.wire.options import PatchOptions, UpdateOptions, manager_name
 from polykind.wire.response import Response
-from polykind.wire.table import SCALE_TABLE
+from polykind.wire.table import SCALES
 
 _API_VERSION = "autoscaling/v1"
 _UNSET = -2147483648
@@ -162,7 +162,7 @@ async def _track(call: Call, before: JsonObject, scale: JsonObject, manager: str
 
 
 def _answer(call: Call, accepted: Accepted, scale: JsonObject) -> Response:
-    return answer.object_answer(call, accepted, 200, codec.encode(scale), SCALE_TABLE)
+    return answer.object_answer(call, accepted, 200, codec.encode(scale), SCALES)
 
 
 def _decode(value: object) -> JsonObject:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.contract import JsonObject
-from polykind.verbs import answer, managing, payload
+from polykind.schema import metarules, names
+from polykind.verbs import answer, managing, payload, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, modified, remove
 from polykind.verbs.lifecycle import match_namespace
@@ -39,7 +40,9 @@ async def update(call: Call) -> Response:
 def check_name(call: Call, obj: JsonObject) -> None:
     name = obj["metadata"].get("name")
     if not name:
-        raise errors.BadRequest("name must be provided")
+        raise errors.BadRequest(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
     if name != call.name:
         raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
@@ -94,8 +97,7 @@ def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry
         raise errors.Invalid(kind.plural, kind.group, call.name, [complaint])
     if given != str(entry.revision):
         if not given.isascii() or not given.isdigit():
-            complaint = errors.invalid("metadata.resourceVersion", given, f"strconv.ParseUint: parsing \"{given}\": invalid syntax")
-            raise errors.Invalid(kind.plural, kind.group, call.name, [complaint])
+            revisions.parse(given, listing=False)
         raise modified(call, call.name)
     return whole
 
@@ -115,10 +117,13 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
             meta[kept] = before[kept]
     if call.subresource == "status":
         meta["generation"] = before.get("generation", 1)
-        found = version.validate_status(new, old)
+        judge = version.validate_status
     else:
         version.prepare_update(new, old)
-        found = version.validate_update(new, old)
+        judge = version.validate_update
+    found = metarules.validate(meta, namespaced=call.kind.namespaced, name_rule=names.path_segment)
+    found += metarules.validate_update(meta, before)
+    found += judge(new, old)
     if found:
         raise errors.Invalid(new.get("kind", ""), call.kind.group, call.name, found)
     for text in version.warnings(new, old):

@@ -46,7 +46,7 @@ async def watch(call: Call) -> Response | Stream:
     try:
         if initial:
             await _begin_with_state(call, watcher, channel, selected)
-            if options.send_initial_events:
+            if options.send_initial_events and options.allow_watch_bookmarks:
                 watcher.after_first(projection.bookmark(watcher.after, True))
         else:
             await _begin_with_past(call, watcher, channel, past, revision)
@@ -64,7 +64,7 @@ def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
     channel = kind.channels.get(key)
     if channel is None:
         metrics = call.api.metrics
-        sent = metrics.watch_counter(kind.group, call.version.version, kind.plural)
+        sent = metrics.watch_events.of(kind.group, call.version.version, kind.plural).add
         channel = Channel(kind.cache, call.version, selected, projection, sent)
         kind.channels[key] = channel
         channel.empty = lambda: _forget(kind, key)

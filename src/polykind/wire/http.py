@@ -319,11 +319,11 @@ class Connection(asyncio.Protocol):
             _REASONS.get(answer.status) or b"HTTP/1.1 %d Unknown\r\n" % answer.status,
             b"Audit-Id: ",
             request.audit_id,
-            b"\r\nCache-Control: no-cache, private\r\nContent-Type: ",
-            answer.content_type,
-            b"\r\nDate: ",
+            b"\r\nCache-Control: no-cache, private\r\nDate: ",
             self._server.date,
         ]
+        if answer.content_type:
+            parts += (b"\r\nContent-Type: ", answer.content_type)
         for name, value in answer.headers:
             parts += (b"\r\n", name, b": ", value)
         if isinstance(answer, Stream):
