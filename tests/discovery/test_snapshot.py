@@ -229,6 +229,13 @@ def test_changed_definition_is_seen_though_others_are_taken_over() -> None:
     assert second.group("example.com") is first.group("example.com")
 
 
+def test_definition_read_anew_at_the_same_revision_is_the_same() -> None:
+    first = Discovery([crontabs(revision="1")])
+    first.groups()
+    again = Discovery([crontabs(revision="1")], previous=first)
+    assert again.group("stable.example.com") is first.group("stable.example.com")
+
+
 @pytest.mark.parametrize("core", [True, False])
 def test_nothing_served(core: bool) -> None:
     empty = Discovery([], builtins=())

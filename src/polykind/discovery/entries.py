@@ -117,7 +117,7 @@ class GroupVersionEntry:
     resources: tuple[ResourceEntry, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CrdEntries:
     """What discovery knows of one CRD: the versions it serves, and once established its resource at each of them."""
 

@@ -147,9 +147,15 @@ def test_tags_change_with_the_definition_and_only_its_own() -> None:
     for path in ("api/v1", "apis/stable.example.com/v1"):
         assert tag(before, path) == tag(after, path)
     assert before.openapi_v2_etag() != after.openapi_v2_etag()
-    again = Discovery([bells(), crontabs()])
+    again = Discovery([crontabs(), bells()])
+    assert again.openapi_v2() == before.openapi_v2()
+    assert again.openapi_v3("apis/music.example.com/v1") == before.openapi_v3("apis/music.example.com/v1")
     assert again.openapi_v2_etag() == before.openapi_v2_etag()
     assert again.openapi_v3_index() == before.openapi_v3_index()
+
+
+def test_tag_of_the_v2_document_tells_what_is_built_in() -> None:
+    assert Discovery([]).openapi_v2_etag() != Discovery([], builtins(v1beta1=True)).openapi_v2_etag()
 
 
 def test_documents_are_kept_for_the_next_snapshot() -> None:

@@ -29,9 +29,10 @@ Pieces = Iterator[tuple[str, JsonObject]]
 """Named parts of a document."""
 
 
-def fingerprint(path: str, members: Iterable[CrdEntries]) -> str:
+def fingerprint(path: str, members: Iterable[CrdEntries], builtins: Iterable[GroupVersionEntry]) -> str:
     """What changes when a document would; told without building it, as a client asks for all of them at once."""
-    lines = [__version__, path, *sorted(member.revision for member in members)]
+    served = [f"{entry.group}/{entry.version}/{found.name}" for entry in builtins for found in entry.resources]
+    lines = [__version__, path, *served, *sorted(member.revision for member in members)]
     return hashlib.sha512("\n".join(lines).encode(errors="surrogatepass")).hexdigest().upper()
 
 
@@ -77,7 +78,7 @@ def _document_v3(info: JsonObject, paths: Mapping[str, bytes], schemas: JsonObje
 
 def v2_parts(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> Iterator[bytes]:
     """The v2 document of everything in JSON, a piece per path and schema, so that other work can be done in between."""
-    builtins, members = list(builtins), [member for member in members if member.resources]
+    builtins, members = list(builtins), _published(members)
     yield b'{"swagger":"2.0","info":%s,"paths":{' % orjson.dumps(_BUILTIN_INFO)
     resources = _resources(builtins, members)
     yield from _comma_separated(pair for resource in resources for pair in encoded_paths(resource, V2))
@@ -88,10 +89,15 @@ def v2_parts(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries
 
 def v2_protobuf(builtins: Iterable[GroupVersionEntry], members: Iterable[CrdEntries]) -> bytes:
     """The same document in the protobuf form that clients ask for first."""
-    builtins, members = list(builtins), [member for member in members if member.resources]
+    builtins, members = list(builtins), _published(members)
     head = {"swagger": "2.0", "info": _BUILTIN_INFO, "parameters": _v2_parameters()}
     paths = (pair for resource in _resources(builtins, members) for pair in paths_v2(resource).items())
     return document(head, paths, _v2_schemas(builtins, members))
+
+
+def _published(members: Iterable[CrdEntries]) -> list[CrdEntries]:
+    """The established CRDs, in an order that does not depend on when they came."""
+    return sorted((member for member in members if member.resources), key=lambda member: (member.group, member.name))
 
 
 def _v2_parameters() -> JsonObject:
