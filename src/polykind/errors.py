@@ -154,6 +154,8 @@ class APIError(Exception):
 
     code = 500
     reason = ""
+    detailed = False
+    """Whether the Status has details even where there are none to tell."""
 
     def __init__(self, message: str, *, details: JsonObject | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -173,7 +175,7 @@ class APIError(Exception):
         }
         if self.reason:
             out["reason"] = self.reason
-        if self.details or self.reason in _ALWAYS_DETAILED:
+        if self.details or self.detailed:
             out["details"] = self.details
         out["code"] = self.code
         return out
@@ -199,6 +201,7 @@ class Unauthorized(APIError):
 
 class Forbidden(APIError):
     code, reason = 403, "Forbidden"
+    detailed = True
 
     def __init__(self, resource: str, group: str, name: str, why: str, *, causes: list[JsonObject] | None = None) -> None:
         details = _about(name, group, resource)
@@ -210,6 +213,7 @@ class Forbidden(APIError):
 
 class NotFound(APIError):
     code, reason = 404, "NotFound"
+    detailed = True
 
     def __init__(self, resource: str, group: str, name: str) -> None:
         super().__init__(f'{qualified(resource, group)} "{name}" not found', details=_about(name, group, resource))
@@ -217,6 +221,7 @@ class NotFound(APIError):
 
 class MethodNotAllowed(APIError):
     code, reason = 405, "MethodNotAllowed"
+    detailed = True
 
     def __init__(self, resource: str, group: str, verb: str) -> None:
         super().__init__(
@@ -231,6 +236,7 @@ class NotAcceptable(APIError):
 
 class AlreadyExists(APIError):
     code, reason = 409, "AlreadyExists"
+    detailed = True
 
     def __init__(self, resource: str, group: str, name: str) -> None:
         super().__init__(f'{qualified(resource, group)} "{name}" already exists', details=_about(name, group, resource))
@@ -238,6 +244,7 @@ class AlreadyExists(APIError):
 
 class Conflicted(APIError):
     code, reason = 409, "Conflict"
+    detailed = True
 
 
 def conflict(resource: str, group: str, name: str, why: str) -> Conflicted:
@@ -261,6 +268,7 @@ class UnsupportedMediaType(APIError):
 
 class Invalid(APIError):
     code, reason = 422, "Invalid"
+    detailed = True
 
     def __init__(self, kind: str, group: str, name: str, errors: Sequence[FieldError]) -> None:
         details = _about(name, group, kind)
@@ -292,6 +300,3 @@ class ServiceUnavailable(APIError):
 
 class Timeout(APIError):
     code, reason = 504, "Timeout"
-
-
-_ALWAYS_DETAILED = frozenset({"NotFound", "AlreadyExists", "Conflict", "Forbidden", "MethodNotAllowed"})

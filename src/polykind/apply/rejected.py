@@ -9,6 +9,7 @@ class Rejected(errors.APIError):
     """A patch that does not fit the object: a 422 that tells nothing of the cause, as the reference answers."""
 
     code, reason = 422, "Invalid"
+    detailed = True
 
     def __init__(self) -> None:
         super().__init__("the server rejected our request due to an error in our request")

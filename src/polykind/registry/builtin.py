@@ -31,7 +31,9 @@ class BuiltinVersion(Version):
         return error
 
     def unsupported_patch(self) -> errors.APIError | None:
-        return errors.UnsupportedMediaType("415: Unsupported Media Type")
+        error = errors.UnsupportedMediaType("415: Unsupported Media Type")
+        error.detailed = True
+        return error
 
     def check_kind(self, kind: str, api_version: str) -> None:
         if kind != self.kind.kind and api_version == self.api_version:

@@ -11,6 +11,7 @@ from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.resource import ResourceCache
 from polykind.contract import Converter, JsonObject
 from polykind.crd import versions as crd_versions
+from polykind.eager import in_task
 from polykind.errors import FieldError
 from polykind.registry.kind import Kind, Version
 from polykind.schema import Schema, metarules, objectmeta
@@ -182,7 +183,7 @@ class CustomVersion(Version):
         if kind.converter is None:
             stored = {**obj, "apiVersion": target}
         else:
-            stored = (await kind.converter.convert([obj], target))[0]
+            stored = (await in_task(kind.converter.convert([obj], target)))[0]
         kind.schema(kind.storage).prune(stored)
         return stored
 
@@ -234,7 +235,7 @@ class CustomVersion(Version):
         if converter is None:
             raise AssertionError("nothing to wait for")
         objects = [self._read(entry) for entry in entries]
-        converted = await converter.convert(objects, self.api_version)
+        converted = await in_task(converter.convert(objects, self.api_version))
         forms = []
         for obj in converted:
             self.schema.prune(obj)
@@ -248,4 +249,4 @@ class CustomVersion(Version):
             return None
         if kind.converter is None:
             return {**obj, "apiVersion": api_version}
-        return (await kind.converter.convert([obj], api_version))[0]
+        return (await in_task(kind.converter.convert([obj], api_version)))[0]

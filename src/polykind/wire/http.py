@@ -22,8 +22,7 @@ from typing import Any
 
 import httptools
 
-from polykind import errors
-from polykind.wire import eager
+from polykind import eager, errors
 from polykind.wire.request import Request
 from polykind.wire.response import Response, Stream
 

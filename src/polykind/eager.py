@@ -46,11 +46,18 @@ async def _finish(rest: _Rest[T]) -> T:
 def run(coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T | asyncio.Task[T]:
     """The coroutine's result if it needs no waiting, else a task for the rest of it.
 
-    Until its first suspension the coroutine has no current task: nothing that needs one (asyncio.timeout, sleep(0)
-    is fine) may come before that.
+    Until its first suspension the coroutine has no current task: what needs one (asyncio.timeout, and so most HTTP
+    clients) goes through `in_task`.
     """
     try:
         waiting = coroutine.send(None)
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]
     return loop.create_task(_finish(_Rest(coroutine, waiting)))
+
+
+async def in_task(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine that needs a task of its own around it, wherever this is called from."""
+    if asyncio.current_task() is not None:
+        return await coroutine
+    return await asyncio.get_running_loop().create_task(coroutine)
