@@ -106,13 +106,19 @@ class Checkpoints:
         self._passed = True
 
     def _length(self, connection: apsw.Connection) -> tuple[int, int]:
-        """Pages of the log, and how many of them are still to be copied."""
-        pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        """Pages of the log, and how many are still to be copied; what was last seen if it is just changing."""
+        try:
+            pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+        except apsw.BusyError:
+            return self._pages, self._pages
         return pages, pages - copied
 
     def _copy(self, connection: apsw.Connection) -> None:
         try:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.BusyError:
+            # A commit was changing the log's header at that moment; the next pass comes soon.
+            pass
         except apsw.Error as error:
             # The write-ahead log still has everything; only its size suffers until a later pass succeeds.
             _logger.warning("checkpoint failed, free some disk space if it is full: %s", error)
