@@ -80,10 +80,9 @@ class Definitions:
         return self._update(version, new, old, query, status=status)
 
     def _create(self, version: Version, body: JsonObject, query: dict[str, str]) -> tuple[int, JsonObject]:
-        meta = body.get("metadata", {})
-        if "generateName" in meta or meta.get("resourceVersion"):
-            raise NotForUsError("metadata")
         new = self._decoded(body, version, query)
+        if "generateName" in new["metadata"] or "resourceVersion" in new["metadata"]:
+            raise NotForUsError("metadata")
         new["metadata"].pop("namespace", None)
         crd.prepare_create(new)
         found = crd.validate_create(new, version)
@@ -132,7 +131,11 @@ class Definitions:
                 if not each["status"]["storedVersions"]:
                     each, _ = crd.decode(each, "v1", False)
                 others = [other for other in self.kept.values() if other is not each]
-                self.kept[name] = {**each, "status": reconcile(each, others, NOW)}
+                settled = reconcile(each, others, NOW)
+                if settled != each["status"]:
+                    self.revision += 1
+                    each = {**each, "metadata": {**each["metadata"], "resourceVersion": str(self.revision)}}
+                self.kept[name] = {**each, "status": settled}
         return dict(answer)
 
     def _decoded(self, body: JsonObject, version: Version, query: dict[str, str]) -> JsonObject:

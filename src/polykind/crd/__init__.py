@@ -1,16 +1,33 @@
 """CustomResourceDefinition objects: pure rules over their v1 shape, whichever version a request speaks."""
 
+from polykind.crd.approval import approval_condition
 from polykind.crd.codec import decode, encode
+from polykind.crd.names import accept, establish
+from polykind.crd.status import (
+    CLEANUP_FINALIZER,
+    mark_for_deletion,
+    nonstructural_condition,
+    reconcile,
+    terminating_condition,
+)
 from polykind.crd.strategy import prepare_create, prepare_status_update, prepare_update
 from polykind.crd.validation import validate_create, validate_status_update, validate_update
 from polykind.crd.warnings import warnings
 
 __all__ = [
+    "CLEANUP_FINALIZER",
+    "accept",
+    "approval_condition",
     "decode",
     "encode",
+    "establish",
+    "mark_for_deletion",
+    "nonstructural_condition",
     "prepare_create",
     "prepare_status_update",
     "prepare_update",
+    "reconcile",
+    "terminating_condition",
     "validate_create",
     "validate_status_update",
     "validate_update",

@@ -37,7 +37,7 @@ def equivalent(left: JsonObject | None, right: JsonObject | None) -> bool:
     return all(left.get(key) == right.get(key) for key in ("type", "status", "reason", "message"))
 
 
-def set_condition(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
+def set(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
     """The status with a condition added or overwritten; its time changes only with its status."""
     entries = list(status.get("conditions") or ())
     for position, old in enumerate(entries):

@@ -14,12 +14,14 @@ class PathError(ValueError):
     """The path cannot be read, or leads to no field of the schema."""
 
 
-def find_field(path: str, schema: JsonObject, *, brackets: bool = True) -> tuple[tuple[str, ...], JsonObject | None]:
+def find_field(
+    path: str, schema: JsonObject | None, *, brackets: bool = True
+) -> tuple[tuple[str, ...], JsonObject | None]:
     """The names a path walks through and the schema it ends at. Raises PathError with the reference's words."""
     parts = _split(path)
     position = 0
     names: list[str] = []
-    node: JsonObject | None = schema
+    node = schema
     while position < len(parts):
         mark = parts[position]
         position += 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polykind.contract import JsonObject
+from polykind.crd import conditions
 from polykind.crd.cabundle import bundle_problem
-from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find, set_condition
+from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find
 from polykind.errors import FieldError, invalid, required
 from polykind.gotext import go_quote
 from polykind.schema.names import dns1035_label
@@ -59,9 +60,9 @@ def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
     webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
     if bundle_problem((webhook.get("clientConfig") or {}).get("caBundle")) is not None:
         reason, message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
-        return set_condition(status, condition(ESTABLISHED, "False", reason, message), now)
+        return conditions.set(status, condition(ESTABLISHED, "False", reason, message), now)
     message = "the initial names have been accepted"
-    return set_condition(status, condition(ESTABLISHED, "True", "InitialNamesAccepted", message), now)
+    return conditions.set(status, condition(ESTABLISHED, "True", "InitialNamesAccepted", message), now)
 
 
 def _is_true(status: JsonObject, type_: str) -> bool:
@@ -83,8 +84,8 @@ def _named(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObjec
     if established["status"] != "True" and verdict["status"] == "True":
         message = "the initial names have been accepted"
         established = condition(ESTABLISHED, "False", "Installing", message)
-    status = set_condition({**status, "acceptedNames": accepted}, verdict, now)
-    return set_condition(status, established, now)
+    status = conditions.set({**status, "acceptedNames": accepted}, verdict, now)
+    return conditions.set(status, established, now)
 
 
 class _Taken:

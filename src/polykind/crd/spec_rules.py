@@ -129,12 +129,14 @@ def _version_problems(spec: JsonObject, version: JsonObject, path: str, stanza: 
 
 
 def _selectable(
-    fields: list[JsonObject], schema: JsonObject, path: str, options: Options, version: str | None
+    fields: list[JsonObject], schema: JsonObject | None, path: str, options: Options, version: str | None
 ) -> list[FieldError]:
-    why = unsupported(schema)
-    if why is not None:
-        return [invalid(f"{path}.schema.openAPIV3Schema", "", why)]
-    return selectable_problems(fields, schema, path, more_allowed=options.many_selectable_allowed(version))
+    more_allowed = options.many_selectable_allowed(version)
+    why = unsupported(schema) if schema is not None else None
+    if why is None:
+        return selectable_problems(fields, schema, path, more_allowed=more_allowed)
+    unreadable = invalid(f"{path}.schema.openAPIV3Schema", "", why)
+    return [unreadable, *selectable_problems(fields, None, path, more_allowed=more_allowed)]
 
 
 def _subresources_of(spec: JsonObject, name: str) -> JsonObject | None:
@@ -198,6 +200,6 @@ def _hoisted_problems(spec: JsonObject, stanza: SchemaStanza) -> list[FieldError
     fields = spec.get("selectableFields")
     if fields and validation is None:
         errors.append(invalid("spec.selectableFields", "", "may only be set when validations.schema is included"))
-    elif fields and _has_schema(validation):
-        errors += _selectable(fields, spec["validation"]["openAPIV3Schema"], "spec", stanza.options, None)
+    elif fields:
+        errors += _selectable(fields, spec["validation"].get("openAPIV3Schema"), "spec", stanza.options, None)
     return errors

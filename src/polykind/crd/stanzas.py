@@ -90,7 +90,7 @@ def column_problems(columns: list[JsonObject] | None, path: str) -> list[FieldEr
 
 
 def selectable_problems(
-    fields: list[JsonObject], schema: JsonObject, path: str, *, more_allowed: bool
+    fields: list[JsonObject], schema: JsonObject | None, path: str, *, more_allowed: bool
 ) -> list[FieldError]:
     """Selectable fields must lead to a scalar of the schema, outside of metadata, each once."""
     errors: list[FieldError] = []

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polykind.contract import JsonObject
+from polykind.crd import conditions
 from polykind.crd.approval import approval_condition
-from polykind.crd.conditions import (
-    NON_STRUCTURAL,
-    TERMINATING,
-    condition,
-    equivalent,
-    find,
-    remove,
-    set_condition,
-)
+from polykind.crd.conditions import NON_STRUCTURAL, TERMINATING, condition, equivalent, find
 from polykind.crd.names import accept
 from polykind.crd.structural import unsupported, violations
 from polykind.errors import aggregate, invalid
+from polykind.typed import canonical
+from polykind.typed.meta import OBJECT_META
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
@@ -27,8 +22,8 @@ _TERMINATING = {
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
     ),
     "InstanceDeletionInProgress": ("True", "CustomResource deletion is in progress"),
-    "InstanceDeletionFailed": ("True", "could not list instances: {}"),
-    "InstanceDeletionCheck": ("True", "could not confirm zero CustomResources remaining: {}"),
+    "InstanceDeletionFailed": ("True", ""),
+    "InstanceDeletionCheck": ("True", ""),
     "InstanceDeletionCompleted": ("False", "removed all instances"),
     "NeverEstablished": ("False", "resource was never established"),
     "OverlappingBuiltInResource": ("False", "instances overlap with built-in resources in storage"),
@@ -41,12 +36,12 @@ def reconcile(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonOb
     flaw = nonstructural_condition(crd)
     if flaw is None:
         if find(status, NON_STRUCTURAL) is not None:
-            status = remove(status, NON_STRUCTURAL)
+            status = conditions.remove(status, NON_STRUCTURAL)
     elif not equivalent(flaw, find(status, NON_STRUCTURAL)):
-        status = set_condition(status, flaw, now)
+        status = conditions.set(status, flaw, now)
     approval = approval_condition(crd)
     if approval is not None and not equivalent(approval, find(status, approval["type"])):
-        status = set_condition(status, approval, now)
+        status = conditions.set(status, approval, now)
     return status
 
 
@@ -68,7 +63,18 @@ def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
     return condition(NON_STRUCTURAL, "True", "Violations", aggregate(errors)) if errors else None
 
 
-def terminating_condition(reason: str, why: str = "") -> JsonObject:
-    """A step of a definition's deletion; `why` is what went wrong, for the two reasons that tell it."""
-    status, message = _TERMINATING[reason]
-    return condition(TERMINATING, status, reason, message.format(why) if "{}" in message else message)
+def terminating_condition(reason: str, message: str = "") -> JsonObject:
+    """A step of a definition's deletion; failures bring their own message."""
+    status, usual = _TERMINATING[reason]
+    return condition(TERMINATING, status, reason, message or usual)
+
+
+def mark_for_deletion(crd: JsonObject, now: str) -> JsonObject:
+    """A definition as the first DELETE leaves it: its instances are to go before it does."""
+    meta = crd["metadata"]
+    finalizers = meta.get("finalizers") or []
+    if CLEANUP_FINALIZER not in finalizers:
+        finalizers = [*finalizers, CLEANUP_FINALIZER]
+    marked = {**meta, "deletionTimestamp": meta.get("deletionTimestamp") or now, "finalizers": finalizers}
+    status = conditions.set(crd["status"], terminating_condition("InstanceDeletionPending"), now)
+    return {**crd, "metadata": canonical(marked, OBJECT_META), "status": status}

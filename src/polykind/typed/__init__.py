@@ -6,7 +6,7 @@ from polykind.contract import JsonObject
 from polykind.errors import BadRequest
 from polykind.typed.kinds import DecodeError, Decoding, Field, Kind, Struct
 
-__all__ = ["Field", "Kind", "Struct", "Undecodable", "decode"]
+__all__ = ["Field", "Kind", "Struct", "Undecodable", "canonical", "decode"]
 
 
 class Undecodable(BadRequest):
@@ -24,6 +24,15 @@ def decode(value: object, type_: Struct, *, report: bool) -> tuple[JsonObject, l
         decoded: JsonObject = type_.decode(value, None, run)
     except DecodeError as refusal:
         raise Undecodable(type_.kind, type_.version, str(refusal)) from None
+    except RecursionError:
+        raise Undecodable(type_.kind, type_.version, "exceeded max depth") from None
     if run.refusal is not None:
         raise Undecodable(type_.kind, type_.version, str(run.refusal))
     return decoded, list(dict.fromkeys(run.unknown))
+
+
+def canonical(value: JsonObject, type_: Struct) -> JsonObject:
+    """A value made by the server itself in the form Go writes it: in the struct's order, without what is empty."""
+    run = Decoding(report=False)
+    out: JsonObject = type_.decode(value, None, run)
+    return out

@@ -16,7 +16,7 @@ from polykind.schema.gotime import normal_time
 from polykind.typed.base64 import Base64Error, decode_base64, encode_base64
 
 MOST_UNKNOWN = 100
-DEEPEST = 400
+DEEPEST = 300
 
 
 class Place(NamedTuple):
@@ -196,11 +196,13 @@ class Float(Kind):
 
 
 class Bytes(Kind):
-    """Bytes, in base64 on the wire."""
+    """Bytes, in base64 on the wire; a list of numbers will do as well."""
 
     __slots__ = ()
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is list:
+            return encode_base64(bytes(self._byte(item, at, run) for item in value))
         if type(value) is not str:
             run.mismatch(value, self.go, at)
             return None
@@ -209,6 +211,13 @@ class Bytes(Kind):
         except Base64Error as error:
             run.corrupt(str(error))
             return None
+
+    def _byte(self, value: Any, at: Place | None, run: Decoding) -> int:
+        if type(value) is int and 0 <= value < 256:
+            return value
+        if value is not None:
+            run.mismatch(value, "uint8", at, literal=True)
+        return 0
 
 
 class Time(Kind):
