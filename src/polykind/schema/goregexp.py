@@ -12,6 +12,7 @@ _POSIX = {
 }
 _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
+_CATEGORIES = frozenset("CLMNPSZ")
 _MOST_REPEATS = 1000
 
 
@@ -168,8 +169,8 @@ class Scanner:
             if close < 0:
                 raise PatternError("invalid character class range", text[start:])
             end = close + 1
-        if end > len(text):
-            raise PatternError("invalid escape sequence", text[start:])
+        elif text[start + 2 : end] not in _CATEGORIES:
+            raise PatternError("invalid character class range", text[start:end])
         self._keep(end - start)
 
     def _escaped(self) -> str:

@@ -9,14 +9,19 @@ from typing import Concatenate, ParamSpec, TypeVar
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.schema.codewriter import Function
 from polykind.schema.correlation import Correlation
 from polykind.schema.embedded import MisfitError, coerce_embedded, validate_embedded
+from polykind.schema.fastadmit import Steward, Unsure
+from polykind.schema.fastvalid import Judge
 from polykind.schema.faults import field_errors
 from polykind.schema.listtypes import validate_lists
 from polykind.schema.node import META_KEYS, Node
 from polykind.schema.prune import default, default_of, drop_nulls, prune
 from polykind.schema.scale import validate_scale
 from polykind.schema.values import check
+
+_USES_BEFORE_PROGRAMS = 6
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,6 +40,48 @@ def _bounded(method: Callable[Concatenate[Schema, P], R]) -> Callable[Concatenat
     return guarded
 
 
+class _Programs:
+    """The quick ways; each says whether it has settled the matter."""
+
+    def __init__(self, root: Node) -> None:
+        self._judge, self._steward, self._pruner = Judge(), Steward(fill=True), Steward(fill=False)
+        self._names = (
+            self._judge.function(root),
+            self._steward.function(root, root=True),
+            self._pruner.function(root, root=True),
+        )
+        self._accept: Function | None = None
+        self._admit: Function | None = None
+        self._prune: Function | None = None
+
+    def accepts(self, obj: JsonObject) -> bool:
+        accept = self._accept = self._accept or self._judge.program.called(self._names[0])
+        try:
+            return accept(obj) is True
+        except UnicodeEncodeError:
+            return False
+
+    def admits(self, obj: JsonObject, report: bool) -> bool:
+        admit = self._admit = self._admit or self._steward.program.called(self._names[1])
+        try:
+            admit(obj, report)
+        except Unsure:
+            return False
+        return True
+
+    def prunes(self, obj: JsonObject) -> bool:
+        prune_it = self._prune = self._prune or self._pruner.program.called(self._names[2])
+        try:
+            prune_it(obj, False)
+        except Unsure:
+            return False
+        return True
+
+    def finish(self) -> None:
+        for writer in (self._judge, self._steward, self._pruner):
+            writer.program.finish()
+
+
 class Schema:
     """What an openAPIV3Schema does to objects. Making one costs nothing; its parts are read when first needed."""
 
@@ -42,6 +89,9 @@ class Schema:
         self.preserve_unknown = preserve_unknown
         self._raw = openapi
         self._root: Node | None = None
+        self._uses = 0
+        self._programs: _Programs | None = None
+        self._idle: bool | None = None
 
     @property
     def root(self) -> Node:
@@ -50,6 +100,15 @@ class Schema:
             self._root = Node(self._raw)
         return self._root
 
+    def _fast(self) -> _Programs | None:
+        """The programs, once the schema has been used often enough to be worth the writing."""
+        if self._programs is None:
+            self._uses += 1
+            if self._uses <= _USES_BEFORE_PROGRAMS:
+                return None
+            self._programs = _Programs(self.root)
+        return self._programs
+
     @_bounded
     def admit(self, obj: JsonObject, *, report: bool) -> list[str]:
         """Take in a request's object, in place: prune, drop nulls, clean embedded metadata, default.
@@ -57,6 +116,9 @@ class Schema:
         Root apiVersion, kind and metadata are left alone. The paths of unknown fields are returned if `report`, in the
         reference's order. Raises BadRequest for malformed metadata of an embedded resource.
         """
+        fast = None if self.preserve_unknown else self._fast()
+        if fast and fast.admits(obj, report):
+            return []
         unknown = self._pruned(obj, report=report)
         in_metadata: list[str] = []
         try:
@@ -72,6 +134,9 @@ class Schema:
     @_bounded
     def read(self, obj: JsonObject) -> None:
         """Make a stored object fit its schema, in place: as `admit`, but malformed embedded metadata is dropped."""
+        fast = None if self.preserve_unknown else self._fast()
+        if fast and fast.admits(obj, False):
+            return
         self._pruned(obj, report=False)
         coerce_embedded(self.root, obj, "", [], strict=False)
         default(self.root, obj, root=True)
@@ -82,6 +147,9 @@ class Schema:
 
         Raises Unexplained for malformed metadata of an embedded resource, as the reference fails the conversion.
         """
+        fast = None if self.preserve_unknown else self._fast()
+        if fast and fast.prunes(obj):
+            return
         self._pruned(obj, report=False)
         try:
             coerce_embedded(self.root, obj, "", [], strict=True)
@@ -101,15 +169,17 @@ class Schema:
         those of another such object, as writes to the status subresource do: so no root field may have a default.
         An object changed below a root field (a scale written into an absent parent) is covered once admitted again.
         """
-        root = self.root
-        for key in root.property_names:
-            child = root.field(key)
-            if key not in META_KEYS and child is not None and default_of(child) is not None:
-                return False
-        return True
+        if self._idle is None:
+            root = self.root
+            fields = (root.field(key) for key in root.property_names if key not in META_KEYS)
+            self._idle = not any(default_of(field) is not None for field in fields if field)
+        return self._idle
 
     def warm(self) -> None:
         """Do now what first uses would do later; may be called in a thread."""
+        programs = self._programs or _Programs(self.root)
+        programs.finish()
+        self._programs = programs
 
     @_bounded
     def validate(
@@ -119,11 +189,13 @@ class Schema:
 
         With `old`, faults of values that did not change are forgiven.
         """
+        fast = self._fast()
+        if fast and fast.accepts(obj):
+            return validate_scale(obj, scale)
         root = self.root
         link = Correlation(obj, old, root) if old is not None else None
         found = field_errors(check(root, obj, "", link).faults)
-        if scale is not None:
-            found.extend(validate_scale(obj, scale))
+        found.extend(validate_scale(obj, scale))
         validate_embedded(root, obj, "", found)
         self._validate_lists(obj, old, found)
         return found
@@ -139,8 +211,7 @@ class Schema:
             status = obj["status"]
             link = Correlation(status, old.get("status"), node) if old is not None else None
             found.extend(field_errors(check(node, status, "", link).faults, "status"))
-        if scale is not None:
-            found.extend(validate_scale(obj, scale, status=True))
+        found.extend(validate_scale(obj, scale, status=True))
         self._validate_lists(obj, old, found)
         return found
 

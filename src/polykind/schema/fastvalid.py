@@ -1,0 +1,276 @@
+"""Programs that decide whether a value is valid; they agree exactly with the slow rules, and ask those if in doubt."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from polykind.errors import FieldError
+from polykind.schema.codewriter import Lines, Program
+from polykind.schema.embedded import validate_embedded
+from polykind.schema.formats import accepts
+from polykind.schema.listtypes import validate_lists
+from polykind.schema.node import Node
+from polykind.schema.numbers import is_in_range, truncated
+from polykind.schema.pattern import Pattern
+from polykind.schema.values import check
+
+_MANY_PROPERTIES = 40
+_BUILTINS = (type, len, str, int, float, bool, dict, list)
+_PLAIN = {"string": "str", "integer": "int", "boolean": "bool", "object": "dict", "array": "list"}
+
+
+class Judge:
+    """Writes the programs for the nodes of one schema. A program returns False for what the slow rules would refuse.
+
+    Below a junctor only values count (`bare`), elsewhere lists of type set and map and embedded resources as well.
+    """
+
+    def __init__(self) -> None:
+        self.program = Program({known.__name__: known for known in _BUILTINS})
+        self._kept: list[Node] = []
+
+    def function(self, node: Node, *, bare: bool = False) -> str:
+        self._kept.append(node)
+        return self.program.function((id(node), bare), "x", lambda lines: self._write(lines, node, bare))
+
+    def _write(self, lines: Lines, node: Node, bare: bool) -> None:
+        self._value(lines, node, "x", bare)
+        lines.add("return True")
+
+    def _slow(self, node: Node, bare: bool) -> str:
+        def valid(value: Any) -> bool:
+            if check(node, value).faults:
+                return False
+            found: list[FieldError] = []
+            if not bare:
+                validate_embedded(node, value, "", found)
+                validate_lists(node, value, "", found)
+            return not found
+
+        return self.program.constant(valid)
+
+    def _value(self, lines: Lines, node: Node, var: str, bare: bool) -> None:
+        """Checks of a variable's value, null included."""
+        if self._is_trivial(node):
+            return
+        kinds = self._kinds(node)
+        if not kinds:
+            lines.add(f"if not {self._slow(node, bare)}({var}): return False")
+            return
+        word = "if"
+        for kind in kinds:
+            lines.inner(f"{word} type({var}) is {kind}:", partial(self._kind, lines, node, var, kind, bare))
+            word = "elif"
+        lines.add("else:", f" if not {self._slow(node, bare)}({var}): return False")
+
+    def _is_trivial(self, node: Node) -> bool:
+        """Whether every value is valid, whatever lies below."""
+        return not (
+            node.types
+            or node.format
+            or node.enum
+            or node.embedded
+            or node.pattern
+            or node.required
+            or node.any_of
+            or node.all_of
+            or node.one_of
+            or node.not_
+            or node.list_type in ("set", "map")
+            or node.more_allowed is not None
+            or node.raw.keys() & _KEYWORDS
+        )
+
+    def _kinds(self, node: Node) -> list[str]:
+        """The Python types that are checked by the program itself; none: the node is left to the slow rules."""
+        if node.embedded:
+            return []
+        if not node.types:
+            if node.enum or node.format:
+                return []
+            kinds = []
+            if node.pattern or node.min_length is not None or node.max_length is not None:
+                kinds.append("str")
+            if node.minimum is not None or node.maximum is not None or node.multiple_of is not None:
+                kinds.append("int")
+            if node.raw.keys() & _OBJECT_KEYWORDS:
+                kinds.append("dict")
+            if node.raw.keys() & _LIST_KEYWORDS:
+                kinds.append("list")
+            return kinds
+        if node.types == ("integer", "string"):
+            return ["str", "int"]
+        if node.types == ("number",):
+            return ["float", "int"]
+        return [_PLAIN[name] for name in node.types if name in _PLAIN]
+
+    def _kind(self, lines: Lines, node: Node, var: str, kind: str, bare: bool) -> None:
+        lines.room -= 1
+        if kind == "str":
+            self._string(lines, node, var)
+        elif kind in ("int", "float"):
+            self._number(lines, node, var, kind)
+        elif kind == "list":
+            self._list(lines, node, var, bare)
+        elif kind == "dict":
+            self._object(lines, node, var, bare)
+        if node.enum:
+            self._enum(lines, node, var, kind)
+        self._junctors(lines, node, var)
+        lines.add("pass")
+
+    def _string(self, lines: Lines, node: Node, var: str) -> None:
+        if node.max_length is not None:
+            lines.add(f"if len({var}) > {self.program.constant(node.max_length)}: return False")
+        if node.min_length is not None:
+            lines.add(f"if len({var}) < {self.program.constant(node.min_length)}: return False")
+        if node.pattern:
+            matcher = node.matcher()
+            if isinstance(matcher, Pattern):
+                lines.add(f"if not {self.program.constant(matcher.contains)}({var}): return False")
+            else:
+                lines.add("return False")
+        judge = accepts(node.format) if node.format else None
+        if judge:
+            lines.add(f"if not {self.program.constant(judge)}({var}): return False")
+
+    def _number(self, lines: Lines, node: Node, var: str, kind: str) -> None:
+        constraints = (node.minimum, node.maximum, node.multiple_of)
+        if kind == "float":
+            if any(limit is not None for limit in constraints) or node.format:
+                lines.add(f"if not {self._slow(node, True)}({var}): return False")
+            return
+        if any(limit is not None and not is_in_range(node, limit) for limit in constraints):
+            lines.add("return False")
+            return
+        if node.format == "float":
+            lines.add(f"if not {self._slow(node, True)}({var}): return False")
+            return
+        if node.types == ("integer",):
+            least = self.program.constant(-(2**31) if node.format == "int32" else -(2**63))
+            most = self.program.constant(2**31 - 1 if node.format == "int32" else 2**63 - 1)
+            lines.add(f"if not {least} <= {var} <= {most}: return False")
+        if node.minimum is not None:
+            sign = "<=" if node.exclusive_minimum else "<"
+            lines.add(f"if {var} {sign} {self.program.constant(truncated(node.minimum))}: return False")
+        if node.maximum is not None:
+            sign = ">=" if node.exclusive_maximum else ">"
+            lines.add(f"if {var} {sign} {self.program.constant(truncated(node.maximum))}: return False")
+        if node.multiple_of is not None:
+            step = truncated(node.multiple_of)
+            lines.add(f"if {var} % {self.program.constant(step)}: return False" if step > 0 else "return False")
+
+    def _enum(self, lines: Lines, node: Node, var: str, kind: str) -> None:
+        types = {type(value) for value in node.enum}
+        if (kind == "str" and types == {str}) or (kind == "int" and types == {int}):
+            lines.add(f"if {var} not in {self.program.constant(frozenset(node.enum))}: return False")
+        else:
+            lines.add(f"if not {self._slow(node, True)}({var}): return False")
+
+    def _junctors(self, lines: Lines, node: Node, var: str) -> None:
+        def calls(branches: tuple[Node, ...]) -> list[str]:
+            return [f"{self.function(branch, bare=True)}({var})" for branch in branches]
+
+        if node.any_of:
+            lines.add(f"if not ({' or '.join(calls(node.any_of))}): return False")
+        if node.one_of:
+            lines.add(f"if {' + '.join(calls(node.one_of))} != 1: return False")
+        for call in calls(node.all_of):
+            lines.add(f"if not {call}: return False")
+        if node.not_ is not None:
+            lines.add(f"if {self.function(node.not_, bare=True)}({var}): return False")
+
+    def _list(self, lines: Lines, node: Node, var: str, bare: bool) -> None:
+        if node.min_items is not None:
+            lines.add(f"if len({var}) < {self.program.constant(node.min_items)}: return False")
+        if node.max_items is not None:
+            lines.add(f"if len({var}) > {self.program.constant(node.max_items)}: return False")
+        if node.unique_items or (node.list_type in ("set", "map") and not bare):
+            lines.add(f"if not {self._slow(node, bare)}({var}): return False")
+            return
+        items = node.items
+        if items is not None:
+            item = lines.variable()
+            lines.inner(f"for {item} in {var}:", lambda: self._child(lines, items, item, bare))
+
+    def _child(self, lines: Lines, node: Node, var: str, bare: bool) -> None:
+        """A value inside another: in place while there is room, else in a function of its own."""
+        if lines.room > 0 and lines.indent < 16:
+            self._value(lines, node, var, bare)
+        elif not self._is_trivial(node):
+            lines.add(f"if not {self.function(node, bare=bare)}({var}): return False")
+
+    def _object(self, lines: Lines, node: Node, var: str, bare: bool) -> None:
+        if node.min_properties is not None:
+            lines.add(f"if len({var}) < {self.program.constant(node.min_properties)}: return False")
+        if node.max_properties is not None:
+            lines.add(f"if len({var}) > {self.program.constant(node.max_properties)}: return False")
+        names = list(node.property_names)
+        if node.more_allowed is False:
+            known = self.program.constant(frozenset(names))
+            lines.add(f"if not {known}.issuperset({var}): return False")
+        elif node.more is not None:
+            self._further(lines, node, node.more, var, bare)
+        if len(names) > _MANY_PROPERTIES:
+            self._dispatch(lines, node, names, var, bare)
+        for name in node.required:
+            if len(names) > _MANY_PROPERTIES or not self._fetched(node, name):
+                lines.add(f"if {self.program.constant(name)} not in {var}: return False")
+        if len(names) <= _MANY_PROPERTIES:
+            for name in names:
+                self._property(lines, node, name, var, bare)
+
+    def _fetched(self, node: Node, name: str) -> bool:
+        child = node.field(name)
+        return child is not None and not self._is_trivial(child)
+
+    def _property(self, lines: Lines, node: Node, name: str, var: str, bare: bool) -> None:
+        child = node.field(name)
+        assert child is not None
+        if self._is_trivial(child):
+            return
+        value, key = lines.variable(), self.program.constant(name)
+        null_fits = (child.nullable or not child.types or "null" in child.types) and not child.enum
+        lines.add(f"{value} = {var}.get({key})", f"if {value} is None:")
+        if name in node.required:
+            lines.add(f" if {key} not in {var}: return False" if null_fits else " return False")
+        else:
+            lines.add(" pass" if null_fits else f" if {key} in {var}: return False")
+        lines.inner("else:", lambda: self._child(lines, child, value, bare))
+
+    def _further(self, lines: Lines, node: Node, more: Node, var: str, bare: bool) -> None:
+        item = lines.variable()
+        if not any(True for _ in node.property_names):
+            lines.inner(f"for {item} in {var}.values():", lambda: self._child(lines, more, item, bare))
+            return
+        key, known = lines.variable(), self.program.constant(frozenset(node.property_names))
+
+        def unless_known() -> None:
+            lines.inner(f"if {key} not in {known}:", lambda: self._child(lines, more, item, bare))
+
+        lines.inner(f"for {key}, {item} in {var}.items():", unless_known)
+
+    def _dispatch(self, lines: Lines, node: Node, names: list[str], var: str, bare: bool) -> None:
+        """Where most properties are usually absent, look at those that are present."""
+        table: dict[str, Any] = {}
+        for name in names:
+            child = node.field(name)
+            if child is not None and not self._is_trivial(child):
+                table[name] = self._by_name(self.function(child, bare=bare))
+        key, item, judge = lines.variable(), lines.variable(), lines.variable()
+        lines.add(
+            f"for {key}, {item} in {var}.items():",
+            f" {judge} = {self.program.constant(table)}.get({key})",
+            f" if {judge} is not None and not {judge}({item}): return False",
+        )
+
+    def _by_name(self, name: str) -> Any:
+        return lambda value: self.program.called(name)(value)
+
+
+_OBJECT_KEYWORDS = frozenset(("properties", "additionalProperties", "required", "minProperties", "maxProperties"))
+_LIST_KEYWORDS = frozenset(("items", "minItems", "maxItems", "uniqueItems", "x-kubernetes-list-type"))
+_KEYWORDS = (
+    frozenset(("minLength", "maxLength", "minimum", "maximum", "multipleOf")) | _OBJECT_KEYWORDS | _LIST_KEYWORDS
+)
