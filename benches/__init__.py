@@ -1,0 +1,1 @@
+"""What Polykind costs: every figure is a ratio to a ceiling measured in the same run."""

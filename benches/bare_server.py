@@ -1,0 +1,48 @@
+"""The ceiling: our own HTTP server with a handler that does nothing but answer bytes it was given.
+
+python -m benches.bare_server CERT KEY FILE
+
+GET gives FILE; GET with ?watch streams; POST pushes its body to every stream and answers when all have it.
+Prints its port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import sys
+from pathlib import Path
+
+import uvloop
+
+from polykind.wire.http import HttpServer
+from polykind.wire.request import Request
+from polykind.wire.response import Response, Sink, Stream, frame
+
+
+class Bare:
+    def __init__(self, body: bytes) -> None:
+        self.answer = Response(200, body)
+        self.sinks: list[Sink] = []
+
+    async def __call__(self, request: Request) -> Response | Stream:
+        if request.method == "POST":
+            framed = frame(request.body)
+            for sink in self.sinks:
+                sink.send(framed)
+            return Response(200, b"{}")
+        if request.query.startswith("watch"):
+            return Stream(self.sinks.append, lambda: None)
+        return self.answer
+
+
+async def serve(certificate: str, key: str, body: bytes) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    port = await HttpServer(Bare(body)).start("127.0.0.1", 0, tls)
+    print(port, flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(sys.argv[1], sys.argv[2], Path(sys.argv[3]).read_bytes()))

@@ -1,0 +1,98 @@
+"""Load on a server: wrk where it is installed, else clients of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from typing import NamedTuple
+
+from tests.support.client import Client
+
+from benches.process import cpu
+
+REPORT = (
+    'done = function(s) io.write(string.format("RESULT %d %d %d\\n", s.requests, s.duration, s.errors.status)) end\n'
+)
+CREATE = """
+local n, body = 0, [==[BODY]==]
+request = function()
+  n = n + 1
+  return wrk.format("POST", nil, nil, (body:gsub("NAME", "c" .. n, 1)))
+end
+"""
+
+
+class Target(NamedTuple):
+    """A server under load."""
+
+    url: str
+    token: str
+    pid: int
+
+    def client(self) -> Client:
+        return Client(self.url, self.token)
+
+
+class Load(NamedTuple):
+    """What a load gave: answers a second, and the server's processor time for each."""
+
+    rate: float
+    cpu_us: float
+
+
+def get(target: Target, path: str, *, seconds: float = 4, connections: int = 16) -> Load:
+    return _load(target, path, "", "", seconds, connections)
+
+
+def create(target: Target, path: str, template: str, *, seconds: float = 4, connections: int = 16) -> Load:
+    """POST `template` over and over, the word NAME in it replaced by a new name each time."""
+    return _load(target, path, CREATE.replace("BODY", template), template, seconds, connections)
+
+
+def _load(target: Target, path: str, script: str, template: str, seconds: float, connections: int) -> Load:
+    before = cpu(target.pid)
+    if shutil.which("wrk"):
+        count, elapsed = _wrk(target, path, script, seconds, connections)
+    else:
+        count, elapsed = asyncio.run(_own(target, path, template, seconds, connections))
+    return Load(count / elapsed, (cpu(target.pid) - before) / count * 1e6)
+
+
+def _wrk(target: Target, path: str, script: str, seconds: float, connections: int) -> tuple[int, float]:
+    heads = {"Authorization": f"Bearer {target.token}", "Accept": "application/json"}
+    heads["Content-Type"] = "application/json"
+    lua = "".join(f"wrk.headers[{json.dumps(k)}] = {json.dumps(v)}\n" for k, v in heads.items()) + script + REPORT
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(lua)
+        file.flush()
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "-s", file.name, target.url + path]
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    line = next(line for line in out.splitlines() if line.startswith("RESULT"))
+    count, micros, bad = map(int, line.split()[1:])
+    if bad:
+        raise SystemExit(f"{bad} of {count} requests to {path} failed")
+    return count, micros / 1e6
+
+
+async def _own(target: Target, path: str, template: str, seconds: float, connections: int) -> tuple[int, float]:
+    end, count = time.perf_counter() + seconds, 0
+
+    async def one(number: int) -> None:
+        nonlocal count
+        made = 0
+        async with target.client() as client:
+            while time.perf_counter() < end:
+                made += 1
+                body = template.replace("NAME", f"c{number}-{made}", 1).encode() if template else None
+                reply = await client.call("POST" if template else "GET", path, body)
+                if reply.status >= 300:
+                    raise SystemExit(f"{path}: {reply.status} {reply.body[:300]!r}")
+                count += 1
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(one(n) for n in range(connections)))
+    return count, time.perf_counter() - begin

@@ -1,0 +1,127 @@
+"""The workload of the benches: widgets of two kilobytes, written, listed and watched."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+from benches.load import Target
+from benches.process import cpu
+
+GROUP = "bench.example.com"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
+WATCHERS = 300
+
+
+def definition() -> dict[str, Any]:
+    strings = {f"field{i}": {"type": "string", "maxLength": 256} for i in range(12)}
+    spec = strings | {
+        "replicas": {"type": "integer", "minimum": 0, "maximum": 1000, "default": 1},
+        "env": {"type": "object", "additionalProperties": {"type": "string"}},
+    }
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}}
+    version = {"served": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [{"name": "v1", "storage": True} | version, {"name": "v2", "storage": False} | version],
+        },
+    }
+
+
+def widget(name: str) -> dict[str, Any]:
+    """An object of about two kilobytes."""
+    spec: dict[str, Any] = {f"field{i}": f"value-{i}-" + "x" * 80 for i in range(12)}
+    spec["env"] = {f"KEY_{i}": "v" * 24 for i in range(10)}
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
+
+
+async def first(target: Target) -> bytes:
+    """The first object's bytes as they are served."""
+    async with target.client() as client:
+        return (await client.call("GET", f"{WIDGETS}/w000000")).body
+
+
+def newest(one: bytes) -> str:
+    found: str = json.loads(one)["metadata"]["resourceVersion"]
+    return found
+
+
+def patches(count: int) -> list[tuple[str, str, bytes, str]]:
+    """Requests that change the first object, each a little."""
+    body, kind = b'{"metadata":{"labels":{"tick":"%d"}}}', "application/merge-patch+json"
+    return [("PATCH", f"{WIDGETS}/w000000", body % i, kind) for i in range(count)]
+
+
+async def prepare(target: Target, objects: int) -> float:
+    """Serve the resource and fill it over 16 connections; the seconds that the filling took."""
+    async with target.client() as client:
+        reply = await client.call("POST", CRDS, definition())
+        assert reply.status in (201, 409), reply.body
+        for _ in range(2000):
+            if (await client.call("GET", WIDGETS)).status == 200:
+                break
+            await asyncio.sleep(0.01)
+    names = iter(range(objects))
+
+    async def fill() -> None:
+        async with target.client() as client:
+            for i in names:
+                reply = await client.call("POST", WIDGETS, widget(f"w{i:06d}"))
+                assert reply.status in (201, 409), reply.body
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(fill() for _ in range(16)))
+    return time.perf_counter() - begin
+
+
+async def listed(target: Target, path: str, times: int = 5) -> tuple[float, float, bytes]:
+    """Best seconds and processor seconds of one LIST, and its body."""
+    best, body = 1e9, b""
+    async with target.client() as client:
+        before = cpu(target.pid)
+        for _ in range(times):
+            begin = time.perf_counter()
+            body = (await client.call("GET", path)).body
+            best = min(best, time.perf_counter() - begin)
+    return best, (cpu(target.pid) - before) / times, body
+
+
+async def fan_out(target: Target, watch: str, events: list[tuple[str, str, bytes, str]]) -> float:
+    """The server's processor microseconds for one event to one of many TLS watchers."""
+    ready, heard = asyncio.Semaphore(0), 0
+    done = asyncio.Event()
+
+    async def follow() -> None:
+        nonlocal heard
+        async with target.client() as client:
+            status, _ = await client.send("GET", watch)
+            assert status == 200
+            ready.release()
+            async for chunk in client.chunks():
+                heard += chunk.count(b"\n")
+                if heard >= WATCHERS * len(events):
+                    done.set()
+
+    tasks = [asyncio.create_task(follow()) for _ in range(WATCHERS)]
+    for _ in tasks:
+        await ready.acquire()
+    async with target.client() as client:
+        before = cpu(target.pid)
+        for method, path, body, kind in events:
+            reply = await client.call(method, path, body, kind)
+            assert reply.status == 200, reply.body
+        await asyncio.wait_for(done.wait(), 60)
+        spent = cpu(target.pid) - before
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return spent / (WATCHERS * len(events)) * 1e6
