@@ -387,3 +387,22 @@ async def test_large_answers_do_not_hold_the_loop(hook: Hook, make: Make) -> Non
     await converter.convert(objects[:1], V1)
     out = await converter.convert(objects, V1)
     assert out[149]["spec"] == {"list": list(range(2000))}
+
+
+async def test_closing_waits_for_calls_under_way(hook: Hook, make: Make) -> None:
+    started, release = asyncio.Event(), asyncio.Event()
+
+    async def slow(call: Call) -> Reply:
+        started.set()
+        await release.wait()
+        return Reply(json.dumps(converted(call.review)).encode())
+
+    hook.behaviour = slow
+    converter = make(hook.stanza())
+    task = asyncio.create_task(converter.convert([crontab()], V1))
+    await started.wait()
+    await converter.close()
+    release.set()
+    assert (await task)[0]["apiVersion"] == V1
+    assert converter.certificate_expires is None
+    assert (await converter.convert([crontab()], V1))[0]["apiVersion"] == V1

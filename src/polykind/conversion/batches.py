@@ -72,6 +72,7 @@ class Batches:
                 task = asyncio.create_task(self._part(part, to))
                 task.add_done_callback(lambda _: free.release())
                 running.append(task)
+                await asyncio.sleep(0)  # encoding the next batch takes milliseconds
             return [obj for task in running for obj in await task]
         finally:
             for task in running:
@@ -92,7 +93,7 @@ class Batches:
             yield part
 
     async def _part(self, part: list[Item], to: str, *, suspect: bool = False) -> list[JsonObject]:
-        """A batch converted, if need be by halves. A suspect one is halved at once: its other half was without fault."""
+        """A batch converted, if need be by halves. A suspect one is halved at once: the half before it had no fault."""
         tried = len(part) == 1 or (len(part) <= self._limit and not suspect)
         if tried:
             try:

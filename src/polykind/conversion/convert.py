@@ -71,7 +71,7 @@ def build(
 class _Disabled:
     """Stands for every webhook where the feature gate is off: what would need one fails, and says why."""
 
-    address = f"--feature-gates={WEBHOOK_GATE}=false"
+    name = address = f"--feature-gates={WEBHOOK_GATE}=false"
     certificate_expires: datetime | None = None
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Sequence
 from datetime import datetime
@@ -10,16 +11,23 @@ from typing import Protocol
 from polykind.contract import Clock, Converter, JsonObject
 from polykind.conversion.failure import CALL, ConversionFailed, Failure, text, version_of
 from polykind.conversion.flight import Flight
-from polykind.conversion.health import Health
+from polykind.conversion.health import ENOUGH, Health
 from polykind.conversion.observer import Observer, spend
 from polykind.errors import APIError, Unexplained
+
+_log = logging.getLogger(__name__)
 
 
 class Remote(Converter, Protocol):
     """A converter that may fail, takes time and holds things open."""
 
     @property
-    def address(self) -> str: ...
+    def name(self) -> str:
+        """Which converter it is, in metrics."""
+
+    @property
+    def address(self) -> str:
+        """Where it was called, in complaints."""
 
     @property
     def certificate_expires(self) -> datetime | None: ...
@@ -126,7 +134,11 @@ class ConversionGate:
         return converted
 
     def _became(self, health: Health) -> None:
-        self.health = health
+        before, self.health = self.health, health
+        if health.failures == ENOUGH:
+            _log.warning("conversions for CRD %s fail, check its converter: %s", self.crd_name, health.error)
+        elif before.failures >= ENOUGH and not health.failures:
+            _log.info("conversions for CRD %s succeed again", self.crd_name)
         if self._on_health:
             self._on_health(health)
 
@@ -136,4 +148,4 @@ class ConversionGate:
         if self._observer:
             for origin in dict.fromkeys(text(o.get("apiVersion")) for o in objects if o.get("apiVersion") != to):
                 versions = version_of(origin), version_of(to)
-                self._observer.converted(self.crd_name, remote.address, *versions, seconds, failure)
+                self._observer.converted(self.crd_name, remote.name, *versions, seconds, failure)

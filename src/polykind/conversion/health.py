@@ -13,7 +13,7 @@ from polykind.contract import JsonObject
 from polykind.conversion.failure import Failure
 
 TYPE = "ConversionHealthy"
-_ENOUGH = 3
+ENOUGH = 3
 """So many failures on end make a converter unhealthy; one may be the object's fault."""
 _SOON = timedelta(days=14)
 _SHOWN = 1024
@@ -58,7 +58,7 @@ def condition(health: Health, now: datetime) -> JsonObject:
     """The condition that the state amounts to, without a transition time."""
     if not health.calls:
         return _condition("Unknown", "NotCalled", "no conversion has been asked for yet")
-    if health.failures >= _ENOUGH:
+    if health.failures >= ENOUGH:
         since = "no call has succeeded yet"
         if health.succeeded_at:
             since = f"the last success was at {_time(health.succeeded_at)}"
@@ -88,7 +88,7 @@ def transition(health: Health, previous: JsonObject | None, now: datetime) -> Js
             return None
         if (previous.get("status"), previous.get("reason")) == (current["status"], current["reason"]):
             return None
-        if previous.get("status") == "False" and 0 < health.failures < _ENOUGH:
+        if previous.get("status") == "False" and 0 < health.failures < ENOUGH:
             return None
     same = previous is not None and previous.get("status") == current["status"]
     since = previous.get("lastTransitionTime") if previous and same else None

@@ -84,15 +84,18 @@ class InProcessConverter:
     """Converts by a function, in threads of its own: no function can hold up the server, however slow it is."""
 
     def __init__(self, spec: str, function: Convert, *, seconds: float = _SECONDS) -> None:
-        self.address = spec
+        self.name = self.address = spec
         self.certificate_expires: datetime | None = None
         self._function = function
         self._seconds = seconds
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"polykind {spec}")
+        self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"polykind {spec}")
         self._batches = Batches(self._attempt, codec.encode, most_objects=100, in_flight=_THREADS)
 
     async def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """What is under way goes on, in threads that end with it."""
+        threads, self._threads = self._threads, None
+        if threads:
+            threads.shutdown(wait=False)
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         out = [{**obj, "apiVersion": to} if is_empty(obj) else obj for obj in objects]

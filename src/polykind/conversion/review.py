@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from polykind.contract import JsonObject
 from polykind.conversion.failure import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, Failure, frame, text
@@ -27,8 +28,8 @@ _REGISTERED = {
 }
 _HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
-_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_raw_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_raw_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_raw_items = msgspec.json.Decoder(list[Raw]).decode
 
 
 def supported(versions: Sequence[str]) -> str | None:
@@ -74,7 +75,7 @@ def answered(version: str, uid: str, body: bytes, objects: Sequence[JsonObject],
     return [accepted(original, _object(item), to) for original, item in zip(objects, converted, strict=True)]
 
 
-def _header(version: str, body: bytes) -> tuple[dict[str, bytes], str, str]:
+def _header(version: str, body: bytes) -> tuple[dict[str, Raw], str, str]:
     """The fields of the answer, its apiVersion and its kind."""
     fields = _fields(body)
     kinds = [_string(fields.get(name), f"struct field .{name} of type string") for name in ("apiVersion", "kind")]
@@ -97,9 +98,9 @@ def _header(version: str, body: bytes) -> tuple[dict[str, bytes], str, str]:
     return fields, api_version, kind
 
 
-def _fields(body: bytes) -> dict[str, bytes]:
+def _fields(body: bytes) -> dict[str, Raw]:
     try:
-        return {k: bytes(v) for k, v in _raw_fields(body).items()}
+        return _raw_fields(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         pass
     if not body.strip():
@@ -116,11 +117,11 @@ def _fields(body: bytes) -> dict[str, bytes]:
     if not isinstance(value, dict):
         parse = "couldn't get version/kind; json parse error:"
         raise _Malformed(f"{parse} json: cannot unmarshal {_json_type(value)} into Go value of type {_HEADER}")
-    return {k: codec.encode(v) for k, v in value.items()}
+    return {k: Raw(codec.encode(v)) for k, v in value.items()}
 
 
-def _string(raw: bytes | None, place: str) -> str:
-    value = None if raw is None else codec.decode(raw)
+def _string(raw: Raw | None, place: str) -> str:
+    value = None if raw is None else codec.decode(bytes(raw))
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -131,14 +132,14 @@ def _string(raw: bytes | None, place: str) -> str:
     return value
 
 
-def _response(version: str, raw: bytes | None) -> JsonObject | None:
+def _response(version: str, raw: Raw | None) -> JsonObject | None:
     """The response: its uid, status and message as strings, its objects still as bytes. None if there is none."""
-    if raw is None or raw.strip() == b"null":
+    if _is_null(raw):
         return None
     fields = _typed(raw, f"ConversionReview.response of type {version}.ConversionResponse")
     where = "ConversionResponse.response"
     result = fields.get("result")
-    status = _typed(result, f"{where}.result of type v1.Status") if result and result.strip() != b"null" else {}
+    status = {} if _is_null(result) else _typed(result, f"{where}.result of type v1.Status")
     return {
         "uid": _string(fields.get("uid"), f"struct field {where}.uid of type types.UID"),
         "status": _string(status.get("status"), "struct field Status.response.result.status of type string"),
@@ -147,21 +148,21 @@ def _response(version: str, raw: bytes | None) -> JsonObject | None:
     }
 
 
-def _typed(raw: bytes, place: str) -> dict[str, bytes]:
+def _typed(raw: Raw | None, place: str) -> dict[str, Raw]:
     try:
-        return {k: bytes(v) for k, v in _raw_fields(raw).items()}
+        return _raw_fields(raw or b"{}")
     except msgspec.ValidationError:
-        unmarshal = f"json: cannot unmarshal {_json_type(codec.decode(raw))} into Go struct field"
+        unmarshal = f"json: cannot unmarshal {_json_type(_decoded(raw))} into Go struct field"
         raise _Malformed(f"{unmarshal} {place}") from None
 
 
-def _items(raw: bytes | None, where: str) -> list[bytes]:
-    if raw is None or raw.strip() == b"null":
+def _items(raw: Raw | None, where: str) -> list[Raw]:
+    if raw is None or _is_null(raw):
         return []
     try:
-        return [bytes(item) for item in _raw_items(raw)]
+        return _raw_items(raw)
     except msgspec.ValidationError:
-        unmarshal = f"json: cannot unmarshal {_json_type(codec.decode(raw))} into Go struct field"
+        unmarshal = f"json: cannot unmarshal {_json_type(_decoded(raw))} into Go struct field"
         raise _Malformed(f"{unmarshal} {where}.convertedObjects of type []runtime.RawExtension") from None
 
 
@@ -178,8 +179,9 @@ def _complaint(version: str, uid: str, api_version: str, kind: str, response: Js
     return None
 
 
-def _object(raw: bytes) -> JsonObject:
+def _object(item: Raw) -> JsonObject:
     """One converted object. Its complaints stand alone, without the frame of the others."""
+    raw = bytes(item)
     if raw.strip() == b"null":
         raise Failure("unexpected end of JSON input", INVALID_OBJECT, "Answer")
     try:
@@ -226,6 +228,14 @@ def _identity(original: JsonObject, converted: JsonObject, to: str) -> str | Non
 def _metadata(obj: JsonObject) -> JsonObject:
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
+
+
+def _is_null(raw: Raw | None) -> bool:
+    return raw is None or (memoryview(raw).nbytes < 64 and bytes(raw).strip() == b"null")
+
+
+def _decoded(raw: Raw | None) -> Any:
+    return codec.decode(bytes(raw or b"null"))
 
 
 def _json_type(value: Any) -> str:

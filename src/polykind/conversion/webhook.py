@@ -62,7 +62,17 @@ class WebhookConverter:
         self._target: Target | None = None
         self._session: Session | None = None
         self._opening = asyncio.Lock()
+        self._calls = 0
+        self._closing = False
         self._batches = Batches(self._attempt, codec.encode)
+
+    @property
+    def name(self) -> str:
+        """The URL that the CRD names."""
+        try:
+            return self._aim().url
+        except BadTarget:
+            return text(self._config.get("url"))
 
     @property
     def address(self) -> str:
@@ -80,9 +90,11 @@ class WebhookConverter:
         return self._session.expires if self._session else None
 
     async def close(self) -> None:
-        if self._session:
-            await self._session.close()
-            self._session = None
+        """Let go of connections: now, or when the last call under way has ended."""
+        self._closing = True
+        if not self._calls and self._session:
+            session, self._session = self._session, None
+            await session.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         out: list[JsonObject] = []
@@ -124,7 +136,16 @@ class WebhookConverter:
             return self._session
 
     async def _attempt(self, part: Sequence[Item], to: str) -> list[JsonObject]:
-        session = self._session or await self._open()
+        self._calls += 1
+        try:
+            session = self._session or await self._open()
+            return await self._observed(session, part, to)
+        finally:
+            self._calls -= 1
+            if self._closing:
+                await self.close()
+
+    async def _observed(self, session: Session, part: Sequence[Item], to: str) -> list[JsonObject]:
         started = time.monotonic()
         failure: Failure | None = None
         try:
