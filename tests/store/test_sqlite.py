@@ -102,6 +102,17 @@ class TestFile:
                 await store.start()
             await store.close()
 
+    async def test_starting_twice_at_once_starts_it_once(self, tmp_path: Path) -> None:
+        store = SqliteStore(tmp_path)
+        answers = await asyncio.gather(store.start(), store.start(), return_exceptions=True)
+        assert [type(answer) for answer in answers] == [type(None), StoreError]
+        assert await store.put("/r/a", b"", expect=0) == 2
+        closing = asyncio.create_task(store.close())
+        await asyncio.sleep(0)
+        with pytest.raises(StoreError, match="started already"):
+            await store.start()
+        await closing
+
     async def test_a_start_that_is_abandoned_lets_go_of_the_file(self, tmp_path: Path) -> None:
         store = SqliteStore(tmp_path)
         starting = asyncio.create_task(store.start())

@@ -49,19 +49,15 @@ class DatabaseFile:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._prepare()
         except BlockingIOError:
-            self.release()
             raise StoreError(
                 f"{self.path} is in use by another store: stop the process that holds {self._lock_path}, "
                 "or choose another data directory"
             ) from None
         except (OSError, apsw.Error) as error:
-            self.release()
             raise StoreError(f"{self.path} cannot be opened: {error}") from error
-        except StoreError:
-            self.release()
-            raise
 
     def release(self) -> None:
+        """Let go of the lock, whether or not `claim` came to its end."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -155,9 +155,10 @@ class Log:
         self._cursor.execute("COMMIT")
 
     def rollback(self) -> None:
-        # Some failures (a full disk) have rolled the transaction back already.
+        # Some failures (a full disk) have rolled the transaction back already, and the first error says what went wrong.
         if self.connection.in_transaction:
-            self._cursor.execute("ROLLBACK")
+            with suppress(apsw.Error):
+                self._cursor.execute("ROLLBACK")
 
     def latest(self, keys: list[str]) -> list[int]:
         """The revision at which each key stands, 0 if it is absent."""

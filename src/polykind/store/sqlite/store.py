@@ -52,6 +52,7 @@ class SqliteStore:
     def __init__(self, directory: Path, *, keep: int = 10_000) -> None:
         self._keep = keep
         self._file = DatabaseFile(directory)
+        self._running = False
         self._open = False
         self._published = 0
         self._floor = 0
@@ -59,8 +60,9 @@ class SqliteStore:
         self._closing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        if self._open:
+        if self._running:
             raise StoreError(f"{self._file.path} has been started already")
+        self._running = True
         self._loop = asyncio.get_running_loop()
         opened: asyncio.Future[Bounds] = self._loop.create_future()
         self._ended: asyncio.Future[None] = self._loop.create_future()
@@ -80,6 +82,7 @@ class SqliteStore:
             # Also when abandoned half-way: the file must be free again for whoever starts next.
             self._writer.submit(Stop())
             await asyncio.shield(self._ended)
+            self._running = False
             raise
         self._watches = Watches(self._published, self._read_past)
         self._closing = None
@@ -96,6 +99,7 @@ class SqliteStore:
     async def _close(self) -> None:
         self._writer.submit(Stop())
         await self._ended
+        self._running = False
         self._watches.close()
 
     # Reading
