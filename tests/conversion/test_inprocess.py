@@ -133,6 +133,18 @@ def test_a_mapping_of_another_shape_is_refused(mapping: Any) -> None:
         Library("here", mapping)
 
 
+def test_a_converter_that_cannot_say_what_it_handles_handles_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def handles(self, group: str, kind: str) -> bool:
+            raise RuntimeError("no idea")
+
+        def convert(self, obj: Any, to: str) -> Any:
+            return obj
+
+    assert not Library("here", Broken()).handles("example.com", "CronTab")
+    assert "no idea" in caplog.text
+
+
 def test_anything_else_handles_every_kind_unless_it_says_otherwise() -> None:
     assert Library("here", converters.moves).handles("any.group", "Any")
     assert load(f"{HERE}:picky").handles("example.com", "CronTab")

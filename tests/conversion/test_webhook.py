@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import time
 import tracemalloc
@@ -322,6 +323,18 @@ async def test_a_gigabyte_of_answer_is_cut_off(hook: Hook, make: Make) -> None:
     assert "the answer is larger than" in (await _error(converter)).message
 
 
+async def test_a_small_answer_that_unpacks_to_a_large_one_is_cut_off(hook: Hook, make: Make) -> None:
+    packed = gzip.compress(b"x" * 200_000_000, 9)
+    hook.behaviour = lambda call: Reply(packed, headers={"Content-Encoding": "gzip"})
+    converter = make(hook.stanza())
+    tracemalloc.start()
+    error = await _error(converter)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "the answer is larger than 6291456 bytes" in error.message
+    assert peak < 60_000_000
+
+
 async def test_retries_follow_retry_after(hook: Hook, make: Make) -> None:
     left = 3
 
@@ -337,7 +350,9 @@ async def test_retries_follow_retry_after(hook: Hook, make: Make) -> None:
     assert len(hook.calls) == 4
 
 
-@pytest.mark.parametrize(("status", "after", "calls"), [(503, "0", 11), (503, "soon", 1), (400, "0", 1)])
+@pytest.mark.parametrize(
+    ("status", "after", "calls"), [(503, "0", 11), (500, "-1", 11), (503, "soon", 1), (400, "0", 1)]
+)
 async def test_retries_end(hook: Hook, make: Make, status: int, after: str, calls: int) -> None:
     hook.behaviour = lambda call: Reply(b"later", status, {"Retry-After": after})
     await _error(make(hook.stanza()))
@@ -345,7 +360,7 @@ async def test_retries_end(hook: Hook, make: Make, status: int, after: str, call
 
 
 async def test_waiting_for_a_retry_ends_at_the_deadline(hook: Hook, make: Make) -> None:
-    hook.behaviour = lambda call: Reply(b"later", 503, {"Retry-After": "40"})
+    hook.behaviour = lambda call: Reply(b"later", 503, {"Retry-After": "9" * 400})
     error = await _error(make(hook.stanza(), seconds=0.1))
     assert error.message.startswith(f'{FRAME} failed: Post "{hook.url}?timeout=0.1s": context deadline exceeded; ')
 

@@ -115,9 +115,9 @@ class ConversionGate:
     def _check(self, obj: JsonObject, to: str) -> None:
         if to not in self._versions:
             raise Unexplained(f"request to convert CR to an invalid group/version: {to}")
-        api_version = obj.get("apiVersion")
+        api_version = text(obj.get("apiVersion"))
         if api_version not in self._versions:
-            raise Unexplained(f"request to convert CR from an invalid group/version: {text(api_version)}")
+            raise Unexplained(f"request to convert CR from an invalid group/version: {api_version}")
 
     async def _through(self, remote: Remote, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         started = time.monotonic()

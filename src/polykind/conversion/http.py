@@ -31,6 +31,7 @@ _IDLE_SECONDS = 90.0
 _CONNECT_SECONDS = 10.0
 _RETRIES = 10
 _REDIRECTS = 10
+_LONGEST_WAIT = 3600
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, */*",
@@ -244,6 +245,7 @@ def _retry_after(status: int, value: str) -> float | None:
     if status != 429 and status < 500:
         return None
     try:
-        return max(0.0, float(int(value)))
+        seconds = int(value)
     except ValueError:
         return None
+    return float(min(max(seconds, 0), _LONGEST_WAIT))

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,7 @@ from polykind.wire import codec
 Convert = Callable[[JsonObject, str], Any]
 _SECONDS = 30.0
 _THREADS = 4
+_log = logging.getLogger(__name__)
 
 
 class Library:
@@ -55,7 +57,13 @@ class Library:
     def handles(self, group: str, kind: str) -> bool:
         if self._mapping is not None:
             return any(key[0] == f"{kind}.{group}" for key in self._mapping)
-        return bool(self._handles(group, kind)) if callable(self._handles) else True
+        if not callable(self._handles):
+            return True
+        try:
+            return bool(self._handles(group, kind))
+        except Exception:
+            _log.exception("--converter %s: asked whether it handles %s.%s, it raised", self.spec, kind, group)
+            return False
 
     def function(self, group: str, kind: str) -> Convert:
         """The function that converts objects of a kind."""
