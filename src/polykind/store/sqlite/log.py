@@ -155,7 +155,7 @@ class Log:
         self._cursor.execute("COMMIT")
 
     def rollback(self) -> None:
-        # Some failures (a full disk) have rolled the transaction back already, and the first error says what went wrong.
+        # Some failures (a full disk) have rolled back already; the first error says what went wrong.
         if self.connection.in_transaction:
             with suppress(apsw.Error):
                 self._cursor.execute("ROLLBACK")
