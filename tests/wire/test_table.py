@@ -80,7 +80,8 @@ def test_definitions() -> None:
 
 
 def test_without_columns_there_is_the_age() -> None:
-    for columns in (None, []):
+    nothing: tuple[list[dict[str, Any]] | None, ...] = (None, [])
+    for columns in nothing:
         formats = TableFormat(columns)
         assert [(c["name"], c["type"]) for c in formats.definitions] == [("Name", "string"), ("Age", "date")]
         assert formats.row(train(1), NOW)["cells"] == ["red", "5m"]

@@ -47,12 +47,17 @@ class _RangeError(Exception):
 
 def _number(text: str) -> int | float:
     value = float(text)
+    if value - value != 0.0:
+        raise _RangeError(text)
+    return normal(value)
+
+
+def normal(value: float) -> int | float:
+    """A finite float as it is after it has been written and read: an int if it is whole and fits 64 bits."""
     if value.is_integer():
         # Beyond 53 bits the int is that of the shortest decimal: what the reference stores and reads back.
         whole = int(value) if -_EXACT < value < _EXACT else int(Decimal(repr(value)))
         return whole if _LOW <= whole < _HIGH else value
-    if value - value != 0.0:
-        raise _RangeError(text)
     return value
 
 

@@ -1,0 +1,139 @@
+"""YAML bodies to values and back, as the reference reads and prints them.
+
+A body is read event by event, so that neither its depth nor its aliases can cost more than is allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cmp_to_key
+from typing import Any, Final
+
+import yaml
+
+from polykind.wire import codec
+from polykind.wire.yamlbuilder import Builder, MalformedYAML
+from polykind.wire.yamlscalar import general, needs_quotes
+
+__all__ = ["STRICT_PREFIX", "MalformedYAML", "decode", "decode_strict", "encode", "strict_error"]
+
+STRICT_PREFIX: Final = "yaml: unmarshal errors:\n  "
+
+
+def decode(body: bytes) -> Any:
+    """The value of the first document; None if there is none. Raises MalformedYAML."""
+    return decode_strict(body)[0]
+
+
+def decode_strict(body: bytes) -> tuple[Any, list[str]]:
+    """The value, and a complaint such as `line 3: key "x" already set in map` for each key that is repeated."""
+    if body[:1] == b"{":
+        try:
+            value = codec.decode(body)
+            if not codec.duplicate_keys(body, value):
+                return value, []
+        except codec.Malformed:
+            pass
+    parser = yaml.CSafeLoader(body or b"\n")
+    try:
+        return Builder().build(parser)
+    except yaml.MarkedYAMLError as error:
+        raise MalformedYAML(_syntax(error)) from None
+    except yaml.reader.ReaderError as error:
+        raise MalformedYAML(f"yaml: {error.reason}") from None
+    finally:
+        parser.dispose()
+
+
+def strict_error(complaints: list[str]) -> str:
+    """The complaints of a strict reading as one error."""
+    return STRICT_PREFIX + "\n  ".join(complaints)
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    """The parser's complaint, with the line as the reference counts it: one too low unless its scanner complains."""
+    line = 0
+    if error.problem_mark is not None and error.problem_mark.line:
+        line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif error.context_mark is not None:
+        line = error.context_mark.line
+    return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"
+
+
+def encode(value: Any) -> bytes:
+    """The value as a YAML document: keys in natural order, texts quoted where they would be read as something else."""
+    out: str = yaml.emit(_events(value), Dumper=yaml.CDumper, allow_unicode=True, width=80)
+    return out.removesuffix("...\n").encode(errors="replace")
+
+
+def _events(root: Any) -> Iterator[Any]:
+    yield yaml.StreamStartEvent(encoding=None)
+    yield yaml.DocumentStartEvent(explicit=False)
+    stack: list[Any] = [root]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, yaml.Event):
+            yield value
+        elif isinstance(value, dict):
+            yield yaml.MappingStartEvent(None, None, True, flow_style=False)
+            stack.append(yaml.MappingEndEvent())
+            for key in sorted(value, key=cmp_to_key(_natural), reverse=True):
+                stack += (value[key], key)
+        elif isinstance(value, list):
+            yield yaml.SequenceStartEvent(None, None, True, flow_style=False)
+            stack.append(yaml.SequenceEndEvent())
+            stack.extend(reversed(value))
+        else:
+            yield _scalar_event(value)
+    yield yaml.DocumentEndEvent(explicit=False)
+    yield yaml.StreamEndEvent()
+
+
+def _scalar_event(value: Any) -> Any:
+    style = None
+    if isinstance(value, str):
+        text = value
+        if "\n" in text:
+            style = "|"
+        elif needs_quotes(text):
+            style = '"'
+    elif isinstance(value, bool):
+        text = "true" if value else "false"
+    elif value is None:
+        text = "null"
+    else:
+        text = general(value) if isinstance(value, float) else str(value)
+    return yaml.ScalarEvent(None, None, (True, True), text, style=style)
+
+
+def _natural(one: str, other: str) -> int:
+    """Which key comes first: digits by the number they make, other signs before letters."""
+    for i, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a == b:
+            continue
+        if a.isalpha() or b.isalpha():
+            return (-1 if a < b else 1) if a.isalpha() and b.isalpha() else (-1 if b.isalpha() else 1)
+        lead = 1 if "0" in (a, b) and _digits(one[:i][::-1])[0].strip("0") else 0
+        first, second = _digits(one[i:])[0], _digits(other[i:])[0]
+        pairs = (
+            (_number(lead, first), _number(lead, second)),
+            (len(first), len(second)),
+            (a, b),
+        )
+        return next((-1 if x < y else 1 for x, y in pairs if x != y), 0)  # type: ignore[operator]
+    return len(one) - len(other)
+
+
+def _digits(text: str) -> re.Match[str]:
+    found = re.match(r"\d*", text)
+    assert found is not None
+    return found
+
+
+def _number(lead: int, digits: str) -> int:
+    """As the reference counts, in 64 bits."""
+    value = lead
+    for digit in digits:
+        value = (value * 10 + int(digit)) & 0xFFFFFFFFFFFFFFFF
+    return value - (1 << 64) if value >> 63 else value
