@@ -251,7 +251,7 @@ class Definitions:
         entry, crd = self._kind.cache.get(name), self._crds.get(name)
         if entry is None or crd is None:
             return
-        status = conditions.set_condition(crd["status"], terminating_condition(reason, why), self._stamp())
+        status = conditions.set(crd["status"], terminating_condition(reason, why), self._stamp())
         if status != crd["status"]:
             await self._write_status(name, entry, crd, status)
 
@@ -270,7 +270,7 @@ class Definitions:
                     return
                 meta["finalizers"] = left
                 done = terminating_condition("InstanceDeletionCompleted")
-                status = conditions.set_condition(crd["status"], done, self._stamp())
+                status = conditions.set(crd["status"], done, self._stamp())
                 if await self._write(name, entry, {**crd, "metadata": meta, "status": status}):
                     return
             except Conflict:

@@ -183,7 +183,9 @@ class CustomVersion(Version):
         if kind.converter is None:
             stored = {**obj, "apiVersion": target}
         else:
-            stored = (await in_task(kind.converter.convert([obj], target)))[0]
+            # A converter never sees a resourceVersion of what is on its way into or out of the store.
+            meta = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
+            stored = (await in_task(kind.converter.convert([{**obj, "metadata": meta}], target)))[0]
         kind.schema(kind.storage).prune(stored)
         return stored
 
@@ -235,10 +237,13 @@ class CustomVersion(Version):
         if converter is None:
             raise AssertionError("nothing to wait for")
         objects = [self._read(entry) for entry in entries]
+        revisions = [obj["metadata"].pop("resourceVersion", None) for obj in objects]
         converted = await in_task(converter.convert(objects, self.api_version))
         forms = []
-        for obj in converted:
+        for obj, revision in zip(converted, revisions, strict=True):
             self.schema.prune(obj)
+            if revision is not None:
+                obj["metadata"]["resourceVersion"] = revision
             forms.append(Form(codec.encode(obj), labels_of(obj)))
         return forms
 

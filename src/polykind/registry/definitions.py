@@ -53,7 +53,7 @@ class DefinitionKind(Kind):
         meta = obj["metadata"]
         if not meta.get("deletionTimestamp"):
             pending = terminating_condition("InstanceDeletionPending")
-            obj["status"] = conditions.set_condition(obj["status"], pending, self._now())
+            obj["status"] = conditions.set(obj["status"], pending, self._now())
             if FINALIZER not in (meta.get("finalizers") or []):
                 meta["finalizers"] = [*(meta.get("finalizers") or []), FINALIZER]
         return True

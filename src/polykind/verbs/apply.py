@@ -16,13 +16,14 @@ from polykind.wire.options import CreateOptions, PatchOptions
 def applied_object(call: Call, options: PatchOptions) -> JsonObject:
     """The body of an apply: YAML or JSON."""
     try:
-        value, duplicates = yamlcodec.decode(call.request.body)
-    except errors.BadRequest as error:
-        raise errors.BadRequest(f"error decoding YAML: {error.message}") from None
+        value, complaints = yamlcodec.decode_strict(call.request.body)
+    except (errors.BadRequest, yamlcodec.MalformedYAML) as error:
+        raise errors.BadRequest(f"error decoding YAML: {error}") from None
     if not isinstance(value, dict):
         raise errors.BadRequest("error decoding YAML: the body is not an object")
     body.check(value, call.version.api_version, call.kind.kind)
-    for text in duplicates if options.field_validation != "Ignore" else ():
+    if complaints and options.field_validation != "Ignore":
+        text = yamlcodec.strict_error(complaints)
         if options.field_validation == "Strict":
             raise errors.BadRequest(f"error strict decoding YAML: {text}")
         call.request.warn(text)

@@ -43,7 +43,7 @@ def delete_options(call: Call) -> DeleteOptions:
     if not body:
         return DeleteOptions.from_query(call.query)
     media = negotiation.body_media(call.request.header(b"content-type"))
-    value = yamlcodec.decode(body)[0] if media == "yaml" else codec.decode(body)
+    value = yamlcodec.decode(body) if media == "yaml" else codec.decode(body)
     if isinstance(value, dict) and value.get("kind") not in (None, "", "DeleteOptions"):
         raise errors.BadRequest(f"the body of a delete is DeleteOptions, not {value['kind']}")
     return DeleteOptions.from_body(value)

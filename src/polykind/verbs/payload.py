@@ -32,12 +32,13 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[JsonOb
     """The decoded body and what a strict reading complains of."""
     try:
         if media == "yaml":
-            value, duplicates = yamlcodec.decode(body)
+            value, complaints = yamlcodec.decode_strict(body)
+            duplicates = [yamlcodec.strict_error(complaints)] if complaints else []
         else:
             value = codec.decode(body)
             duplicates = codec.duplicate_complaints(body, value) if validation != "Ignore" else []
-    except errors.BadRequest as error:
-        raise unrecognized(call, body, error.message) from None
+    except (errors.BadRequest, yamlcodec.MalformedYAML) as error:
+        raise unrecognized(call, body, str(error)) from None
     if not isinstance(value, dict):
         why = f"json: cannot unmarshal {go_name(value)} into Go value of type struct {_HEAD}"
         raise unrecognized(call, body, f"couldn't get version/kind; json parse error: {why}")

@@ -46,7 +46,7 @@ async def update_scale(call: Call) -> Response:
     accepted = answer.accepted_object(call)
     options = UpdateOptions.from_query(call.query)
     media = negotiation.body_media(call.request.header(b"content-type"))
-    sent = yamlcodec.decode(call.request.body)[0] if media == "yaml" else codec.decode(call.request.body)
+    sent = yamlcodec.decode(call.request.body) if media == "yaml" else codec.decode(call.request.body)
     scale = _decode(sent)
     check_name(call, scale)
     match_namespace(call, scale["metadata"])
@@ -79,7 +79,7 @@ async def patch_scale(call: Call) -> Response:
 
 
 def _applying(call: Call, options: PatchOptions) -> Change:
-    value, _ = yamlcodec.decode(call.request.body)
+    value = yamlcodec.decode(call.request.body)
     if not isinstance(value, dict):
         raise errors.BadRequest("error decoding YAML: the body is not an object")
     body.check(value, _API_VERSION, "Scale")
