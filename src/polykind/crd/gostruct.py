@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.gotext import escape_html, go_json
+from polykind.gotext import escape_html
 
 Render = Callable[[Any], str]
 
 
 def as_json(value: Any) -> orjson.Fragment:
     """A value to be shown as Go's JSON, as it shows whatever is not a plain string, number or boolean."""
-    return orjson.Fragment(go_json(value))
+    return orjson.Fragment(escape_html(_dumped(value).encode()))
 
 
 def versions(value: list[JsonObject] | None) -> Any:
@@ -24,7 +25,7 @@ def versions(value: list[JsonObject] | None) -> Any:
 
 
 def schema(value: JsonObject) -> Any:
-    """A schema."""
+    """A schema of an inner spec."""
     return orjson.Fragment(escape_html(_schema(value).encode()))
 
 
@@ -33,8 +34,16 @@ def several_items(value: list[JsonObject]) -> Any:
     return orjson.Fragment(escape_html(_items(value).encode()))
 
 
+def _dumped(value: Any) -> str:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:
+        # Only lone surrogates come here; there is no right way to show them.
+        return json.dumps(value, sort_keys=True)
+
+
 def _plain(zero: Any) -> Render:
-    return lambda value: orjson.dumps(zero if value is None else value, option=orjson.OPT_SORT_KEYS).decode()
+    return lambda value: _dumped(zero if value is None else value)
 
 
 def _list(render: Render) -> Render:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-import orjson
-
 from polykind.contract import JsonObject
 from polykind.crd.field_path import PathError, find_field
-from polykind.crd.gostruct import several_items
+from polykind.crd.gostruct import as_json, several_items
 from polykind.crd.rules import RuleSite, Step
 from polykind.crd.structural import unsupported
 from polykind.crd.survey import (
@@ -239,7 +237,7 @@ class SchemaRules:
             errors.append(required(f"{path}.messageExpression", detail))
         reason = rule.get("reason")
         if reason is not None and reason not in _REASONS:
-            errors.append(not_supported(f"{path}.reason", orjson.Fragment(orjson.dumps(reason)), _REASONS))
+            errors.append(not_supported(f"{path}.reason", as_json(reason), _REASONS))
         self._judge_field_path(rule.get("fieldPath", ""), f"{path}.fieldPath", node)
 
     def _judge_field_path(self, field_path: str, at: str, node: JsonObject) -> None:

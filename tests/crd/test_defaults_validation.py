@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.contract import JsonObject
+from polykind.crd.defaults_validation import has_unpruned_defaults
+from tests.crd.build import schema_problems
+
+
+def field(**schema: Any) -> JsonObject:
+    return {"type": "object", "properties": {"a": schema}}
+
+
+def embedded(metadata: JsonObject) -> JsonObject:
+    properties = {"metadata": {"type": "object", **metadata}}
+    return {
+        "type": "object",
+        "properties": {
+            "e": {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+                "properties": properties,
+            }
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts"),
+    [
+        (field(type="string", default="x"), []),
+        (
+            field(type="string", default=1),
+            ['S.properties[a].default: Invalid value: "integer":  in body must be of type string: "integer"'],
+        ),
+        (
+            field(type="array", items={"type": "string"}, default=["x", 1]),
+            ['S.properties[a].default.[1]: Invalid value: "integer": [1] in body must be of type string: "integer"'],
+        ),
+        (
+            field(type="object", properties={"b": {"type": "string"}}, default={"b": "x", "c": "y"}),
+            ['S.properties[a].default: Invalid value: {"b":"x","c":"y"}: must not have unknown fields'],
+        ),
+        (
+            field(type="object", properties={"b": {"type": "string", "default": "x"}}, required=["b"], default={}),
+            ["S.properties[a].default.b: Required value"],
+        ),
+        (
+            field(type="array", items={"type": "string", "maxLength": 2, "default": "xxx"}),
+            ["S.properties[a].items.default: Too long: may not be more than 2 bytes"],
+        ),
+        (field(type="object", additionalProperties={"type": "string", "default": 1}), []),
+        (embedded({"properties": {"name": {"type": "string", "default": "x"}}}), []),
+        (
+            embedded(
+                {"properties": {"finalizers": {"type": "array", "items": {"type": "string"}, "default": ["bad one"]}}}
+            ),
+            [
+                'S.properties[e].properties[metadata].properties[finalizers].default: Invalid value: ["bad one"]: '
+                'must result in valid metadata: metadata.finalizers: Invalid value: "bad one": name part must '
+                "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+                "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+                "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+            ],
+        ),
+    ],
+)
+def test_defaults(schema: JsonObject, texts: list[str]) -> None:
+    assert schema_problems(schema) == texts
+
+
+def test_unpruned_defaults_are_found() -> None:
+    inner = {"type": "object", "properties": {"b": {"type": "string"}}}
+    assert has_unpruned_defaults(field(**inner, default={"c": 1}))
+    assert not has_unpruned_defaults(field(**inner, default={"b": "x"}))
+    assert not has_unpruned_defaults(field(**inner))
