@@ -119,7 +119,7 @@ def settled(value: Any, schema: Json, *, defaults: bool = True) -> Any:
             out[name] = settled(item, below, defaults=defaults)
     if isinstance(out.get("metadata"), dict) and "metadata" not in properties:
         # Empty maps and lists do not survive the reading of metadata.
-        out["metadata"] = {name: item for name, item in out["metadata"].items() if item not in ({}, [])}
+        out["metadata"] = {name: item for name, item in out["metadata"].items() if item not in ({}, [], None)}
     for name, below in properties.items():
         if defaults and name not in out and "default" in below:
             out[name] = settled(below["default"], below)

@@ -31,8 +31,9 @@ def to_scale(parent: list[JsonObject], paths: Paths) -> list[JsonObject]:
 def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version: str, paths: Paths) -> list[JsonObject]:
     """The entries of the object after a write of its Scale at `api_version`: whoever wrote it owns the replicas."""
     scaled = _decoded(scale)
+    before = _decoded(parent)
     out: Entries = {}
-    for owner, entry in _decoded(parent).items():
+    for owner, entry in before.items():
         if entry.version not in paths:
             continue
         path = paths[entry.version]
@@ -47,7 +48,9 @@ def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version:
     own = paths.get(api_version)
     for owner, entry in scaled.items():
         if own is not None and has(entry.fields, _REPLICAS):
-            out[owner] = Entry(of_path(_keys(own)), api_version, entry.time)
+            # Times are looked for among the object's entries alone: who comes to it by its scale has none.
+            time = before[owner].time if owner in before else None
+            out[owner] = Entry(of_path(_keys(own)), api_version, time)
     return book.encode(out, ordered=False)
 
 

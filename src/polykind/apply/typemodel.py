@@ -125,8 +125,11 @@ def _struct(**fields: Type) -> Type:
     return Type(map_type=MapType(named, None, atomic=False))
 
 
-def _keyed(element: Type, *keys: str) -> Type:
-    return Type(list_type=ListType(element, atomic=False, keys=keys))
+def _keyed(element: Type, key: str) -> Type:
+    """A list keyed by a field that, as all required texts of built-in kinds, is empty by default."""
+    if element.map is not None:
+        element.map.fields[key] = element.map.fields[key]._replace(default="")
+    return Type(list_type=ListType(element, atomic=False, keys=(key,)))
 
 
 _CONTAINED = {

@@ -1,0 +1,101 @@
+"""The algebra of field sets, and their form in managedFields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.apply import fieldset
+from polykind.apply.fieldset import Fields
+
+KEYS = st.sampled_from(["f:a", "f:b", "f:c", 'k:{"name":"x"}', 'v:"y"', "v:1", "v:10", "i:0"])
+PATHS = st.lists(KEYS, min_size=1, max_size=4).map(tuple)
+LISTED = st.lists(PATHS, max_size=8).map(frozenset)
+Path = tuple[str, ...]
+
+
+def made(paths: frozenset[Path]) -> Fields:
+    out: Fields = {}
+    for path in paths:
+        out = fieldset.union(out, fieldset.of_path(path))
+    return out
+
+
+def listed(fields: Fields) -> frozenset[Path]:
+    return frozenset(fieldset.paths(fields))
+
+
+@given(LISTED)
+def test_a_set_holds_what_was_put_in_and_nothing_else(paths: frozenset[Path]) -> None:
+    fields = made(paths)
+    assert listed(fields) == paths
+    assert all(fieldset.has(fields, path) for path in paths)
+
+
+@given(LISTED)
+def test_a_set_comes_back_from_its_wire_form(paths: frozenset[Path]) -> None:
+    fields = made(paths)
+    assert fieldset.decode(fields) == fields
+    assert fieldset.ordered(fields) == fields
+
+
+@given(LISTED, LISTED)
+def test_operations_are_those_of_sets_of_paths(left: frozenset[Path], right: frozenset[Path]) -> None:
+    ours, theirs = made(left), made(right)
+    assert listed(fieldset.union(ours, theirs)) == left | right
+    assert listed(fieldset.intersection(ours, theirs)) == left & right
+    assert listed(fieldset.difference(ours, theirs)) == left - right
+    below = {path for path in left if any(path[: n + 1] in right for n in range(len(path)))}
+    assert listed(fieldset.recursive_difference(ours, theirs)) == left - below
+    assert (listed(ours), listed(theirs)) == (left, right)
+
+
+@given(LISTED, LISTED)
+def test_results_are_in_their_shortest_form(left: frozenset[Path], right: frozenset[Path]) -> None:
+    ours, theirs = made(left), made(right)
+    for result, paths in (
+        (fieldset.union(ours, theirs), left | right),
+        (fieldset.intersection(ours, theirs), left & right),
+        (fieldset.difference(ours, theirs), left - right),
+    ):
+        assert result == made(paths)
+
+
+def test_what_does_not_change_is_shared() -> None:
+    fields = made(frozenset({("f:a", "f:b"), ("f:c",)}))
+    assert fieldset.difference(fields, {"f:x": {}}) is fields
+    assert fieldset.union(fields, {"f:c": {}}) is fields
+
+
+def test_order_is_fields_then_keys_then_values_by_number_then_indices() -> None:
+    keys = ["v:10", "i:10", "v:2", 'v:"a"', 'k:{"n":"b"}', 'k:{"n":"a"}', "f:b", ".", "f:a", "i:2", "v:true", "v:1.5"]
+    assert list(fieldset.ordered(dict.fromkeys(keys, fieldset.LEAF))) == [
+        ".", "f:a", "f:b", 'k:{"n":"a"}', 'k:{"n":"b"}', "v:1.5", "v:2", "v:10", 'v:"a"', "v:true", "i:2", "i:10",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (("f:spec", "f:beds", 'k:{"name":"a"}', "f:plant"), '.spec.beds[name="a"].plant'),
+        (("f:l", 'k:{"a":1,"b":true}'), ".l[a=1,b=true]"),
+        (("f:tags", 'v:"x\\"y"'), '.tags[="x\\"y"]'),
+        (("f:nums", "v:1.5", "i:3"), ".nums[=1.5][3]"),
+    ],
+)
+def test_paths_are_shown_as_the_reference_shows_them(path: Path, text: str) -> None:
+    assert fieldset.path_text(path) == text
+
+
+def test_elements_are_spelt_one_way() -> None:
+    sent: dict[str, Any] = {'k:{ "b": 1, "a": "<" }': {".": {}, "f:x": {}}, "v: 1": {}, "i:01": {}, "x:unknown": {}}
+    assert fieldset.decode(sent) == {'k:{"a":"\\u003c","b":1}': {".": {}, "f:x": {}}, "v:1": {}, "i:1": {}}
+
+
+@pytest.mark.parametrize("sent", [[], "f:a", {"f": {}}, {"fx": {}}, {"v:{": {}}, {"i:x": {}}, {"k:1": {}}, {"f:a": 1}])
+def test_what_is_no_set_is_refused(sent: Any) -> None:
+    with pytest.raises(ValueError):
+        fieldset.decode(sent)

@@ -1,0 +1,299 @@
+"""What writes make of managedFields."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind import errors
+from polykind.apply import managed
+from polykind.apply.fieldset import difference
+from polykind.apply.typed import owned
+from polykind.apply.typemodel import CRD_MODEL, TypeModel
+from tests.apply.test_typed import SCHEMA
+
+Json = dict[str, Any]
+V1, V2 = "g.io/v1", "g.io/v2"
+MODELS = {V1: TypeModel(SCHEMA), V2: TypeModel(SCHEMA)}
+
+
+async def convert(document: Json, version: str) -> Json | None:
+    return {**document, "apiVersion": version} if version in MODELS else None
+
+
+def garden(version: str = V1, metadata: Json | None = None, **spec: Any) -> Json:
+    return {"apiVersion": version, "kind": "Garden", "metadata": {"name": "x", **(metadata or {})}, "spec": spec}
+
+
+def at(second: int) -> str:
+    return f"2024-01-01T00:00:{second:02}Z"
+
+
+async def written(live: Json | None, new: Json, manager: str, second: int = 0, **more: Any) -> Json:
+    rules: Json = {"api_version": new["apiVersion"], "subresource": "", "models": MODELS, "convert": convert, **more}
+    before = copy.deepcopy((live, new))
+    listed = await managed.update(live, new, manager=manager, now=at(second), **rules)
+    assert (live, new) == before
+    return {**new, "metadata": {**new["metadata"], "uid": "u", "managedFields": listed}}
+
+
+async def applied(live: Json | None, config: Json, manager: str, second: int = 0, **more: Any) -> Json:
+    rules: Json = {"api_version": config["apiVersion"], "subresource": "", "models": MODELS, "convert": convert}
+    rules = {**rules, "force": False, "kind": "Garden", **more}
+    before = copy.deepcopy((live, config))
+    result = await managed.apply(live, config, manager=manager, now=at(second), **rules)
+    assert (live, config) == before
+    return result
+
+
+def entry(manager: str, operation: str, fields: Json, second: int | None = 0, version: str = V1, **more: Any) -> Json:
+    time = {} if second is None else {"time": at(second)}
+    head = {"manager": manager, "operation": operation, "apiVersion": version, **time}
+    return {**head, "fieldsType": "FieldsV1", "fieldsV1": fields, **more}
+
+
+def entries(document: Json) -> Any:
+    return document["metadata"].get("managedFields")
+
+
+async def test_a_create_owns_all_but_what_the_server_sets() -> None:
+    new = garden(metadata={"labels": {"a": "b"}, "namespace": "n", "generation": 1}, name="a", tags=["t"])
+    fields: Json = {
+        "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+        "f:spec": {".": {}, "f:name": {}, "f:tags": {".": {}, 'v:"t"': {}}},
+    }
+    assert entries(await written(None, new, "amy")) == [entry("amy", "Update", fields)]
+
+
+async def test_a_create_without_a_manager_is_by_unknown() -> None:
+    assert entries(await written(None, garden(name="a"), ""))[0]["manager"] == "unknown"
+
+
+async def test_an_update_takes_what_it_changes() -> None:
+    live = await written(None, garden(name="a", size=1), "amy", 1)
+    both = await written(live, garden(name="a", size=2, wet=True), "ben", 2)
+    assert entries(both) == [
+        entry("amy", "Update", {"f:spec": {".": {}, "f:name": {}}}, 1),
+        entry("ben", "Update", {"f:spec": {"f:size": {}, "f:wet": {}}}, 2),
+    ]
+    again = await written(both, garden(name="a", size=3), "ben", 3)
+    assert entries(again) == [
+        entry("amy", "Update", {"f:spec": {".": {}, "f:name": {}}}, 1),
+        entry("ben", "Update", {"f:spec": {"f:size": {}}}, 3),
+    ]
+
+
+async def test_an_update_that_changes_nothing_keeps_the_entries_as_they_are() -> None:
+    live = await written(None, garden(name="a"), "amy", 1)
+    new = copy.deepcopy(live)
+    assert entries(await written(live, new, "ben", 2)) == entries(live)
+    assert managed.same_but_times(live, new)
+
+
+async def test_an_entry_goes_with_its_last_field() -> None:
+    live = await written(None, garden(name="a"), "amy")
+    live = await written(live, garden(name="b"), "ben")
+    live["metadata"]["managedFields"].append(entry("cyd", "Update", {"f:spec": {"f:name": {}}}))
+    assert [e["manager"] for e in entries(await written(live, garden(name="c"), "ben"))] == ["amy", "ben"]
+
+
+async def test_versions_and_subresources_of_one_manager_are_apart() -> None:
+    live = await written(None, garden(name="a"), "amy", 1)
+    live = await written(live, garden(V2, name="b"), "amy", 1)
+    live = await written({**live, "apiVersion": V1}, garden(name="b", size=1), "amy", 1, subresource="status")
+    assert [(e["apiVersion"], e.get("subresource")) for e in entries(live)] == [(V1, None), (V1, "status"), (V2, None)]
+
+
+async def test_entries_of_versions_that_are_gone_are_dropped_and_the_others_kept() -> None:
+    live = await written(None, garden(name="a", size=1), "amy")
+    live["metadata"]["managedFields"].append(entry("old", "Update", {"f:spec": {"f:wet": {}}}, version="g.io/v0"))
+    assert [e["manager"] for e in entries(await written(live, garden(name="b", size=1), "ben"))] == ["amy", "ben"]
+
+
+async def test_a_converter_that_fails_does_not_fail_an_update() -> None:
+    async def broken(document: Json, version: str) -> Json | None:
+        raise errors.Unexplained("conversion webhook failed")
+
+    live = await written(None, garden(V2, name="a", size=1), "amy")
+    live = await written({**live, "apiVersion": V1}, garden(name="b", size=1), "ben", convert=broken)
+    assert [e["manager"] for e in entries(live)] == ["amy", "ben"]
+
+
+async def test_the_oldest_of_many_updaters_become_one() -> None:
+    live = await written(None, garden(notes={}), "m0", 0)
+    for n in range(1, 13):
+        notes = {f"n{i}": "x" for i in range(1, n + 1)}
+        live = await written(live, garden(notes=notes), f"m{n}", n)
+    managers = [e["manager"] for e in entries(live)]
+    assert len(managers) == 10
+    assert managers[0] == "ancient-changes"
+    assert entries(live)[0]["fieldsV1"] == {
+        "f:spec": {".": {}, "f:notes": {".": {}, "f:n1": {}, "f:n2": {}, "f:n3": {}}}
+    }
+    owned_by_all = [key for e in entries(live) for key in e["fieldsV1"]["f:spec"].get("f:notes", {}) if key != "."]
+    assert sorted(owned_by_all) == sorted(f"f:n{i}" for i in range(1, 13))
+
+
+@pytest.mark.parametrize("sent", [[{}], [{"manager": ""}], [None]])
+async def test_entries_can_be_cleared_and_stay_so_until_an_apply(sent: Any) -> None:
+    live = await written(None, garden(name="a"), "amy")
+    cleared = await written(live, {**live, "metadata": {"name": "x", "managedFields": sent}}, "ben")
+    assert entries(cleared) == []
+    assert entries(await written(cleared, garden(name="b"), "ben")) == []
+    first = await applied(cleared, garden(size=1), "cyd", 5)
+    assert entries(first) == [
+        entry("cyd", "Apply", {"f:spec": {"f:size": {}}}, 5),
+        entry("before-first-apply", "Update", {"f:spec": {".": {}, "f:name": {}}}, 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        None,
+        "x",
+        [1],
+        [{"manager": "x", "operation": "Guess", "apiVersion": V1, "fieldsType": "FieldsV1", "fieldsV1": {}}],
+        [{"manager": "x", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {}}],
+        [{"manager": "x", "operation": "Apply", "apiVersion": V1, "fieldsV1": {}}],
+        [{"manager": "x", "operation": "Apply", "apiVersion": V1, "fieldsType": "FieldsV1", "fieldsV1": {"x": 1}}],
+        [{"manager": 7, "operation": "Apply", "apiVersion": V1, "fieldsType": "FieldsV1", "fieldsV1": {}}],
+    ],
+)
+async def test_invalid_entries_in_a_request_are_ignored(sent: Any) -> None:
+    live = await written(None, garden(name="a"), "amy")
+    new = garden(metadata={"managedFields": sent}, name="a")
+    assert entries(await written(live, new, "ben")) == entries(live)
+
+
+async def test_entries_can_be_set_by_an_update_but_not_through_a_subresource() -> None:
+    live = await written(None, garden(name="a"), "amy")
+    mine = [entry("zoe", "Apply", {"f:spec": {"f:name": {}}})]
+    new = garden(metadata={"managedFields": mine}, name="a")
+    assert entries(await written(live, new, "ben")) == mine
+    assert entries(await written(live, new, "ben", subresource="status")) == entries(live)
+
+
+async def test_what_an_endpoint_resets_is_not_owned_there() -> None:
+    new = garden(name="a")
+    listed = entries(await written(None, new, "amy", reset={V1: {"f:spec": {}}}))
+    assert listed == []
+
+
+async def test_what_does_not_fit_leaves_no_entries() -> None:
+    assert entries(await written(None, garden(pond="deep"), "amy")) == []
+
+
+async def test_kinds_that_are_built_in_have_their_required_fields_before_they_are_made() -> None:
+    crd: Json = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "x", "creationTimestamp": None},
+        "spec": {
+            "group": "g",
+            "names": {"plural": "p", "singular": "s", "kind": "K", "listKind": "L"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1"}],
+            "conversion": {"strategy": "None"},
+        },
+        "status": {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]},
+    }
+    version = crd["apiVersion"]
+    made = await written(None, crd, "me", models={version: CRD_MODEL}, reset={version: managed.MAIN_RESET})
+    spec = entries(made)[0]["fieldsV1"]["f:spec"]
+    assert spec == {
+        "f:conversion": {".": {}, "f:strategy": {}},
+        "f:group": {},
+        "f:names": {"f:kind": {}, "f:listKind": {}, "f:plural": {}, "f:singular": {}},
+        "f:scope": {},
+        "f:versions": {},
+    }
+    assert list(spec) == ["f:conversion", "f:group", "f:names", "f:scope", "f:versions"]
+
+
+def test_times_alone_make_no_difference() -> None:
+    old = {"metadata": {"managedFields": [entry("a", "Apply", {}, 1)], "resourceVersion": "1"}, "spec": {"a": 1}}
+    new = {"metadata": {"managedFields": [entry("a", "Apply", {}, 2)]}, "spec": {"a": 1}}
+    assert managed.same_but_times(old, new)
+    assert not managed.same_but_times(old, {**new, "spec": {"a": True}})
+    assert not managed.same_but_times(old, {**new, "metadata": {"managedFields": [entry("b", "Apply", {}, 1)]}})
+
+
+@pytest.mark.parametrize(
+    ("field_manager", "user_agent", "name"),
+    [
+        ("amy", "kubectl/1.0", "amy"),
+        ("", "kubectl/v1.30 (linux)", "kubectl"),
+        ("", "Go-http-client", "Go-http-client"),
+        ("", "a\x00b\u00e9/1", "ab\u00e9"),
+        ("", "\u00e9" * 100, "\u00e9" * 64),
+        ("", "", ""),
+    ],
+)
+def test_a_writer_without_a_name_has_that_of_its_program(field_manager: str, user_agent: str, name: str) -> None:
+    assert managed.manager_name(field_manager, user_agent) == name
+
+
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["a", "b"]),
+        "size": st.integers(0, 2),
+        "tags": st.lists(st.sampled_from("abc"), unique=True, max_size=3),
+        "tools": st.lists(st.sampled_from("xy"), max_size=2),
+        "notes": st.dictionaries(st.sampled_from("mn"), st.sampled_from("xy"), max_size=2),
+        "plan": st.fixed_dictionaries({}, optional={"spring": st.sampled_from("xy")}),
+        "beds": st.lists(
+            st.fixed_dictionaries({"name": st.sampled_from("ab")}, optional={"rows": st.integers(0, 1)}),
+            unique_by=lambda bed: bed["name"],
+            max_size=2,
+        ),
+        "free": st.recursive(
+            st.dictionaries(st.sampled_from("pq"), st.integers(0, 1), max_size=2),
+            lambda inner: st.dictionaries(st.sampled_from("pq"), inner, max_size=2),
+            max_leaves=4,
+        ),
+    },
+)
+
+
+@given(SPECS, SPECS, SPECS, st.booleans())
+async def test_applying_again_changes_nothing(first: Json, other: Json, mine: Json, by_update: bool) -> None:
+    live = await applied(None, garden(**first), "amy", 1)
+    live = await (
+        written(live, garden(**other), "ben", 2) if by_update else applied(live, garden(**other), "ben", 2, force=True)
+    )
+    once = await applied(live, garden(**mine), "cyd", 3, force=True)
+    assert await applied(once, garden(**mine), "cyd", 4) is once
+
+
+@given(SPECS, SPECS)
+async def test_what_is_applied_is_there_and_owned(first: Json, mine: Json) -> None:
+    live = await applied(None, garden(**first), "amy", 1)
+    live = await applied(live, garden(**mine), "cyd", 2, force=True)
+    fields = owned(garden(**mine)["spec"], MODELS[V1].root.map.fields["spec"].type) or {}  # type: ignore[union-attr]
+    listed = {e["manager"]: e["fieldsV1"].get("f:spec", {}) for e in entries(live) or []}
+    assert not difference(fields, listed.get("cyd", {}))
+    assert live["spec"].keys() >= mine.keys()
+    assert all(live["spec"][name] == mine[name] for name in ("name", "size", "tools", "plan") if name in mine)
+
+
+@given(SPECS, SPECS)
+async def test_what_only_one_applies_goes_when_it_applies_it_no_more(first: Json, second: Json) -> None:
+    live = await applied(None, garden(**first), "amy", 1)
+    live = await applied(live, garden(**second), "amy", 2)
+    alone = await applied(None, garden(**second), "amy", 2)
+    assert stated(live.get("spec") or {}) == stated(alone["spec"])
+    mine = [[e["fieldsV1"] for e in entries(o) or [] if e["manager"] == "amy"] for o in (live, alone)]
+    assert mine[0] == mine[1]
+
+
+def stated(value: Any) -> Any:
+    """A value without what is empty: a list nobody owns, so that it stays; a map comes out null if all in it goes."""
+    if isinstance(value, dict):
+        return {name: item for name, item in ((n, stated(i)) for n, i in value.items()) if item not in ([], {}, None)}
+    return value

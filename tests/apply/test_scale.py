@@ -1,0 +1,66 @@
+"""Who owns the replicas, seen through a Scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.apply import managed
+from polykind.apply.scale import SCALE_VERSION, to_parent, to_scale
+from polykind.apply.typemodel import SCALE_MODEL
+from tests.apply.test_managed import V1, V2, Json, convert, entry
+
+PATHS = {V1: ".spec.replicas", V2: None}
+MINE: Json = {"f:spec": {"f:replicas": {}}}
+
+
+def scale(replicas: int) -> Json:
+    return {"apiVersion": SCALE_VERSION, "kind": "Scale", "metadata": {"name": "x"}, "spec": {"replicas": replicas}}
+
+
+async def scaled(parent: list[Json], before: int, after: int, manager: str) -> list[Json]:
+    live = scale(before)
+    live["metadata"].update(uid="u", managedFields=to_scale(parent, PATHS))
+    listed = await managed.update(
+        live,
+        scale(after),
+        manager=manager,
+        api_version=SCALE_VERSION,
+        subresource="scale",
+        now="2024-01-01T00:00:09Z",
+        models={SCALE_VERSION: SCALE_MODEL},
+        convert=convert,
+    )
+    return to_parent(parent, listed, api_version=V1, paths=PATHS)
+
+
+def parent() -> list[Json]:
+    return [
+        entry("a", "Apply", MINE, 1),
+        entry("x", "Update", {"f:spec": {".": {}, "f:replicas": {}, "f:speed": {}}}, 1),
+        entry("y", "Update", {"f:spec": {"f:replicas": {}}}, 1, version=V2),
+    ]
+
+
+def test_a_scale_shows_who_owns_the_replicas() -> None:
+    assert to_scale(parent(), PATHS) == [
+        entry("a", "Apply", MINE, 1, version=SCALE_VERSION),
+        entry("x", "Update", MINE, 1, version=SCALE_VERSION),
+    ]
+
+
+async def test_whoever_writes_the_scale_owns_the_replicas_of_the_object() -> None:
+    assert await scaled(parent(), 3, 4, "zoe") == [
+        entry("zoe", "Update", MINE, None, subresource="scale"),
+        entry("x", "Update", {"f:spec": {".": {}, "f:speed": {}}}, 1),
+        entry("y", "Update", {"f:spec": {"f:replicas": {}}}, 1, version=V2),
+    ]
+
+
+async def test_entries_of_versions_that_are_gone_are_dropped() -> None:
+    listed: Any = [entry("x", "Update", MINE, 1, version="g.io/v0"), entry("a", "Apply", MINE, 1)]
+    assert to_parent(listed, to_scale(listed, PATHS), api_version=V1, paths=PATHS) == [entry("a", "Apply", MINE, 1)]
+
+
+def test_paths_are_split_at_dots_alone() -> None:
+    listed = [entry("a", "Apply", {"f:spec": {"f:replicas[0]": {}}}, 1)]
+    assert len(to_scale(listed, {V1: ".spec.replicas[0]"})) == 1

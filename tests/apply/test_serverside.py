@@ -1,0 +1,168 @@
+"""What applies do to objects and to the ownership of others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from polykind import errors
+from polykind.apply import managed
+from polykind.apply.lastapplied import ANNOTATION
+from tests.apply.test_managed import MODELS, V1, V2, Json, applied, convert, entries, entry, garden, written
+
+
+async def test_a_conflict_names_manager_version_and_field() -> None:
+    live = await written(None, garden(size=1, name="a"), "amy")
+    with pytest.raises(errors.Conflicted) as caught:
+        await applied(live, garden(size=2), "ben")
+    assert caught.value.message == 'Apply failed with 1 conflict: conflict with "amy" using g.io/v1: .spec.size'
+    assert caught.value.details == {
+        "causes": [
+            {
+                "reason": "FieldManagerConflict",
+                "message": 'conflict with "amy" using g.io/v1',
+                "field": ".spec.size",
+            }
+        ]
+    }
+
+
+async def test_several_conflicts_are_listed_by_manager() -> None:
+    live = await applied(None, garden(size=1, beds=[{"name": "a", "rows": 1}]), "zoe")
+    live = await written(live, {**live, "spec": {**live["spec"], "name": "x"}}, "amy", subresource="status")
+    with pytest.raises(errors.Conflicted) as caught:
+        await applied(live, garden(size=2, name="y", beds=[{"name": "a", "rows": 2}]), "ben")
+    assert caught.value.message == (
+        "Apply failed with 3 conflicts: "
+        'conflicts with "amy" with subresource "status" using g.io/v1:\n- .spec.name\n'
+        'conflicts with "zoe":\n- .spec.size\n- .spec.beds[kind="plain",name="a"].rows'
+    )
+
+
+async def test_force_takes_the_fields() -> None:
+    live = await applied(None, garden(size=1, name="a"), "amy", 1)
+    live = await applied(live, garden(size=2), "ben", 2, force=True)
+    assert entries(live) == [
+        entry("amy", "Apply", {"f:spec": {"f:name": {}}}, 1),
+        entry("ben", "Apply", {"f:spec": {"f:size": {}}}, 2),
+    ]
+
+
+async def test_ownership_alone_comes_without_a_time_and_first() -> None:
+    live = await applied(None, garden(size=1), "amy", 1)
+    live = await applied(live, garden(size=1), "ben", 2)
+    assert entries(live) == [
+        entry("ben", "Apply", {"f:spec": {"f:size": {}}}, None),
+        entry("amy", "Apply", {"f:spec": {"f:size": {}}}, 1),
+    ]
+
+
+async def test_fields_go_when_their_last_owner_drops_them() -> None:
+    live = await applied(None, garden(size=1, name="a"), "amy")
+    live = await applied(live, garden(size=1), "ben")
+    live = await applied(live, garden(name="a"), "amy")
+    assert live["spec"] == {"size": 1, "name": "a"}
+    live = await applied(live, {**garden(), "spec": {}}, "ben")
+    assert live["spec"] == {"name": "a"}
+
+
+async def test_fields_that_nobody_owns_stay() -> None:
+    live = await applied(None, garden(beds=[{"name": "a"}]), "amy")
+    live["spec"]["beds"][0]["rows"] = 4
+    live = await applied(live, garden(beds=[{"name": "a"}], size=1), "amy")
+    assert live["spec"]["beds"] == [{"name": "a", "rows": 4}]
+
+
+async def test_an_apply_at_another_version_drops_what_the_last_one_stated() -> None:
+    live = await applied(None, garden(size=1, name="a"), "amy", 1)
+    live = await applied({**live, "apiVersion": V2}, garden(V2, name="a"), "amy", 2)
+    assert live["spec"] == {"name": "a"}
+    assert entries(live) == [entry("amy", "Apply", {"f:spec": {"f:name": {}}}, 2, version=V2)]
+
+
+async def test_conflicts_are_found_at_the_version_of_the_owner() -> None:
+    live = await written(None, garden(V2, size=1), "amy")
+    with pytest.raises(errors.Conflicted) as caught:
+        await applied({**live, "apiVersion": V1}, garden(size=2), "ben")
+    assert caught.value.message == 'Apply failed with 1 conflict: conflict with "amy" using g.io/v2: .spec.size'
+
+
+async def test_an_owner_at_a_version_that_is_gone_is_forgotten() -> None:
+    live = await written(None, garden(size=1), "amy")
+    live["metadata"]["managedFields"][0]["apiVersion"] = "g.io/v0"
+    live = await applied(live, garden(size=2), "ben", 1)
+    assert entries(live) == [entry("ben", "Apply", {"f:spec": {"f:size": {}}}, 1)]
+
+
+async def test_an_object_that_does_not_fit_an_owners_version_cannot_be_applied_to() -> None:
+    async def foreign(document: Json, version: str) -> Json | None:
+        converted = await convert(document, version)
+        return converted and {**converted, "spec": {"pond": "deep"}}
+
+    live = await written(None, garden(V2, size=1), "amy")
+    with pytest.raises(errors.Unexplained) as caught:
+        await applied({**live, "apiVersion": V1}, garden(size=2), "ben", convert=foreign)
+    assert caught.value.message == ".spec.pond: field not declared in schema"
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({**garden(), "kind": "Park"}, "invalid object type: g.io/v1, Kind=Park"),
+        ({"kind": "Garden"}, "invalid object type: /, Kind=Garden"),
+        ({**garden(), "apiVersion": "a/b/c"}, "invalid object type: /, Kind="),
+        (garden(metadata={"managedFields": []}), "metadata.managedFields must be nil"),
+    ],
+)
+async def test_a_body_that_is_no_configuration_of_the_kind_is_refused(config: Json, text: str) -> None:
+    with pytest.raises(errors.BadRequest) as caught:
+        await applied(None, {"apiVersion": "", **config}, "amy", api_version=V1)
+    assert caught.value.message == text
+
+
+async def test_unknown_fields_are_an_unexplained_error() -> None:
+    with pytest.raises(errors.Unexplained) as caught:
+        await applied(None, garden(metadata={"namespace": "n"}, pond="deep"), "amy")
+    assert caught.value.status() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "failed to create typed patch object (n/x; g.io/v1, Kind=Garden): "
+        ".spec.pond: field not declared in schema",
+        "code": 500,
+    }
+
+
+def last(config: Json) -> dict[str, Any]:
+    return {"annotations": {ANNOTATION: json.dumps(config)}}
+
+
+async def test_kubectl_takes_over_what_it_applied_on_the_clients_side() -> None:
+    live = await written(None, garden(metadata=last(garden(size=1, name="a")), size=1, name="a"), "kubectl-client")
+    after = await applied(live, garden(size=2, name="a"), "kubectl")
+    assert after["spec"] == {"size": 2, "name": "a"}
+    assert after["metadata"]["annotations"][ANNOTATION] == (
+        '{"apiVersion":"g.io/v1","kind":"Garden","metadata":{"name":"x"},"spec":{"name":"a","size":2}}\n'
+    )
+    with pytest.raises(errors.Conflicted):
+        await applied(live, garden(size=2), "another")
+
+
+async def test_kubectl_does_not_take_what_has_changed_since() -> None:
+    live = await written(None, garden(metadata=last(garden(size=1, name="b")), size=1, name="a"), "editor")
+    with pytest.raises(errors.Conflicted) as caught:
+        await applied(live, garden(size=2, name="c"), "kubectl")
+    assert caught.value.message == 'Apply failed with 1 conflict: conflict with "editor" using g.io/v1: .spec.name'
+
+
+async def test_deep_nesting_is_refused_at_most() -> None:
+    deep: Any = {}
+    for _ in range(3000):
+        deep = {"a": deep}
+    rules: Json = {"manager": "amy", "api_version": V1, "subresource": "", "now": "", "models": MODELS}
+    with pytest.raises(errors.BadRequest):
+        await managed.apply(None, garden(free=deep), kind="Garden", force=False, convert=convert, **rules)
+    assert await managed.update(None, garden(free=deep), convert=convert, **rules) == []

@@ -1,0 +1,128 @@
+"""Strategic merge patches of the kinds that are built in."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from polykind import errors
+from polykind.apply import mergepatch, strategic
+from polykind.apply.rejected import Rejected
+from tests.apply.test_jsonpatch import OBJECTS
+
+NAMESPACE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {
+        "name": "x",
+        "labels": {"a": "b"},
+        "finalizers": ["f1", "f2", "f3"],
+        "ownerReferences": [{"uid": "u1", "name": "n1"}, {"uid": "u2", "name": "n2"}],
+    },
+    "spec": {"finalizers": ["kubernetes"]},
+    "status": {"phase": "Active", "conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "True"}]},
+}
+
+
+def patched(patch: Any, document: dict[str, Any] = NAMESPACE) -> Any:
+    before = copy.deepcopy((document, patch))
+    try:
+        return strategic.apply(document, patch)
+    finally:
+        assert (document, patch) == before
+
+
+@pytest.mark.parametrize(
+    ("patch", "field", "result"),
+    [
+        ({"labels": {"c": "d", "a": None}}, "labels", {"c": "d"}),
+        ({"labels": {"$patch": "replace", "c": "d"}}, "labels", {"c": "d"}),
+        ({"labels": {"$patch": "delete"}}, "labels", {}),
+        ({"labels": {"$retainKeys": ["c"], "c": "d"}}, "labels", {"c": "d"}),
+        ({"annotations": {"a": None, "b": "c"}}, "annotations", {"b": "c"}),
+        ({"annotations": {"$patch": "delete"}}, "annotations", None),
+        ({"finalizers": ["f4", "f1"]}, "finalizers", ["f4", "f1", "f2", "f3"]),
+        ({"finalizers": None}, "finalizers", None),
+        ({"$deleteFromPrimitiveList/finalizers": ["f2"]}, "finalizers", ["f1", "f3"]),
+        ({"$setElementOrder/finalizers": ["f3", "f1"]}, "finalizers", ["f2", "f3", "f1"]),
+        (
+            {"$setElementOrder/finalizers": ["f4", "f1", "f2", "f3"], "finalizers": ["f4"]},
+            "finalizers",
+            ["f4", "f1", "f2", "f3"],
+        ),
+        (
+            {"ownerReferences": [{"uid": "u2", "name": "n3"}, {"uid": "u3"}]},
+            "ownerReferences",
+            [{"uid": "u1", "name": "n1"}, {"uid": "u2", "name": "n3"}, {"uid": "u3"}],
+        ),
+        ({"ownerReferences": [{"uid": "u1", "$patch": "delete"}]}, "ownerReferences", [{"uid": "u2", "name": "n2"}]),
+        ({"ownerReferences": [{"$patch": "replace"}, {"uid": "u9"}]}, "ownerReferences", [{"uid": "u9"}]),
+    ],
+)
+def test_metadata_merge_by_their_strategies(patch: Any, field: str, result: Any) -> None:
+    assert patched({"metadata": patch})["metadata"].get(field) == result
+
+
+def test_conditions_of_a_namespace_merge_by_type_and_other_lists_are_replaced() -> None:
+    out = patched({"spec": {"finalizers": ["mine"]}, "status": {"conditions": [{"type": "B", "status": "False"}]}})
+    assert out["spec"]["finalizers"] == ["mine"]
+    assert out["status"]["conditions"] == [{"type": "A", "status": "True"}, {"type": "B", "status": "False"}]
+
+
+def test_conditions_and_versions_of_a_definition_are_replaced() -> None:
+    crd = {
+        "kind": "CustomResourceDefinition",
+        "spec": {"versions": [{"name": "v1"}]},
+        "status": {"conditions": [{"type": "A"}]},
+    }
+    out = patched({"spec": {"versions": [{"name": "v2"}]}, "status": {"conditions": [{"type": "B"}]}}, crd)
+    assert (out["spec"], out["status"]) == ({"versions": [{"name": "v2"}]}, {"conditions": [{"type": "B"}]})
+
+
+@pytest.mark.parametrize(
+    ("patch", "kind", "text"),
+    [
+        ([], errors.BadRequest, "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        ({"$patch": "explode"}, errors.Unexplained, "unknown patch type: explode in map: map[$patch:explode]"),
+        (
+            {"metadata": {"ownerReferences": [{"name": "x"}]}},
+            errors.Unexplained,
+            "map: map[name:x] does not contain declared merge key: uid",
+        ),
+        ({"metadata": {"$retainKeys": "x"}}, errors.BadRequest, "invalid patch format of retainKeys"),
+        ({"metadata": {"$retainKeys": [], "labels": {}}}, errors.BadRequest, "invalid patch format of retainKeys"),
+        (
+            {"metadata": {"$deleteFromPrimitiveList": ["x"]}},
+            errors.BadRequest,
+            "invalid patch format of primitive list",
+        ),
+        (
+            {"metadata": {"$setElementOrder": ["x"]}},
+            errors.BadRequest,
+            "invalid patch format of setElementOrder list",
+        ),
+        (
+            {"metadata": {"finalizers": [["x"]]}},
+            Rejected,
+            "the server rejected our request due to an error in our request",
+        ),
+        (
+            {"metadata": {"$setElementOrder/finalizers": ["f1"], "finalizers": ["f9"]}},
+            errors.Unexplained,
+            "The order in patch list:\n[f9]\n doesn't match $setElementOrder list:\n[f1]\n",
+        ),
+    ],
+)
+def test_what_cannot_be_merged_is_refused(patch: Any, kind: type[errors.APIError], text: str) -> None:
+    with pytest.raises(kind) as caught:
+        patched(patch)
+    assert caught.value.message == text
+
+
+@given(OBJECTS, OBJECTS)
+def test_without_lists_and_directives_it_is_a_merge_patch(document: Any, patch: Any) -> None:
+    out = strategic.apply(document, patch, strategic.REPLACE)
+    assert out.keys() == mergepatch.apply(document, patch).keys()
