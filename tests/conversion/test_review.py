@@ -1,4 +1,4 @@
-"""What the reference says to each of 267 answers of a converter was asked of it once and is kept beside this file."""
+"""What the reference says to each of 269 answers of a converter was asked of it once and is kept beside this file."""
 
 from __future__ import annotations
 

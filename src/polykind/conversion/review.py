@@ -21,11 +21,8 @@ from polykind.wire import codec
 _GROUP = "apiextensions.k8s.io"
 _SUPPORTED = ("v1", "v1beta1")
 _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
-_REGISTERED = {
-    "CustomResourceDefinition": _SUPPORTED,
-    "CustomResourceDefinitionList": _SUPPORTED,
-    "ConversionReview": _SUPPORTED,
-}
+_REGISTERED = frozenset({"CustomResourceDefinition", "CustomResourceDefinitionList", "ConversionReview"})
+_UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
 _HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 _raw_fields = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -78,8 +75,7 @@ def answered(version: str, uid: str, body: bytes, objects: Sequence[JsonObject],
 def _header(version: str, body: bytes) -> tuple[dict[str, Raw], str, str]:
     """The fields of the answer, its apiVersion and its kind."""
     fields = _fields(body)
-    kinds = [_string(fields.get(name), f"struct field .{name} of type string") for name in ("apiVersion", "kind")]
-    api_version, kind = kinds
+    api_version, kind = _kind(fields)
     if api_version.count("/") > 1:
         raise _Malformed(f"unexpected GroupVersion string: {api_version}")
     group, _, given = api_version.rpartition("/")
@@ -90,12 +86,23 @@ def _header(version: str, body: bytes) -> tuple[dict[str, Raw], str, str]:
     full = f"{group}/{given}" if group else given
     actual = kind or "ConversionReview"
     if (group, given, actual) != (_GROUP, version, "ConversionReview"):
-        if (group == _GROUP and given in _REGISTERED.get(actual, ())) or (full, actual) == ("v1", "Status"):
-            wanted = f"({version}.ConversionReview)"
+        wanted = f"({version}.ConversionReview)"
+        if actual in _UNVERSIONED:
+            raise _Malformed(f"converting (v1.{actual}) to {wanted}: unknown conversion")
+        if group == _GROUP and given in _SUPPORTED and actual in _REGISTERED:
             raise _Malformed(f"converting ({given}.{actual}) to {wanted}: unknown conversion")
         named = go_quote(full)
         raise _Malformed(f"no kind {go_quote(actual)} is registered for version {named} in scheme {go_quote(_SCHEME)}")
-    return fields, api_version, kind
+    return fields, text(_decoded(fields.get("apiVersion"))), text(_decoded(fields.get("kind")))
+
+
+def _kind(fields: dict[str, Raw]) -> tuple[str, str]:
+    """The apiVersion and kind by which the reference chooses what to decode: here alone it heeds no upper case."""
+    folded = {name.lower(): value for name, value in fields.items()}
+    place = "struct field .{} of type string"
+    return _string(folded.get("apiversion"), place.format("apiVersion")), _string(
+        folded.get("kind"), place.format("kind")
+    )
 
 
 def _fields(body: bytes) -> dict[str, Raw]:
