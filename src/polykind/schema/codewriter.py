@@ -86,11 +86,6 @@ class Program:
         self._finish(name)
         return self._names[name]  # type: ignore[no-any-return]
 
-    def finish(self) -> None:
-        """Compile every function there is, and those that come up meanwhile."""
-        while self._waiting:
-            self._finish(next(iter(self._waiting)))
-
     def _finish(self, name: str) -> None:
         with self._lock:
             ready = self._waiting.pop(name, None)

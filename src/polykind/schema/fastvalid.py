@@ -9,10 +9,11 @@ from polykind.errors import FieldError
 from polykind.schema.codewriter import Lines, Program
 from polykind.schema.embedded import validate_embedded
 from polykind.schema.formats import accepts
-from polykind.schema.listtypes import validate_lists
-from polykind.schema.node import Node
+from polykind.schema.listtypes import validate_list, validate_lists
+from polykind.schema.node import META_KEYS, Node
 from polykind.schema.numbers import is_in_range, truncated
 from polykind.schema.pattern import Pattern
+from polykind.schema.prune import default_of
 from polykind.schema.values import check
 
 _MANY_PROPERTIES = 40
@@ -24,13 +25,17 @@ class Judge:
     """Writes the programs for the nodes of one schema. A program returns False for what the slow rules would refuse.
 
     Below a junctor only values count (`bare`), elsewhere lists of type set and map and embedded resources as well.
+    A `tidy` judge is not exact: it accepts only what is valid and would not be changed by pruning and defaulting.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, tidy: bool = False) -> None:
+        self._tidy = tidy
         self.program = Program({known.__name__: known for known in _BUILTINS})
         self._kept: list[Node] = []
+        self._root: Node | None = None
 
     def function(self, node: Node, *, bare: bool = False) -> str:
+        self._root = self._root or node
         self._kept.append(node)
         return self.program.function((id(node), bare), "x", lambda lines: self._write(lines, node, bare))
 
@@ -50,24 +55,27 @@ class Judge:
 
         return self.program.constant(valid)
 
-    def _value(self, lines: Lines, node: Node, var: str, bare: bool) -> None:
-        """Checks of a variable's value, null included."""
-        if self._is_trivial(node):
-            return
-        kinds = self._kinds(node)
-        if not kinds:
-            lines.add(f"if not {self._slow(node, bare)}({var}): return False")
+    def _value(self, lines: Lines, node: Node, var: str, bare: bool, for_none: str = "") -> None:
+        """Checks of a variable's value; `for_none` is what to do if that is None and may mean that there is none."""
+        if self._is_trivial(node, bare):
             return
         word = "if"
-        for kind in kinds:
+        for kind in self._kinds(node):
             lines.inner(f"{word} type({var}) is {kind}:", partial(self._kind, lines, node, var, kind, bare))
             word = "elif"
-        lines.add("else:", f" if not {self._slow(node, bare)}({var}): return False")
+        if for_none:
+            lines.add(f"{word} {var} is None:", f" {for_none}")
+            word = "elif"
+        if self._tidy and not bare:
+            lines.add("else: return False" if word == "elif" else "return False")
+        else:
+            lines.add(f"{word} not {self._slow(node, bare)}({var}): return False")
 
-    def _is_trivial(self, node: Node) -> bool:
-        """Whether every value is valid, whatever lies below."""
+    def _is_trivial(self, node: Node, bare: bool) -> bool:
+        """Whether every value but null is accepted, whatever lies below."""
         return not (
-            node.types
+            (self._tidy and not bare and not node.preserve)
+            or node.types
             or node.format
             or node.enum
             or node.embedded
@@ -147,16 +155,19 @@ class Judge:
         if node.format == "float":
             lines.add(f"if not {self._slow(node, True)}({var}): return False")
             return
-        if node.types == ("integer",):
-            least = self.program.constant(-(2**31) if node.format == "int32" else -(2**63))
-            most = self.program.constant(2**31 - 1 if node.format == "int32" else 2**63 - 1)
-            lines.add(f"if not {least} <= {var} <= {most}: return False")
+        bits = 31 if node.types == ("integer",) and node.format == "int32" else 63
+        least, most = -(2**bits), 2**bits - 1
         if node.minimum is not None:
-            sign = "<=" if node.exclusive_minimum else "<"
-            lines.add(f"if {var} {sign} {self.program.constant(truncated(node.minimum))}: return False")
+            least = max(least, truncated(node.minimum) + node.exclusive_minimum)
         if node.maximum is not None:
-            sign = ">=" if node.exclusive_maximum else ">"
-            lines.add(f"if {var} {sign} {self.program.constant(truncated(node.maximum))}: return False")
+            most = min(most, truncated(node.maximum) - node.exclusive_maximum)
+        lower, upper = self.program.constant(least), self.program.constant(most)
+        if least > -(2**63) and most < 2**63 - 1:
+            lines.add(f"if not {lower} <= {var} <= {upper}: return False")
+        elif least > -(2**63):
+            lines.add(f"if {var} < {lower}: return False")
+        elif most < 2**63 - 1:
+            lines.add(f"if {var} > {upper}: return False")
         if node.multiple_of is not None:
             step = truncated(node.multiple_of)
             lines.add(f"if {var} % {self.program.constant(step)}: return False" if step > 0 else "return False")
@@ -186,19 +197,32 @@ class Judge:
             lines.add(f"if len({var}) < {self.program.constant(node.min_items)}: return False")
         if node.max_items is not None:
             lines.add(f"if len({var}) > {self.program.constant(node.max_items)}: return False")
-        if node.unique_items or (node.list_type in ("set", "map") and not bare):
+        if node.unique_items:
             lines.add(f"if not {self._slow(node, bare)}({var}): return False")
-            return
+        if node.list_type in ("set", "map") and not bare:
+            lines.add(f"if not {self._unique(node)}({var}): return False")
         items = node.items
         if items is not None:
             item = lines.variable()
             lines.inner(f"for {item} in {var}:", lambda: self._child(lines, items, item, bare))
+        elif self._tidy and not bare:
+            lines.add(f"if {var}: return False")
+
+    def _unique(self, node: Node) -> str:
+        def unique(value: list[Any]) -> bool:
+            found: list[FieldError] = []
+            validate_list(node, value, "", found)
+            return not found
+
+        return self.program.constant(unique)
 
     def _child(self, lines: Lines, node: Node, var: str, bare: bool) -> None:
         """A value inside another: in place while there is room, else in a function of its own."""
+        if self._tidy and not bare and self._is_trivial(node, bare):
+            lines.add(f"if {var} is None: return False")
         if lines.room > 0 and lines.indent < 16:
             self._value(lines, node, var, bare)
-        elif not self._is_trivial(node):
+        elif not self._is_trivial(node, bare):
             lines.add(f"if not {self.function(node, bare=bare)}({var}): return False")
 
     def _object(self, lines: Lines, node: Node, var: str, bare: bool) -> None:
@@ -207,37 +231,59 @@ class Judge:
         if node.max_properties is not None:
             lines.add(f"if len({var}) > {self.program.constant(node.max_properties)}: return False")
         names = list(node.property_names)
-        if node.more_allowed is False:
+        tidy = self._tidy and not bare
+        if tidy and (node.more_allowed is not None) and node.more is None:
+            lines.add("return False")
+        elif tidy and node.more is None and not node.preserve:
+            known = self.program.constant(frozenset(names) | (META_KEYS if node is self._root else frozenset()))
+            lines.add(f"if not {known}.issuperset({var}): return False")
+        elif node.more_allowed is False:
             known = self.program.constant(frozenset(names))
             lines.add(f"if not {known}.issuperset({var}): return False")
         elif node.more is not None:
             self._further(lines, node, node.more, var, bare)
-        if len(names) > _MANY_PROPERTIES:
+        if len(names) > _MANY_PROPERTIES and tidy:
+            lines.add("return False")
+        elif len(names) > _MANY_PROPERTIES:
             self._dispatch(lines, node, names, var, bare)
         for name in node.required:
-            if len(names) > _MANY_PROPERTIES or not self._fetched(node, name):
+            if len(names) > _MANY_PROPERTIES or not self._fetched(node, name, bare):
                 lines.add(f"if {self.program.constant(name)} not in {var}: return False")
         if len(names) <= _MANY_PROPERTIES:
             for name in names:
                 self._property(lines, node, name, var, bare)
 
-    def _fetched(self, node: Node, name: str) -> bool:
+    def _fetched(self, node: Node, name: str, bare: bool) -> bool:
         child = node.field(name)
-        return child is not None and not self._is_trivial(child)
+        return child is not None and not self._is_trivial(child, bare)
 
     def _property(self, lines: Lines, node: Node, name: str, var: str, bare: bool) -> None:
         child = node.field(name)
         assert child is not None
-        if self._is_trivial(child):
+        tidy = self._tidy and not bare
+        if tidy and node is self._root and name in META_KEYS:
+            return
+        if tidy and default_of(child) is not None:
+            lines.add(f"if {self.program.constant(name)} not in {var}: return False")
+        if tidy and self._is_trivial(child, bare) and not child.nullable:
+            key = self.program.constant(name)
+            lines.add(f"if {key} in {var} and {var}[{key}] is None: return False")
+        if self._is_trivial(child, bare):
             return
         value, key = lines.variable(), self.program.constant(name)
         null_fits = (child.nullable or not child.types or "null" in child.types) and not child.enum
-        lines.add(f"{value} = {var}.get({key})", f"if {value} is None:")
+        if tidy:
+            null_fits = child.nullable and not child.enum
         if name in node.required:
-            lines.add(f" if {key} not in {var}: return False" if null_fits else " return False")
+            absent = f"if {key} not in {var}: return False" if null_fits else "return False"
         else:
-            lines.add(" pass" if null_fits else f" if {key} in {var}: return False")
-        lines.inner("else:", lambda: self._child(lines, child, value, bare))
+            absent = "" if null_fits else f"if {key} in {var}: return False"
+        lines.add(f"{value} = {var}.get({key})")
+        if lines.room > 0 and lines.indent < 16:
+            self._value(lines, child, value, bare, absent or "pass")
+        else:
+            lines.add(f"if {value} is None:", f" {absent or 'pass'}")
+            lines.add(f"elif not {self.function(child, bare=bare)}({value}): return False")
 
     def _further(self, lines: Lines, node: Node, more: Node, var: str, bare: bool) -> None:
         item = lines.variable()
@@ -256,7 +302,7 @@ class Judge:
         table: dict[str, Any] = {}
         for name in names:
             child = node.field(name)
-            if child is not None and not self._is_trivial(child):
+            if child is not None and not self._is_trivial(child, bare):
                 table[name] = self._by_name(self.function(child, bare=bare))
         key, item, judge = lines.variable(), lines.variable(), lines.variable()
         lines.add(

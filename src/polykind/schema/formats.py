@@ -29,6 +29,9 @@ _object_id = re.compile(r"[0-9a-fA-F]{24}").fullmatch
 _label = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*").fullmatch
 _subdomain = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*").fullmatch
 _clock = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})").fullmatch
+_usual_time = re.compile(
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?Z"
+).fullmatch
 _scala_duration = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").findall
 _WORDS_OF_TIME = (
     ("ns", "nano"),
@@ -64,6 +67,8 @@ def _is_host_label(label: str) -> bool:
 
 def is_date_time(text: str) -> bool:
     """As the reference judges: a date, a `t` of either case, a clock; hours to 23, minutes and seconds to 59."""
+    if _usual_time(text):
+        return True
     day, *rest = text.lower().split("t")
     if not rest or not is_date(day):
         return False

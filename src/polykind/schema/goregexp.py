@@ -111,7 +111,11 @@ class Scanner:
             self.depth += 1
             self._keep(1)
             return False
-        name_at = start + 4 if text.startswith("(?P<", start) else start + 3 if text.startswith("(?<", start) else 0
+        name_at = 0
+        if text.startswith("(?P<", start) and len(text) - start > 4:
+            name_at = start + 4
+        elif text.startswith("(?<", start) and len(text) - start > 3:
+            name_at = start + 3
         if name_at:
             end = text.find(">", name_at)
             if end < 0:
@@ -141,7 +145,7 @@ class Scanner:
                 return False
             else:
                 raise PatternError("invalid or unsupported Perl syntax", text[start:at])
-        raise PatternError("missing closing )", text)
+        raise PatternError("invalid or unsupported Perl syntax", text[start:])
 
     def _escape_outside(self, operand: bool) -> bool:
         text = self.text

@@ -23,14 +23,19 @@ def validate_lists(node: Node | None, value: Any, path: str, found: list[FieldEr
             if type(value[key]) in (dict, list):
                 validate_lists(node.field(key), value[key], f"{path}.{key}" if path else key, found)
     elif type(value) is list:
-        if node.list_type == "set":
-            found.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _repeated(value))
-        elif node.list_type == "map":
-            _validate_map(node, value, path, found)
+        validate_list(node, value, path, found)
         if node.items is not None:
             for at, item in enumerate(value):
                 if type(item) in (dict, list):
                     validate_lists(node.items, item, f"{path}[{at}]", found)
+
+
+def validate_list(node: Node, value: list[Any], path: str, found: list[FieldError]) -> None:
+    """The rules of one list, without those of its items."""
+    if node.list_type == "set":
+        found.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _repeated(value))
+    elif node.list_type == "map":
+        _validate_map(node, value, path, found)
 
 
 def _validate_map(node: Node, value: list[Any], path: str, found: list[FieldError]) -> None:

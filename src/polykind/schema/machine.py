@@ -22,6 +22,8 @@ from polykind.schema.scale import validate_scale
 from polykind.schema.values import check
 
 _USES_BEFORE_PROGRAMS = 6
+_HARMLESS_AT_ROOT = frozenset(("type", "properties", "required", "description", "title", "x-kubernetes-validations"))
+_TOO_DEEP = "the object is nested too deeply for its schema"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,51 +37,9 @@ def _bounded(method: Callable[Concatenate[Schema, P], R]) -> Callable[Concatenat
         try:
             return method(self, *args, **kwargs)
         except RecursionError:
-            raise errors.BadRequest("the object is nested too deeply for its schema") from None
+            raise errors.BadRequest(_TOO_DEEP) from None
 
     return guarded
-
-
-class _Programs:
-    """The quick ways; each says whether it has settled the matter."""
-
-    def __init__(self, root: Node) -> None:
-        self._judge, self._steward, self._pruner = Judge(), Steward(fill=True), Steward(fill=False)
-        self._names = (
-            self._judge.function(root),
-            self._steward.function(root, root=True),
-            self._pruner.function(root, root=True),
-        )
-        self._accept: Function | None = None
-        self._admit: Function | None = None
-        self._prune: Function | None = None
-
-    def accepts(self, obj: JsonObject) -> bool:
-        accept = self._accept = self._accept or self._judge.program.called(self._names[0])
-        try:
-            return accept(obj) is True
-        except UnicodeEncodeError:
-            return False
-
-    def admits(self, obj: JsonObject, report: bool) -> bool:
-        admit = self._admit = self._admit or self._steward.program.called(self._names[1])
-        try:
-            admit(obj, report)
-        except Unsure:
-            return False
-        return True
-
-    def prunes(self, obj: JsonObject) -> bool:
-        prune_it = self._prune = self._prune or self._pruner.program.called(self._names[2])
-        try:
-            prune_it(obj, False)
-        except Unsure:
-            return False
-        return True
-
-    def finish(self) -> None:
-        for writer in (self._judge, self._steward, self._pruner):
-            writer.program.finish()
 
 
 class Schema:
@@ -90,8 +50,11 @@ class Schema:
         self._raw = openapi
         self._root: Node | None = None
         self._uses = 0
-        self._programs: _Programs | None = None
         self._idle: bool | None = None
+        self._accepts: Function | None = None
+        self._admits: Function | None = None
+        self._is_tidy: Function | None = None
+        self._prunes: Function | None = None
 
     @property
     def root(self) -> Node:
@@ -100,25 +63,25 @@ class Schema:
             self._root = Node(self._raw)
         return self._root
 
-    def _fast(self) -> _Programs | None:
-        """The programs, once the schema has been used often enough to be worth the writing."""
-        if self._programs is None:
-            self._uses += 1
-            if self._uses <= _USES_BEFORE_PROGRAMS:
-                return None
-            self._programs = _Programs(self.root)
-        return self._programs
-
-    @_bounded
     def admit(self, obj: JsonObject, *, report: bool) -> list[str]:
         """Take in a request's object, in place: prune, drop nulls, clean embedded metadata, default.
 
         Root apiVersion, kind and metadata are left alone. The paths of unknown fields are returned if `report`, in the
         reference's order. Raises BadRequest for malformed metadata of an embedded resource.
         """
-        fast = None if self.preserve_unknown else self._fast()
-        if fast and fast.admits(obj, report):
-            return []
+        try:
+            if self._admits is not None:
+                self._admits(obj, report)
+                return []
+        except Unsure:
+            pass
+        except RecursionError:
+            raise errors.BadRequest(_TOO_DEEP) from None
+        return self._admit(obj, report)
+
+    @_bounded
+    def _admit(self, obj: JsonObject, report: bool) -> list[str]:
+        self._note_use()
         unknown = self._pruned(obj, report=report)
         in_metadata: list[str] = []
         try:
@@ -131,12 +94,29 @@ class Schema:
         default(self.root, obj, root=True)
         return [*sorted(unknown), *sorted(in_metadata)] if report else []
 
+    def take(self, obj: JsonObject, *, report: bool) -> tuple[list[str], bool]:
+        """As `admit`, in one pass with `validate` where nothing has to be done: the unknown fields, and a verdict.
+
+        A verdict of True stands for `validate(obj) == []`, and goes on to stand while only root metadata is changed and
+        `status` is removed. False only means that `validate` has to be asked.
+        """
+        try:
+            if self._is_tidy is not None and self._is_tidy(obj):
+                return [], True
+        except (UnicodeEncodeError, RecursionError):
+            pass
+        return self.admit(obj, report=report), False
+
     @_bounded
     def read(self, obj: JsonObject) -> None:
         """Make a stored object fit its schema, in place: as `admit`, but malformed embedded metadata is dropped."""
-        fast = None if self.preserve_unknown else self._fast()
-        if fast and fast.admits(obj, False):
-            return
+        try:
+            if self._admits is not None:
+                self._admits(obj, False)
+                return
+        except Unsure:
+            pass
+        self._note_use()
         self._pruned(obj, report=False)
         coerce_embedded(self.root, obj, "", [], strict=False)
         default(self.root, obj, root=True)
@@ -147,9 +127,13 @@ class Schema:
 
         Raises Unexplained for malformed metadata of an embedded resource, as the reference fails the conversion.
         """
-        fast = None if self.preserve_unknown else self._fast()
-        if fast and fast.prunes(obj):
-            return
+        try:
+            if self._prunes is not None:
+                self._prunes(obj, False)
+                return
+        except Unsure:
+            pass
+        self._note_use()
         self._pruned(obj, report=False)
         try:
             coerce_embedded(self.root, obj, "", [], strict=True)
@@ -176,12 +160,34 @@ class Schema:
         return self._idle
 
     def warm(self) -> None:
-        """Do now what first uses would do later; may be called in a thread."""
-        programs = self._programs or _Programs(self.root)
-        programs.finish()
-        self._programs = programs
+        """Write the programs now, not after some uses; may be called in a thread. Rarer parts follow when first met."""
+        judge = Judge()
+        accepts = judge.program.called(judge.function(self.root))
+        if not self.preserve_unknown:
+            filling, pruning = Steward(fill=True), Steward(fill=False)
+            self._prunes = pruning.program.called(pruning.function(self.root, root=True))
+            self._is_tidy = self._tidy_program()
+            self._admits = filling.program.called(filling.function(self.root, root=True))
+        self._accepts = accepts
 
-    @_bounded
+    def _tidy_program(self) -> Function | None:
+        """A program that accepts what is valid and needs no change, if the root's own rules allow to judge so early."""
+        root = self.root
+        if not root.raw.keys() <= _HARMLESS_AT_ROOT or "status" in root.required or root.embedded:
+            return None
+        for key, kind in (("apiVersion", "string"), ("kind", "string"), ("metadata", "object")):
+            child = root.field(key)
+            if child is not None and (child.types != (kind,) or not child.raw.keys() <= {"type", "description"}):
+                return None
+        judge = Judge(tidy=True)
+        return judge.program.called(judge.function(root))
+
+    def _note_use(self) -> None:
+        """Programs are worth their writing only for a schema that is used."""
+        self._uses += 1
+        if self._uses == _USES_BEFORE_PROGRAMS:
+            self.warm()
+
     def validate(
         self, obj: JsonObject, old: JsonObject | None = None, *, scale: JsonObject | None = None
     ) -> list[FieldError]:
@@ -189,9 +195,18 @@ class Schema:
 
         With `old`, faults of values that did not change are forgiven.
         """
-        fast = self._fast()
-        if fast and fast.accepts(obj):
-            return validate_scale(obj, scale)
+        try:
+            if self._accepts is not None and self._accepts(obj):
+                return validate_scale(obj, scale) if scale else []
+        except UnicodeEncodeError:
+            pass
+        except RecursionError:
+            raise errors.BadRequest(_TOO_DEEP) from None
+        return self._validate(obj, old, scale)
+
+    @_bounded
+    def _validate(self, obj: JsonObject, old: JsonObject | None, scale: JsonObject | None) -> list[FieldError]:
+        self._note_use()
         root = self.root
         link = Correlation(obj, old, root) if old is not None else None
         found = field_errors(check(root, obj, "", link).faults)

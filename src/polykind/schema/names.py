@@ -79,6 +79,8 @@ def qualified_name(value: str) -> list[str]:
     prefix, slash, name = value.rpartition("/")
     if not slash and len(name) <= 63 and _key(name):
         return []
+    if slash and len(prefix) <= 253 and len(name) <= 63 and _subdomain(prefix) and _key(name):
+        return []
     rule = regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc")
     if "/" in prefix:
         return [f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
