@@ -214,13 +214,30 @@ def test_delete_options_from_a_query_and_from_a_body() -> None:
         ({"dryRun": "All"}, "string into Go struct field DeleteOptions.dryRun of type []string"),
         ({"dryRun": [1]}, "number into Go struct field DeleteOptions.dryRun of type string"),
         ({"preconditions": []}, "array into Go struct field DeleteOptions.preconditions of type v1.Preconditions"),
-        ([], "array into Go value of type v1.DeleteOptions"),
+        (
+            {"preconditions": {"uid": 5}},
+            "number into Go struct field Preconditions.preconditions.uid of type types.UID",
+        ),
+        (
+            {"propagationPolicy": 5},
+            "number into Go struct field DeleteOptions.propagationPolicy of type v1.DeletionPropagation",
+        ),
     ],
 )
 def test_delete_bodies_of_wrong_types(body: Any, says: str) -> None:
     with pytest.raises(BadRequest) as refused:
         DeleteOptions.from_body(body)
     assert refused.value.message == f"json: cannot unmarshal {says}"
+
+
+def test_delete_bodies_of_another_kind() -> None:
+    assert DeleteOptions.from_body({"kind": "DeleteOptions", "apiVersion": "other.example.com/v7"}) == DeleteOptions()
+    with pytest.raises(BadRequest) as refused:
+        DeleteOptions.from_body({"kind": "Banana", "apiVersion": "v1"})
+    assert refused.value.message == (
+        'no kind "Banana" is registered for version "v1" in scheme '
+        '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+    )
 
 
 def test_managers() -> None:

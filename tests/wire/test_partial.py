@@ -56,6 +56,11 @@ def test_wrong_shapes_are_refused() -> None:
     assert partial.is_a_list(partial.CUSTOM_LIST).message == (
         "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"
     )
-    assert partial.not_a_list(partial.CUSTOM_OBJECT).message == (
-        "you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)"
+    alone = partial.not_a_list(partial.CUSTOM_OBJECT)
+    assert (alone.code, alone.message) == (500, "content is not a list")
+    other = partial.not_a_list("*apiextensions.CustomResourceDefinition")
+    assert (other.code, other.message) == (
+        406,
+        "you requested PartialObjectMetadataList, but the requested object is not a list "
+        "(*apiextensions.CustomResourceDefinition)",
     )

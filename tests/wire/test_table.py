@@ -31,6 +31,7 @@ ANY = TableFormat(
         ("hello", [None, None, None, "<invalid>", "hello"]),
         (42, [42, 42, None, None, "42"]),
         (2.75, [2, 2.75, None, None, "2.75"]),
+        (1234567.5, [1234567, 1234567.5, None, None, "1.2345675e+06"]),
         (True, [None, None, True, None, "true"]),
         ({"b": 1, "a": ["x"]}, [None, None, None, None, '{"a":["x"],"b":1}']),
         ([1, "two", 3.5], [None, None, None, None, '[1,"two",3.5]']),

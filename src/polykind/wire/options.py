@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from polykind.errors import BadRequest, FieldError, Invalid, forbidden, invalid, not_supported, required, too_long
+from polykind.gotext import go_quote, json_float
 from polykind.selection import fields, labels
 from polykind.selection.fields import FieldSelector
 from polykind.selection.labels import LabelSelector
 from polykind.wire import duration
 from polykind.wire.query import Query, first, integer, parse_query, truth
+from polykind.wire.typemeta import go_type, interpret
 
 __all__ = [
     "CreateOptions",
@@ -213,8 +215,14 @@ class DeleteOptions:
 
     @classmethod
     def from_body(cls, body: Any) -> DeleteOptions:
-        """The options of a decoded body of kind DeleteOptions."""
-        value = _member(body, "", dict, "v1.DeleteOptions") or {}
+        """The options of a decoded body of kind DeleteOptions, whatever its apiVersion. Raises BadRequest."""
+        version, kind = interpret(body)
+        if kind not in ("", "DeleteOptions"):
+            raise BadRequest(
+                f"no kind {go_quote(kind)} is registered for version {go_quote(version or 'meta.k8s.io/v1')} in scheme "
+                '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+            )
+        value = body or {}
         conditions = _member(value.get("preconditions"), "preconditions", dict, "v1.Preconditions") or {}
         dry_run = _member(value.get("dryRun"), "dryRun", list, "[]string") or []
         return _judged(
@@ -249,22 +257,18 @@ def _judged(
     return DeleteOptions(bool(dry_run), grace, orphan, policy, uid, version)
 
 
-_NAMES = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-
-
 def _member(value: Any, path: str, wanted: type, shown: str) -> Any:
     """The value if it is of the wanted type, None if there is none. Raises BadRequest in the words of Go's decoder."""
     if value is None or type(value) is wanted:
         return value
-    found = _NAMES[type(value)]
+    found = go_type(value)
     if type(value) is float and wanted is int:
-        found = f"number {value}"
+        found = f"number {json_float(value)}"
     struct, _, leaf = f"DeleteOptions.{path}".rpartition(".")
     if struct.endswith("preconditions"):
         leaf = f"preconditions.{leaf}"
         struct = "Preconditions"
-    target = f"Go struct field {struct}.{leaf} of type" if path else "Go value of type"
-    raise BadRequest(f"json: cannot unmarshal {found} into {target} {shown}")
+    raise BadRequest(f"json: cannot unmarshal {found} into Go struct field {struct}.{leaf} of type {shown}")
 
 
 def _refuse(kind: str, errors: Sequence[FieldError]) -> None:

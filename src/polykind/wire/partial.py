@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.errors import NotAcceptable
+from polykind.errors import APIError, NotAcceptable, Unexplained
 
 _METADATA = (
     "name",
@@ -79,8 +79,10 @@ def list_meta(value: JsonObject) -> JsonObject:
     return out
 
 
-def not_a_list(shown: str) -> NotAcceptable:
+def not_a_list(shown: str) -> APIError:
     """What a request for PartialObjectMetadataList of one object is told."""
+    if shown == CUSTOM_OBJECT:
+        return Unexplained("content is not a list")
     return NotAcceptable(f"you requested PartialObjectMetadataList, but the requested object is not a list ({shown})")
 
 
@@ -90,4 +92,4 @@ def is_a_list(shown: str) -> NotAcceptable:
 
 
 CUSTOM_OBJECT, CUSTOM_LIST = "*unstructured.Unstructured", "*unstructured.UnstructuredList"
-"""How the reference names a custom resource and a list of them in those two refusals."""
+"""How the reference names a custom resource and a list of them in those refusals; others are as *core.NamespaceList."""

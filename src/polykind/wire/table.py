@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from polykind.contract import JsonObject
-from polykind.gotext import go_float
 from polykind.wire import codec, duration
 from polykind.wire.jsonpath import JsonPath, JsonPathError
 from polykind.wire.partial import list_meta, partial_object
+from polykind.wire.yamlscalar import general
 
 _MISSING: Final = object()
 _NAME = "The name of the object, unique among those of its kind in its namespace."
@@ -135,7 +135,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return go_float(value)
+        return general(value)
     return "<no value>" if value is None else codec.encode(value).decode()
 
 
