@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polykind.contract import JsonObject
+from polykind.contract import Converter, JsonObject
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
 from polykind.conversion.inprocess import Library
@@ -36,7 +36,8 @@ def _build(conversion: JsonObject | None, **more: Any) -> ConversionGate:
 @pytest.mark.parametrize("conversion", [None, {"strategy": "None"}])
 async def test_none_is_the_default(conversion: JsonObject | None) -> None:
     gate = _build(conversion)
-    assert await gate.convert([crontab()], V1) == [crontab(version="v1")]
+    converter: Converter = gate
+    assert await converter.convert([crontab()], V1) == [crontab(version="v1")]
     assert not gate.calls_out
 
 

@@ -141,8 +141,8 @@ async def test_a_failure_names_the_object_the_versions_the_status_and_the_addres
 
 
 async def test_the_first_object_that_fails_is_found_in_few_calls(hook: Hook, make: Make) -> None:
-    hook.behaviour = failing({"n137", "n300"}, "cannot convert this")
-    error = await _error(make(hook.stanza()), *[crontab(f"n{i}") for i in range(500)])
+    hook.behaviour = failing({"n137", "n200"}, "cannot convert this")
+    error = await _error(make(hook.stanza()), *[crontab(f"n{i}") for i in range(250)])
     assert error.message.startswith(f"{FRAME} failed: cannot convert this; ")
     assert "default/n137 (uid uid-n137)" in error.message
     assert len(hook.calls) <= 11
@@ -321,6 +321,18 @@ async def test_a_gigabyte_of_answer_is_cut_off(hook: Hook, make: Make) -> None:
     assert peak < 60_000_000
     hook.behaviour = lambda call: Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n{")
     assert "the answer is larger than" in (await _error(converter)).message
+
+
+async def test_an_answer_too_large_for_a_batch_is_had_in_parts(hook: Hook, make: Make) -> None:
+    def grows(call: Call) -> Reply:
+        return Reply(
+            json.dumps(converted(call.review, lambda obj, index: obj.update(spec={"x": "y" * 300_000}))).encode()
+        )
+
+    hook.behaviour = grows
+    out = await make(hook.stanza()).convert([crontab(f"n{i}") for i in range(80)], V1)
+    assert [o["metadata"]["name"] for o in out] == [f"n{i}" for i in range(80)]
+    assert max(hook.sizes()[1:]) == 40
 
 
 async def test_a_small_answer_that_unpacks_to_a_large_one_is_cut_off(hook: Hook, make: Make) -> None:

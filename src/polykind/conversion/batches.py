@@ -46,8 +46,8 @@ class Batches:
         attempt: Attempt,
         encode: Callable[[JsonObject], bytes],
         *,
-        most_objects: int = 500,
-        most_bytes: int = 2_000_000,
+        most_objects: int = 250,
+        most_bytes: int = 1_000_000,
         in_flight: int = 4,
     ) -> None:
         self._attempt = attempt

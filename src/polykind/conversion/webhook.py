@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 SECONDS = 30.0
 _OBJECT_BYTES = 3 * 1024 * 1024
-_ANSWER_BYTES = 64 * 1024 * 1024
+_ANSWER_BYTES = 16 * 1024 * 1024
+"""What an answer may have at most; one that has more is asked for in parts."""
 _LOOP_BYTES = 128 * 1024
 """Answers above this are read in a thread."""
 _HOPELESS = frozenset({401, 403, 404, 405, 407, 415, 429, 501, 502, 503, 504, 505})
@@ -62,6 +63,7 @@ class WebhookConverter:
         self._target: Target | None = None
         self._session: Session | None = None
         self._opening = asyncio.Lock()
+        self._reading = asyncio.Lock()
         self._calls = 0
         self._closing = False
         self._batches = Batches(self._attempt, codec.encode)
@@ -174,4 +176,5 @@ class WebhookConverter:
             raise Failure(said, CALL, cause, status=status, divisible=got.status not in _HOPELESS)
         if len(got.body) <= _LOOP_BYTES:
             return review.answered(version, uid, got.body, objects, to)
-        return await asyncio.to_thread(review.answered, version, uid, got.body, objects, to)
+        async with self._reading:  # two such threads would only fight with each other, and with the loop
+            return await asyncio.to_thread(review.answered, version, uid, got.body, objects, to)
