@@ -1,21 +1,32 @@
 """JSONPath as printer columns use it: the dialect of the reference's client, quirks included.
 
-A path is read once into steps; each step turns a list of values into another. A key that is missing ends a path
-without a result, a step that does not fit its values (an index out of bounds, a filter on no list) is an error.
+A path is read once into steps. A key that is missing ends a path without a result; a step that does not fit its
+values (an index out of bounds, a filter on no list) is an error.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
 from typing import Any
 
+from polykind.wire.jsonpathstep import (
+    Field,
+    MismatchError,
+    Step,
+    Values,
+    choose,
+    constant,
+    cut,
+    descend,
+    identifier,
+    union,
+    walk,
+    wildcard,
+)
 from polykind.wire.utf8 import lenient
 
-Values = list[Any]
-Step = Callable[[Values], Values]
+__all__ = ["JsonPath", "JsonPathError", "MismatchError"]
 
-_MOST_RESULTS = 100_000
 _DEEPEST = 50
 _ENDS = frozenset(" \t\r\n.,[]$@{}")
 _key = re.compile(r"'([^']*)'").fullmatch
@@ -29,14 +40,6 @@ _LETTERS = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92
 
 class JsonPathError(ValueError):
     """A path that cannot be read."""
-
-
-class MismatchError(Exception):
-    """A step that does not fit its values; `partial` is what it had when it failed."""
-
-    def __init__(self, why: str, partial: Values) -> None:
-        super().__init__(why)
-        self.partial = partial
 
 
 class JsonPath:
@@ -58,7 +61,7 @@ class JsonPath:
                     return []
                 value = value[key]
             return [value]
-        results = [_walk(steps, [value]) for steps in self._parts]
+        results = [walk(steps, [value]) for steps in self._parts]
         return results[0] if results else []
 
     def first(self, value: Any, missing: Any = None) -> Any:
@@ -68,145 +71,6 @@ class JsonPath:
         except MismatchError:
             return missing
         return found[0] if found else missing
-
-
-def _walk(steps: Iterable[Step], values: Values) -> Values:
-    for step in steps:
-        values = step(values)
-        if len(values) > _MOST_RESULTS:
-            raise MismatchError("too many results", [])
-    return values
-
-
-class Field:
-    """The value of a key, for the objects that have it."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, values: Values) -> Values:
-        name = self.name
-        return [value[name] for value in values if type(value) is dict and name in value]
-
-
-def _wildcard(values: Values) -> Values:
-    out: Values = []
-    for value in values:
-        out += _members(value)
-    return out
-
-
-def _descend(values: Values) -> Values:
-    """Every value that has members, and the non-empty texts, each before what is in it."""
-    out: Values = []
-    stack = values[::-1]
-    while stack:
-        value = stack.pop()
-        if value and type(value) in (dict, list, str):
-            out.append(value)
-            stack.extend(reversed(_members(value)))
-            if len(out) > _MOST_RESULTS:
-                raise MismatchError("too many results", [])
-    return out
-
-
-def _members(value: Any) -> Values:
-    if type(value) is dict:
-        return list(value.values())
-    return value if type(value) is list else []
-
-
-def _constant(value: Any, *, once: bool = False) -> Step:
-    return lambda values: [value] if once else [value] * len(values)
-
-
-def _identifier(name: str) -> Step:
-    def refuse(values: Values) -> Values:
-        raise MismatchError(f"unrecognized identifier {name}", values)
-
-    return refuse
-
-
-def _union(branches: list[list[Step]]) -> Step:
-    def unite(values: Values) -> Values:
-        try:
-            return [result for steps in branches for result in _walk(steps, values)]
-        except MismatchError as error:
-            raise MismatchError(str(error), values) from None
-
-    return unite
-
-
-def _cut(start: int | None, stop: int | None, step: int | None, *, single: bool) -> Step:
-    def cut(values: Values) -> Values:
-        out: Values = []
-        for value in values:
-            if value is None:
-                continue
-            if type(value) is not list:
-                raise MismatchError("not an array", values)
-            size = len(value)
-            low = (start or 0) + (size if (start or 0) < 0 else 0)
-            high = size if stop is None else stop
-            if high < 0 or (high == 0 and single):
-                high += size
-            if low == high:
-                return out
-            if not 0 <= low < size or not 0 <= high <= size or low > high:
-                raise MismatchError("array index out of bounds", values)
-            if step is not None and step <= 0:
-                raise MismatchError("step must be > 0", values)
-            out += value[low : high : step or 1]
-        return out
-
-    return cut
-
-
-def _filter(left: list[Step], operator: str, right: list[Step]) -> Step:
-    def choose(values: Values) -> Values:
-        out: Values = []
-        for value in values:
-            if type(value) is not list:
-                raise MismatchError("not an array and cannot be filtered", values)
-            for item in value:
-                if operator == "exists":
-                    try:
-                        found = _walk(left, [item])
-                    except MismatchError as error:
-                        found = error.partial
-                    if found:
-                        out.append(item)
-                    continue
-                sides = []
-                for steps in (left, right):
-                    found = _walk(steps, [item])
-                    if len(found) > 1:
-                        raise MismatchError("can only compare one element at a time", values)
-                    if not found:
-                        break
-                    sides.append(found[0])
-                if len(sides) == 2 and _compare(sides[0], operator, sides[1], out):
-                    out.append(item)
-        return out
-
-    return choose
-
-
-def _compare(left: Any, operator: str, right: Any, partial: Values) -> bool:
-    """As Go's templates compare: only scalars of one type, and booleans only for equality."""
-    kind = type(left)
-    if kind not in (bool, int, float, str) or type(right) is not kind:
-        raise MismatchError("incompatible types for comparison", partial)
-    match operator:
-        case "==":
-            return bool(left == right)
-        case "!=":
-            return bool(left != right)
-    if kind is bool or operator not in ("<", "<=", ">", ">="):
-        raise MismatchError("invalid type for comparison", partial)
-    return bool({"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator])
 
 
 class _Reader:
@@ -225,7 +89,7 @@ class _Reader:
             brace = self.text.find("{", self.at)
             end = len(self.text) if brace < 0 else brace
             if end > self.at:
-                out.append([_constant(self.text[self.at : end], once=True)])
+                out.append([constant(self.text[self.at : end], once=True)])
             self.at = end
             if brace >= 0:
                 self.at += 1
@@ -246,10 +110,10 @@ class _Reader:
                 self.at += 3
                 steps.append(self.filter())
             elif rest.startswith(".."):
-                if steps and steps[-1] is _descend:
+                if steps and steps[-1] is descend:
                     raise JsonPathError("invalid multiple recursive descent")
                 self.at += 2
-                steps.append(_descend)
+                steps.append(descend)
                 if _is_word(self.text[self.at : self.at + 1]):
                     steps.append(self.field())
             else:
@@ -264,18 +128,18 @@ class _Reader:
             self.at += 1
             self.index(steps)
         elif char in "\"'":
-            steps.append(_constant(self.quoted(char), once=True))
+            steps.append(constant(self.quoted(char), once=True))
         elif char == ".":
             self.at += 1
             steps.append(self.field())
         elif char in "+-" or char.isdigit():
-            steps.append(_constant(self.number()))
+            steps.append(constant(self.number()))
         elif _is_word(char):
             start = self.at
             while self.at < len(self.text) and self.text[self.at] not in _ENDS:
                 self.at += 1
             word = self.text[start : self.at]
-            steps.append(_constant(word == "true") if word in ("true", "false") else _identifier(word))
+            steps.append(constant(word == "true") if word in ("true", "false") else identifier(word))
         else:
             raise JsonPathError(f"unrecognized character in action: {char}")
 
@@ -285,7 +149,7 @@ class _Reader:
             self.at += 2 if self.text[self.at] == "\\" else 1
         self.at = min(self.at, len(self.text))
         name = self.text[start : self.at]
-        return _wildcard if name == "*" else Field(name.replace("\\", ""))
+        return wildcard if name == "*" else Field(name.replace("\\", ""))
 
     def number(self) -> int | float:
         start = self.at
@@ -319,7 +183,7 @@ class _Reader:
         if text == "*":
             text = ":"
         if "," in text:
-            steps.append(_union([self.nested(f"[{part.strip(' ')}]") for part in text.split(",")]))
+            steps.append(union([self.nested(f"[{part.strip(' ')}]") for part in text.split(",")]))
             return
         if key := _key(text):
             steps += self.nested(f".{key[1]}")
@@ -331,7 +195,7 @@ class _Reader:
         single = not found[2]
         stop = (start or 0) + 1 if single else _index_number(found[2][1:])
         step = _index_number(found[3][1:]) if found[3] else None
-        steps.append(_cut(start, stop, step, single=single))
+        steps.append(cut(start, stop, step, single=single))
 
     def filter(self) -> Step:
         start, opened, closed, pair = self.at, False, False, ""
@@ -353,8 +217,8 @@ class _Reader:
         self.at += 1
         found = _comparison(text)
         if found is None:
-            return _filter(self.nested(text), "exists", [])
-        return _filter(self.nested(found[1]), found[2], self.nested(found[3]))
+            return choose(self.nested(text), "exists", [])
+        return choose(self.nested(found[1]), found[2], self.nested(found[3]))
 
 
 def _is_word(char: str) -> bool:

@@ -1,0 +1,157 @@
+"""The steps of a JSONPath: each turns a list of values into another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Values = list[Any]
+Step = Callable[[Values], Values]
+_MOST_RESULTS = 100_000
+
+
+class MismatchError(Exception):
+    """A step that does not fit its values; `partial` is what it had when it failed."""
+
+    def __init__(self, why: str, partial: Values) -> None:
+        super().__init__(why)
+        self.partial = partial
+
+
+def walk(steps: Iterable[Step], values: Values) -> Values:
+    for step in steps:
+        values = step(values)
+        if len(values) > _MOST_RESULTS:
+            raise MismatchError("too many results", [])
+    return values
+
+
+class Field:
+    """The value of a key, for the objects that have it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, values: Values) -> Values:
+        name = self.name
+        return [value[name] for value in values if type(value) is dict and name in value]
+
+
+def wildcard(values: Values) -> Values:
+    out: Values = []
+    for value in values:
+        out += _members(value)
+    return out
+
+
+def descend(values: Values) -> Values:
+    """Every value that has members, and the non-empty texts, each before what is in it."""
+    out: Values = []
+    stack = values[::-1]
+    while stack:
+        value = stack.pop()
+        if value and type(value) in (dict, list, str):
+            out.append(value)
+            stack.extend(reversed(_members(value)))
+            if len(out) > _MOST_RESULTS:
+                raise MismatchError("too many results", [])
+    return out
+
+
+def _members(value: Any) -> Values:
+    if type(value) is dict:
+        return list(value.values())
+    return value if type(value) is list else []
+
+
+def constant(value: Any, *, once: bool = False) -> Step:
+    return lambda values: [value] if once else [value] * len(values)
+
+
+def identifier(name: str) -> Step:
+    def refuse(values: Values) -> Values:
+        raise MismatchError(f"unrecognized identifier {name}", values)
+
+    return refuse
+
+
+def union(branches: list[list[Step]]) -> Step:
+    def unite(values: Values) -> Values:
+        try:
+            return [result for steps in branches for result in walk(steps, values)]
+        except MismatchError as error:
+            raise MismatchError(str(error), values) from None
+
+    return unite
+
+
+def cut(start: int | None, stop: int | None, step: int | None, *, single: bool) -> Step:
+    def slices(values: Values) -> Values:
+        out: Values = []
+        for value in values:
+            if value is None:
+                continue
+            if type(value) is not list:
+                raise MismatchError("not an array", values)
+            size = len(value)
+            low = (start or 0) + (size if (start or 0) < 0 else 0)
+            high = size if stop is None else stop
+            if high < 0 or (high == 0 and single):
+                high += size
+            if low == high:
+                return out
+            if not 0 <= low < size or not 0 <= high <= size or low > high:
+                raise MismatchError("array index out of bounds", values)
+            if step is not None and step <= 0:
+                raise MismatchError("step must be > 0", values)
+            out += value[low : high : step or 1]
+        return out
+
+    return slices
+
+
+def choose(left: list[Step], operator: str, right: list[Step]) -> Step:
+    def chosen(values: Values) -> Values:
+        out: Values = []
+        for value in values:
+            if type(value) is not list:
+                raise MismatchError("not an array and cannot be filtered", values)
+            for item in value:
+                if operator == "exists":
+                    try:
+                        found = walk(left, [item])
+                    except MismatchError as error:
+                        found = error.partial
+                    if found:
+                        out.append(item)
+                    continue
+                sides = []
+                for steps in (left, right):
+                    found = walk(steps, [item])
+                    if len(found) > 1:
+                        raise MismatchError("can only compare one element at a time", values)
+                    if not found:
+                        break
+                    sides.append(found[0])
+                if len(sides) == 2 and _compare(sides[0], operator, sides[1], out):
+                    out.append(item)
+        return out
+
+    return chosen
+
+
+def _compare(left: Any, operator: str, right: Any, partial: Values) -> bool:
+    """As Go's templates compare: only scalars of one type, and booleans only for equality."""
+    kind = type(left)
+    if kind not in (bool, int, float, str) or type(right) is not kind:
+        raise MismatchError("incompatible types for comparison", partial)
+    match operator:
+        case "==":
+            return bool(left == right)
+        case "!=":
+            return bool(left != right)
+    if kind is bool or operator not in ("<", "<=", ">", ">="):
+        raise MismatchError("invalid type for comparison", partial)
+    return bool({"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator])
