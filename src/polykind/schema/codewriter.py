@@ -40,7 +40,7 @@ class Lines:
 class Program:
     """The functions of one schema and the constants they refer to. A function is compiled when it is first called."""
 
-    NODES_IN_ONE_FUNCTION = 100
+    NODES_IN_ONE_FUNCTION = 70
     """Longer functions would take too long to compile at once."""
 
     def __init__(self, given: dict[str, Any]) -> None:

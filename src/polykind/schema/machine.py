@@ -54,6 +54,7 @@ class Schema:
         self._accepts: Function | None = None
         self._admits: Function | None = None
         self._is_tidy: Function | None = None
+        self._tidy_tried = False
         self._prunes: Function | None = None
 
     @property
@@ -100,6 +101,8 @@ class Schema:
         A verdict of True stands for `validate(obj) == []`, and goes on to stand while only root metadata is changed and
         `status` is removed. False only means that `validate` has to be asked.
         """
+        if self._admits is not None and not self._tidy_tried:
+            self._write_tidy()
         try:
             if self._is_tidy is not None and self._is_tidy(obj):
                 return [], True
@@ -134,6 +137,8 @@ class Schema:
         except Unsure:
             pass
         self._note_use()
+        if self._admits is not None and self._prunes is None:
+            self._write_prunes()
         self._pruned(obj, report=False)
         try:
             coerce_embedded(self.root, obj, "", [], strict=True)
@@ -161,14 +166,36 @@ class Schema:
 
     def warm(self) -> None:
         """Write the programs now, not after some uses; may be called in a thread. Rarer parts follow when first met."""
+        for write in (self._write_accepts, self._write_admits, self._write_tidy, self._write_prunes):
+            write()
+
+    def _note_use(self) -> None:
+        """Programs are worth their writing only for a schema that is used; one at a time, not to hold the loop."""
+        self._uses += 1
+        if self._uses >= _USES_BEFORE_PROGRAMS:
+            if self._accepts is None:
+                self._write_accepts()
+            elif self._admits is None:
+                self._write_admits()
+
+    def _write_accepts(self) -> None:
         judge = Judge()
-        accepts = judge.program.called(judge.function(self.root))
+        self._accepts = judge.program.called(judge.function(self.root))
+
+    def _write_admits(self) -> None:
         if not self.preserve_unknown:
-            filling, pruning = Steward(fill=True), Steward(fill=False)
-            self._prunes = pruning.program.called(pruning.function(self.root, root=True))
+            steward = Steward(fill=True)
+            self._admits = steward.program.called(steward.function(self.root, root=True))
+
+    def _write_prunes(self) -> None:
+        if not self.preserve_unknown:
+            steward = Steward(fill=False)
+            self._prunes = steward.program.called(steward.function(self.root, root=True))
+
+    def _write_tidy(self) -> None:
+        self._tidy_tried = True
+        if not self.preserve_unknown:
             self._is_tidy = self._tidy_program()
-            self._admits = filling.program.called(filling.function(self.root, root=True))
-        self._accepts = accepts
 
     def _tidy_program(self) -> Function | None:
         """A program that accepts what is valid and needs no change, if the root's own rules allow to judge so early."""
@@ -181,12 +208,6 @@ class Schema:
                 return None
         judge = Judge(tidy=True)
         return judge.program.called(judge.function(root))
-
-    def _note_use(self) -> None:
-        """Programs are worth their writing only for a schema that is used."""
-        self._uses += 1
-        if self._uses == _USES_BEFORE_PROGRAMS:
-            self.warm()
 
     def validate(
         self, obj: JsonObject, old: JsonObject | None = None, *, scale: JsonObject | None = None

@@ -30,18 +30,16 @@ def validate(
     found: list[FieldError] = []
     generate_name, name = _text(meta, "generateName"), _text(meta, "name")
     if generate_name:
-        problems = name_rule(generate_name, True)
-        found.extend(errors.invalid(f"{path}.generateName", generate_name, problem) for problem in problems)
+        _tell(found, f"{path}.generateName", generate_name, name_rule(generate_name, True))
     if not name:
         found.append(errors.required(f"{path}.name", "name or generateName is required"))
     else:
-        found.extend(errors.invalid(f"{path}.name", name, problem) for problem in name_rule(name, False))
+        _tell(found, f"{path}.name", name, name_rule(name, False))
     namespace = _text(meta, "namespace")
     if namespaced and not namespace:
         found.append(errors.required(f"{path}.namespace"))
     elif namespaced:
-        problems = names.dns1123_label(namespace)
-        found.extend(errors.invalid(f"{path}.namespace", namespace, problem) for problem in problems)
+        _tell(found, f"{path}.namespace", namespace, names.dns1123_label(namespace))
     elif namespace:
         found.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
     generation = _whole(meta, "generation")
@@ -129,17 +127,22 @@ def dedupe_owners(meta: JsonObject, *, after_admission: bool = False) -> list[st
     return [f"{_DUPLICATE_OWNERS.format(when)}{', '.join(repeated)}"]
 
 
+def _tell(found: list[FieldError], path: str, value: str, problems: list[str]) -> None:
+    if problems:
+        found.extend(errors.invalid(path, value, problem) for problem in problems)
+
+
 def _labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     for key, value in sorted(_map(meta, "labels").items()):
-        found.extend(errors.invalid(path, key, problem) for problem in names.qualified_name(key))
+        _tell(found, path, key, names.qualified_name(key))
         if isinstance(value, str):
-            found.extend(errors.invalid(path, value, problem) for problem in names.label_value(value))
+            _tell(found, path, value, names.label_value(value))
 
 
 def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     total = 0
     for key, value in sorted(_map(meta, "annotations").items()):
-        found.extend(errors.invalid(path, key, problem) for problem in names.qualified_name(key.lower()))
+        _tell(found, path, key, names.qualified_name(key.lower()))
         total += names.size(key) + (names.size(value) if isinstance(value, str) else 0)
     if total > _MOST_ANNOTATION_BYTES:
         found.append(errors.too_long(path, _MOST_ANNOTATION_BYTES))
@@ -187,7 +190,7 @@ def _owner_text(owner: JsonObject) -> str:
 def _finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     finalizers = _texts(meta, "finalizers")
     for name in finalizers:
-        found.extend(errors.invalid(path, name, problem) for problem in names.qualified_name(name))
+        _tell(found, path, name, names.qualified_name(name))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         found.append(errors.invalid(path, finalizers, text))
