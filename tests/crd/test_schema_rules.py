@@ -128,7 +128,7 @@ def test_keywords(schema: JsonObject, texts: list[str]) -> None:
 
 
 def test_with_a_status_only_some_keywords_may_stand_at_the_root() -> None:
-    status = {"subresources": {"status": {}}}
+    status: JsonObject = {"subresources": {"status": {}}}
     assert schema_problems({"type": "object", "description": "x", "required": ["a"]}, **status) == []
     assert schema_problems({"type": "array", "items": {"type": "object"}}, **status) == [
         'S.type: Invalid value: "array": '

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from polykind.contract import JsonObject
 from polykind.errors import BadRequest
-from polykind.typed.kinds import DecodeError, Decoding, Field, Kind, Struct
+from polykind.typed.decoding import DecodeError, Decoding
+from polykind.typed.kinds import Field, Kind, Struct
 
 __all__ = ["Field", "Kind", "Struct", "Undecodable", "canonical", "decode"]
 

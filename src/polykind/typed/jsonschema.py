@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from polykind.typed.decoding import DecodeError, Decoding, Place
 from polykind.typed.kinds import (
     BOOL,
     FLOAT64,
     INT64,
     STRING,
     STRINGS,
-    DecodeError,
-    Decoding,
     Field,
     Kind,
     ListOf,
     MapOf,
-    Place,
     Raw,
     String,
     Struct,

@@ -1,116 +1,15 @@
-"""The kinds of value a built-in type is made of, and how Go decodes and encodes each of them.
-
-Decoding gives the canonical JSON value at once: what Go would write after having read the input. Places inside the
-input are linked pairs, made as the walk goes down and read only when there is something to complain about.
-"""
+"""The kinds of value a built-in type is made of; decoding gives at once the JSON that Go would write again."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.gotext import json_float
 from polykind.schema.gotime import normal_time
 from polykind.typed.base64 import Base64Error, decode_base64, encode_base64
-
-MOST_UNKNOWN = 100
-DEEPEST = 300
-
-
-class Place(NamedTuple):
-    """Where the walk is: a field of a struct (`struct` names it), an index of a list or a key of a map."""
-
-    parent: Place | None
-    key: str | int
-    struct: str
-    depth: int
-
-
-class DecodeError(Exception):
-    """A decoding error in Go's words; a type mismatch gains its place on the way out of nested decoders."""
-
-    def __init__(self, text: str = "", *, got: str = "", wanted: str = "", struct: str = "", path: str = "") -> None:
-        super().__init__(text)
-        self.text = text
-        self.got, self.wanted, self.struct, self.path = got, wanted, struct, path
-
-    def __str__(self) -> str:
-        if self.text:
-            return self.text
-        if self.struct or self.path:
-            into = f"struct field {self.struct}.{self.path}"
-        else:
-            into = "value"
-        return f"json: cannot unmarshal {self.got} into Go {into} of type {self.wanted}"
-
-    def placed(self, at: Place | None) -> DecodeError:
-        """The same complaint as the surrounding decoder reports it."""
-        fields, struct = _fields(at)
-        if self.text or not fields:
-            return self
-        path = ".".join([*fields, self.path] if self.path else fields)
-        return DecodeError(got=self.got, wanted=self.wanted, struct=struct, path=path)
-
-
-def _fields(at: Place | None) -> tuple[list[str], str]:
-    """The struct fields that lead to a place, and the struct of the innermost."""
-    names: list[str] = []
-    struct = ""
-    while at is not None:
-        if at.struct:
-            names.append(str(at.key))
-            struct = struct or at.struct
-        at = at.parent
-    names.reverse()
-    return names, struct
-
-
-def _dotted(at: Place | None, last: str) -> str:
-    keys: list[str | int] = []
-    while at is not None:
-        keys.append(at.key)
-        at = at.parent
-    out = ""
-    for key in reversed(keys):
-        out += f"[{key}]" if isinstance(key, int) else f".{key}" if out else key
-    return f"{out}.{last}" if out else last
-
-
-@dataclass(slots=True)
-class Decoding:
-    """One run of a decoder: the first type mismatch is kept for the end, unknown fields are noted if asked for."""
-
-    report: bool
-    refusal: DecodeError | None = None
-    unknown: list[str] = field(default_factory=list)
-
-    def mismatch(self, value: object, wanted: str, at: Place | None, *, literal: bool = False) -> None:
-        if self.refusal is None:
-            self.refusal = DecodeError(got=_described(value, literal), wanted=wanted).placed(at)
-
-    def corrupt(self, text: str) -> None:
-        if self.refusal is None:
-            self.refusal = DecodeError(text)
-
-    def stranger(self, at: Place | None, key: str) -> None:
-        if len(self.unknown) < MOST_UNKNOWN:
-            self.unknown.append(_dotted(at, key))
-
-
-def _described(value: object, literal: bool) -> str:
-    if isinstance(value, dict):
-        return "object"
-    if isinstance(value, list):
-        return "array"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, bool):
-        return "bool"
-    if not literal:
-        return "number"
-    return f"number {json_float(value) if isinstance(value, float) else value}"
+from polykind.typed.decoding import DEEPEST, DecodeError, Decoding, Place, deeper, described
 
 
 class Kind:
@@ -227,7 +126,7 @@ class Time(Kind):
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
         if type(value) is not str:
-            raise DecodeError(got=_described(value, False), wanted="string").placed(at)
+            raise DecodeError(got=described(value), wanted="string").placed(at)
         try:
             return normal_time(value)
         except ValueError as error:
@@ -263,7 +162,7 @@ class ListOf(Kind):
         if type(value) is not list:
             run.mismatch(value, self.go, at)
             return None
-        depth = _deeper(at)
+        depth = deeper(at)
         element = self.item.element
         return [element(item, Place(at, index, "", depth), run) for index, item in enumerate(value)]
 
@@ -281,7 +180,7 @@ class MapOf(Kind):
         if type(value) is not dict:
             run.mismatch(value, self.go, at)
             return None
-        depth = _deeper(at)
+        depth = deeper(at)
         element = self.item.element
         out = {key: element(item, Place(at, key, "", depth), run) for key, item in value.items()}
         return dict(sorted(out.items()))
@@ -330,7 +229,7 @@ class Struct(Kind):
         if type(value) is not dict:
             run.mismatch(value, self.go, at)
             return self.zero()
-        depth = _deeper(at)
+        depth = deeper(at)
         index, struct = self._index, self.name
         found: list[tuple[int, str, Any]] = []
         for key, item in value.items():
@@ -355,13 +254,6 @@ class Struct(Kind):
 
 def _position(entry: tuple[int, str, Any]) -> int:
     return entry[0]
-
-
-def _deeper(at: Place | None) -> int:
-    depth = at.depth + 1 if at is not None else 0
-    if depth > DEEPEST:
-        raise DecodeError("exceeded max depth")
-    return depth
 
 
 def sorted_keys(value: Any, depth: int = 0) -> Any:

@@ -19,8 +19,8 @@ from polykind.typed.kinds import (
 
 UID = String("types.UID")
 
-TYPE_META = (Field("kind", STRING, 1), Field("apiVersion", STRING, 2))
-"""Not part of the protobuf message: the envelope carries them."""
+TYPE_META = (Field("kind", STRING, 0), Field("apiVersion", STRING, 0))
+"""Without a number: in protobuf the envelope carries them."""
 
 LIST_META = Struct(
     "v1.ListMeta",

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.errors import APIError, BadRequest, NotFound
+from polykind.typed import decode
+from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_LIST_V1 as LIST
+from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1 as V1
+from polykind.typed.core import NAMESPACE
+from polykind.typed.meta import DELETE_OPTIONS, STATUS
+from polykind.typed.protobuf import decode_object, encode_object, open_envelope, watch_frame
+from tests.crd.build import settled, version
+
+NOT_FOUND = (
+    b"k8s\x00\n\x0c\n\x02v1\x12\x06Status\x12U\n\x06\n\x00\x12\x00\x1a\x00\x12\x07Failure"
+    b'\x1a\x1bnamespaces "nope" not found"\x08NotFound*\x18\n\x04nope\x12\x00\x1a\nnamespaces(\x002\x000\x94\x03'
+    b'\x1a\x00"\x00'
+)
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "s": {"type": "string", "maxLength": 4, "enum": ["a", None, {"b": 1}], "default": "a"},
+        "n": {"type": "number", "minimum": -1.5, "maximum": 20, "exclusiveMinimum": True},
+        "l": {"type": "array", "items": {"type": "integer"}, "maxItems": 0},
+        "m": {"type": "object", "additionalProperties": {"type": "string"}},
+        "any": {"type": "object", "additionalProperties": False, "not": {"required": ["x"]}},
+        "e": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "dependencies": {"a": ["b"], "c": {}}},
+        "t": {"type": "array", "items": [{"type": "string"}, {}], "externalDocs": {"url": "u"}},
+    },
+    "x-kubernetes-validations": [{"rule": "true", "reason": "FieldValueInvalid", "optionalOldSelf": False}],
+}
+
+
+def test_a_status_is_written_as_the_reference_writes_it() -> None:
+    assert encode_object(NotFound("namespaces", "", "nope").status(), STATUS) == NOT_FOUND
+    assert decode_object(NOT_FOUND, STATUS)["details"] == {"name": "nope", "kind": "namespaces"}
+
+
+def test_definitions_come_back_as_they_were() -> None:
+    crd = settled(version(schema=SCHEMA, subresources={"status": {}}, deprecated=True), version("v2"))
+    crd["metadata"] |= {"creationTimestamp": "2020-02-29T12:00:00Z", "labels": {"b": "1", "a": ""}}
+    crd, _ = decode(crd, V1, report=False)
+    assert decode_object(encode_object(crd, V1), V1) == crd
+
+
+def test_items_of_lists_are_without_their_kind() -> None:
+    crd = settled()
+    listed = {"kind": "CustomResourceDefinitionList", "apiVersion": "apiextensions.k8s.io/v1", "items": [crd]}
+    (item,) = decode_object(encode_object(listed, LIST), LIST)["items"]
+    assert item == {key: value for key, value in crd.items() if key not in ("kind", "apiVersion")}
+
+
+def test_zero_values_are_written_and_pointers_are_not() -> None:
+    assert open_envelope(encode_object({}, DELETE_OPTIONS)) == ("", "", b"")
+    _, _, message = open_envelope(encode_object({"gracePeriodSeconds": -1}, DELETE_OPTIONS))
+    assert message == b"\x08" + b"\xff" * 9 + b"\x01"
+    _, _, message = open_envelope(encode_object({"status": {"phase": "Active"}}, NAMESPACE))
+    assert message.endswith(b"\x12\x00\x1a\x08\n\x06Active")
+
+
+def test_options_of_a_deletion() -> None:
+    options = {
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "propagationPolicy": "Orphan",
+        "preconditions": {"uid": "u"},
+    }
+    assert decode_object(encode_object(options, DELETE_OPTIONS), DELETE_OPTIONS) == options
+
+
+def test_events_of_a_watch() -> None:
+    frame = watch_frame("ADDED", NOT_FOUND)
+    (size,) = struct.unpack(">I", frame[:4])
+    assert size == len(frame) - 4
+    assert frame[4:].startswith(b"\n\x05ADDED\x12")
+    assert frame.endswith(NOT_FOUND)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (
+            b"nope",
+            "the object provided is unrecognized (must be of type Namespace): provided data does not appear to be "
+            "a protobuf message, expected prefix [107 56 115 0] (6e6f7065)",
+        ),
+        (
+            b"k8s\x00\n\xff",
+            "the object provided is unrecognized (must be of type Namespace): unexpected EOF (6b3873000aff)",
+        ),
+        (
+            b"k8s\x00\x12\x02\n\x05",
+            'Namespace in version "v1" cannot be handled as a Namespace: unexpected EOF',
+        ),
+    ],
+)
+def test_what_is_no_message(data: bytes, why: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        decode_object(data, NAMESPACE)
+    assert refused.value.message == why
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_give_an_object_or_a_refusal(data: bytes) -> None:
+    for type_ in (V1, NAMESPACE, STATUS):
+        for message in (data, b"k8s\x00" + data, b"k8s\x00\x12" + bytes([len(data)]) + data):
+            with suppress(APIError):
+                decode_object(message, type_)
+
+
+@given(st.data())
+def test_damaged_messages_give_an_object_or_a_refusal(draw: st.DataObject) -> None:
+    whole = bytearray(encode_object(settled(version(schema=SCHEMA)), V1))
+    for _ in range(3):
+        whole[draw.draw(st.integers(4, len(whole) - 1))] = draw.draw(st.integers(0, 255))
+    with suppress(APIError):
+        decode_object(bytes(whole), V1)
