@@ -210,14 +210,24 @@ def test_defaults_have_their_places() -> None:
     ]
 
 
-def _checked(schema: JsonObject) -> tuple[list[RuleCheck], list[FieldError]]:
-    seen: list[RuleCheck] = []
+class Compiler:
+    """Remembers what it is asked, and finds fault with everything."""
 
-    def check(asked: RuleCheck) -> list[FieldError]:
-        seen.append(asked)
+    def __init__(self) -> None:
+        self.seen: list[RuleCheck] = []
+
+    def check(self, asked: RuleCheck) -> list[FieldError]:
+        self.seen.append(asked)
         return [invalid(f"{site.path}.x-kubernetes-validations[0].rule", "r", "told") for site in asked.sites]
 
-    return seen, crd.validate_create(made(version(schema=schema)), check_rules=check)
+    def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
+        return [invalid(path, value, f"root: {root}")] if value == "bad" else []
+
+
+def _checked(schema: JsonObject) -> tuple[list[RuleCheck], list[FieldError]]:
+    compiler = Compiler()
+    errors = crd.validate_create(made(version(schema=schema)), rules=compiler)
+    return compiler.seen, errors
 
 
 def test_a_compiler_of_rules_is_shown_where_they_stand() -> None:
@@ -247,3 +257,14 @@ def test_rules_are_not_compiled_where_the_schema_is_wrong() -> None:
     )
     assert [site.path[-1:] for site in seen[0].sites] == ["]"]
     assert len(errors) == 2
+
+
+def test_defaults_are_shown_to_a_compiler_of_rules() -> None:
+    rules = {"x-kubernetes-validations": [{"rule": "self != 'bad'"}]}
+
+    def having(default: str) -> list[str]:
+        _, errors = _checked(field(type="string", default=default, **rules))
+        return [error.detail for error in errors]
+
+    assert having("bad") == ["root: False"]
+    assert having("good") == ["told"]

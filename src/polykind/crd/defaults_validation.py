@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.crd.survey import EMBEDDED, has_default, nodes
+from polykind.crd.rules import Rules
+from polykind.crd.survey import EMBEDDED, RULES, has_default, nodes
 from polykind.errors import FieldError, aggregate, invalid
 from polykind.schema.embedded import MisfitError, coerce_embedded, validate_embedded
 from polykind.schema.equality import fresh, same
@@ -17,12 +18,12 @@ from polykind.schema.values import check
 _TYPE_META = {"kind": "Validation", "apiVersion": "validation/v1"}
 
 
-def default_problems(schema: JsonObject, path: str, *, pruned: bool) -> list[FieldError]:
+def default_problems(schema: JsonObject, path: str, *, pruned: bool, rules: Rules | None = None) -> list[FieldError]:
     """What is wrong with the defaults of a structural schema. Those below additionalProperties are not looked at."""
     errors: list[FieldError] = []
     if any(map(has_default, nodes(schema))):
         root = {**schema, EMBEDDED: True}
-        _visit(root, path, root, (), False, pruned, errors)
+        _Walk(pruned, rules, errors).visit(root, path, root, (), False)
     return errors
 
 
@@ -37,44 +38,43 @@ def _is_pruned(schema: JsonObject) -> bool:
     return same(value, schema["default"])
 
 
-def _visit(
-    schema: JsonObject,
-    path: str,
-    resource: JsonObject,
-    steps: tuple[str | int, ...],
-    inside_meta: bool,
-    pruned: bool,
-    errors: list[FieldError],
-) -> None:
-    """Look at a schema that stands at `steps` below the resource, itself or embedded, that it is a part of."""
-    if EMBEDDED in schema:
-        resource, steps, inside_meta = schema, (), False
-    if "default" in schema:
-        at = f"{path}.default"
-        if inside_meta:
-            errors += _metadata_problems(schema, at, resource, steps)
-        else:
-            errors += _value_problems(schema, at, pruned)
-    items = schema.get("items")
-    if items is not None:
-        _visit(items, f"{path}.items", resource, (*steps, 0), inside_meta, pruned, errors)
-    for name, child in (schema.get("properties") or {}).items():
-        meta = inside_meta or (EMBEDDED in schema and name in META_KEYS)
-        _visit(child, f"{path}.properties[{name}]", resource, (*steps, name), meta, pruned, errors)
+class _Walk:
+    """One walk over the schemas that can have defaults."""
 
+    def __init__(self, pruned: bool, rules: Rules | None, errors: list[FieldError]) -> None:
+        self.pruned, self.rules, self.errors = pruned, rules, errors
 
-def _value_problems(schema: JsonObject, at: str, pruned: bool) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if pruned and not _is_pruned(schema):
-        errors.append(invalid(at, schema["default"], "must not have unknown fields"))
-    node, value = Node(schema), fresh(schema["default"])
-    try:
-        coerce_embedded(node, value, at, [], strict=True)
-    except MisfitError as misfit:
-        return [*errors, misfit.error]
-    found: list[FieldError] = []
-    validate_embedded(node, value, at, found)
-    return errors + (found or field_errors(check(node, value).faults, at))
+    def visit(
+        self, schema: JsonObject, path: str, resource: JsonObject, steps: tuple[str | int, ...], inside_meta: bool
+    ) -> None:
+        """Look at a schema that stands at `steps` below the resource, itself or embedded, that it is a part of."""
+        if EMBEDDED in schema:
+            resource, steps, inside_meta = schema, (), False
+        if "default" in schema:
+            at = f"{path}.default"
+            found = _metadata_problems(schema, at, resource, steps) if inside_meta else self._value_problems(schema, at)
+            if not found and self.rules is not None and any(RULES in node for node in nodes(schema)):
+                found = self.rules.check_default(schema, schema["default"], at, root=schema is resource)
+            self.errors += found
+        items = schema.get("items")
+        if items is not None:
+            self.visit(items, f"{path}.items", resource, (*steps, 0), inside_meta)
+        for name, child in (schema.get("properties") or {}).items():
+            meta = inside_meta or (EMBEDDED in schema and name in META_KEYS)
+            self.visit(child, f"{path}.properties[{name}]", resource, (*steps, name), meta)
+
+    def _value_problems(self, schema: JsonObject, at: str) -> list[FieldError]:
+        errors: list[FieldError] = []
+        if self.pruned and not _is_pruned(schema):
+            errors.append(invalid(at, schema["default"], "must not have unknown fields"))
+        node, value = Node(schema), fresh(schema["default"])
+        try:
+            coerce_embedded(node, value, at, [], strict=True)
+        except MisfitError as misfit:
+            return [*errors, misfit.error]
+        found: list[FieldError] = []
+        validate_embedded(node, value, at, found)
+        return errors + (found or field_errors(check(node, value).faults, at))
 
 
 def _metadata_problems(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -40,5 +40,11 @@ class RuleCheck(NamedTuple):
     old_messages: frozenset[str]
 
 
-RuleChecker = Callable[[RuleCheck], list[FieldError]]
-"""Compiles rules and message expressions; gives what is wrong with them, and with their cost."""
+class Rules(Protocol):
+    """A compiler of rules, to be handed to the validation of definitions."""
+
+    def check(self, asked: RuleCheck) -> list[FieldError]:
+        """What is wrong with the rules and message expressions of a schema, and with their cost."""
+
+    def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
+        """What the rules of a schema, and of those below it, say to its default, which stands at `path`."""

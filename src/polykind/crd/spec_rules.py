@@ -10,7 +10,7 @@ from polykind.crd.conversion_rules import conversion_problems
 from polykind.crd.equality import same
 from polykind.crd.names import spec_name_problems
 from polykind.crd.options import Options
-from polykind.crd.rules import RuleChecker
+from polykind.crd.rules import Rules
 from polykind.crd.stanza_rules import SchemaStanza, schema_problems
 from polykind.crd.stanzas import column_problems, deprecation_problems, selectable_problems, subresource_problems
 from polykind.crd.structural import unsupported
@@ -31,7 +31,7 @@ _PER_VERSION = (
 """A stanza of versions, its place at the top, and its names in the texts of the two rules about having both."""
 
 
-def spec_problems(spec: JsonObject, options: Options, check_rules: RuleChecker | None) -> list[FieldError]:
+def spec_problems(spec: JsonObject, options: Options, rules: Rules | None) -> list[FieldError]:
     """What is wrong with an inner spec."""
     preserve = bool(spec.get("preserveUnknownFields"))
     all_nodes = [node for schema in schemas(spec) for node in nodes(schema)]
@@ -39,7 +39,7 @@ def spec_problems(spec: JsonObject, options: Options, check_rules: RuleChecker |
     stanza = SchemaStanza(
         options,
         structural=not preserve or defaults or options.structural_required or any(map(has_extension, all_nodes)),
-        check_rules=check_rules,
+        rules=rules,
     )
     errors = _group_and_scope(spec)
     errors += _missing_schemas(spec, options, preserve)

@@ -8,7 +8,7 @@ from polykind.contract import JsonObject
 from polykind.crd import gostruct
 from polykind.crd.defaults_validation import default_problems
 from polykind.crd.options import Options
-from polykind.crd.rules import RuleCheck, RuleChecker
+from polykind.crd.rules import RuleCheck, Rules
 from polykind.crd.schema_rules import SchemaRules
 from polykind.crd.structural import unsupported, violations
 from polykind.errors import FieldError, forbidden, invalid
@@ -46,7 +46,7 @@ class SchemaStanza:
 
     options: Options
     structural: bool
-    check_rules: RuleChecker | None
+    rules: Rules | None
 
 
 def schema_problems(
@@ -66,15 +66,16 @@ def schema_problems(
         unreadable = unsupported(schema)
         if unreadable is None:
             found = violations(schema, at)
-            found = found or default_problems(schema, at, pruned=judged.options.pruned_defaults_required)
+            pruned = judged.options.pruned_defaults_required
+            found = found or default_problems(schema, at, pruned=pruned, rules=judged.rules)
             sound = not found
             errors += found
     walk = SchemaRules(judged.options.strictness, rules=sound)
     walk.check(schema, at)
     errors += walk.errors
-    if walk.sites and judged.check_rules is not None:
+    if walk.sites and judged.rules is not None:
         options = judged.options
-        errors += judged.check_rules(
+        errors += judged.rules.check(
             RuleCheck(schema, at, walk.sites, options.unchanged(version), options.old_rules, options.old_messages)
         )
     if unreadable is not None and not errors:

@@ -13,7 +13,7 @@ from polykind.crd.convert import to_internal
 from polykind.crd.gostruct import as_json
 from polykind.crd.names import name_problems
 from polykind.crd.options import Options
-from polykind.crd.rules import RuleChecker
+from polykind.crd.rules import Rules
 from polykind.crd.spec_rules import immutable_problems, spec_problems
 from polykind.errors import BadRequest, FieldError, invalid
 from polykind.schema.metarules import validate
@@ -37,32 +37,30 @@ def _bounded(judge: Callable[P, list[FieldError]]) -> Callable[P, list[FieldErro
 
 
 @_bounded
-def validate_create(
-    crd: JsonObject, request_version: str = "v1", *, check_rules: RuleChecker | None = None
-) -> list[FieldError]:
+def validate_create(crd: JsonObject, request_version: str = "v1", *, rules: Rules | None = None) -> list[FieldError]:
     """What is wrong with a new definition, as a request at an API version is told."""
-    return judge_create(crd, to_internal(crd["spec"]), request_version, check_rules)
+    return judge_create(crd, to_internal(crd["spec"]), request_version, rules)
 
 
 def judge_create(
-    crd: JsonObject, inner: JsonObject, request_version: str, check_rules: RuleChecker | None = None
+    crd: JsonObject, inner: JsonObject, request_version: str, rules: Rules | None = None
 ) -> list[FieldError]:
     """The same for a definition whose inner spec is not that of its v1 shape."""
     beta = request_version == "v1beta1"
     errors = _create_meta_problems(crd)
-    errors += spec_problems(inner, Options(inner, beta=beta), check_rules)
+    errors += spec_problems(inner, Options(inner, beta=beta), rules)
     return errors + _status_problems(crd) + ([] if beta else _v1_problems(crd, None))
 
 
 @_bounded
 def validate_update(
-    new: JsonObject, old: JsonObject, request_version: str = "v1", *, check_rules: RuleChecker | None = None
+    new: JsonObject, old: JsonObject, request_version: str = "v1", *, rules: Rules | None = None
 ) -> list[FieldError]:
     """What is wrong with a changed definition; what was wrong before may stay so."""
     beta, established = request_version == "v1beta1", is_true(old, ESTABLISHED)
     inner, before = to_internal(new["spec"]), to_internal(old["spec"])
     errors = validate_meta_update(new["metadata"], old["metadata"])
-    errors += spec_problems(inner, Options(inner, before, established=established, beta=beta), check_rules)
+    errors += spec_problems(inner, Options(inner, before, established=established, beta=beta), rules)
     errors += immutable_problems(new["spec"], old["spec"], established=established)
     return errors + _status_problems(new) + ([] if beta else _v1_problems(new, old))
 
