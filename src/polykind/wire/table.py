@@ -148,7 +148,7 @@ def _integer(value: Any) -> int | None:
 
 def _number(value: Any) -> int | float | None:
     if type(value) is int and abs(value) > 1 << 53:
-        return float(value)
+        return codec.normal(float(value))
     return value if type(value) in (int, float) else None
 
 
