@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import orjson
 
 from polykind import __version__, errors
-from polykind.discovery import Discovery
+from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.metrics import Metrics
 from polykind.wire import codec, negotiation, yamlcodec
@@ -148,12 +148,18 @@ class Documents:
     # ------------------------------------------------------------------ OpenAPI
 
     async def _openapi(self, request: Request, path: str) -> Response:
-        discovery = self._discovery()
+        discovery, accept = self._discovery(), request.header(b"accept")
         if path == "/openapi/v2":
-            document = await asyncio.to_thread(discovery.openapi_v2)
-            return self._tagged(request, document.body, document.etag, "application/json", "")
+            media = openapi_v2_media_type(accept)
+            if media is None:
+                return Response(406, b"", b"")
+            build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
+            document = await asyncio.to_thread(build)
+            return self._tagged(request, document.body, document.etag, media, "")
+        if openapi_v3_media_type(accept) is None:
+            return Response(406, b"", b"")
         if path == "/openapi/v3":
-            return Response(200, discovery.openapi_v3_index())
+            return Response(200, discovery.openapi_v3_index(), TEXT)
         if not path.startswith("/openapi/v3/"):
             return _not_found()
         found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))

@@ -29,8 +29,13 @@ async def watch(call: Call) -> Response | Stream:
     initial = options.send_initial_events
     if initial is None:
         initial = options.resource_version in ("", "0")
-    elif initial and revision > api.cache.revision:
-        await api.cache.reach(revision)
+    try:
+        if initial and revision > api.cache.revision:
+            await api.cache.reach(revision)
+    except errors.Timeout as error:
+        return Response(200, event_bytes("ERROR", error.encode().rstrip()), JSON)
+    if not revision:
+        revision = max(cache.revision, api.cache.revision)
     projection = projection_for(call, accepted)
     timeout = float(options.timeout_seconds or 0) or _SHORTEST + random.random() * _SPREAD  # noqa: S311
     past: list[Occurrence] = []
