@@ -15,6 +15,7 @@ _PATCH = "$patch"
 _RETAIN = "$retainKeys"
 _DELETE = "$deleteFromPrimitiveList"
 _ORDER = "$setElementOrder"
+_NOWHERE = float("inf")
 
 
 class Strategy(NamedTuple):
@@ -133,26 +134,37 @@ def _order_list(out: JsonObject, patch: JsonObject, directive: str, order: Any, 
         raise _wrong_type("[]interface {}", order)
     name = _list_name(directive, _ORDER, "invalid patch format of setElementOrder list")
     field = strategy.fields.get(name, REPLACE)
+    for holder in (out, patch):
+        if name in holder and not isinstance(holder[name], list):
+            raise _wrong_type("[]interface {}", holder[name])
     before, value = out.get(name), patch.get(name)
-    for listed in (before, value):
-        if listed is not None and not isinstance(listed, list):
-            raise _wrong_type("[]interface {}", listed)
     _check_order(value or [], order, field.key or "")
+    if before is None and value is None:
+        return name
     if value is None:
         merged = before or []
     elif before is None:
         merged, _ = _without_directives(value)
     else:
         merged = _merge_lists(before, value, field, False)
-    if merged:
-        out[name] = _arranged(merged, order, before or [], field.key or "")
+    if not before and not value:
+        raise errors.Unexplained("no elements in any of the given slices")
+    out[name] = _arranged(merged, order, before or [], field.key or "")
     return name
 
 
 def _check_order(items: list[Any], order: list[Any], key: str) -> None:
-    wanted = [_name_of(item, key) for item in items if not (isinstance(item, dict) and _PATCH in item)]
-    places = iter([_name_of(item, key) for item in order])
-    if items and order and not all(name in places for name in wanted):
+    """The items of the patch must stand in the order that the directive gives."""
+    wanted = [item for item in items if not (key and isinstance(item, dict) and item.get(_PATCH) == "delete")]
+    place = 0
+    for item in order:
+        while place < len(wanted) and isinstance(wanted[place], dict) and _PATCH in wanted[place]:
+            place += 1
+        if place == len(wanted):
+            return
+        if _name_of(wanted[place], key) == _name_of(item, key):
+            place += 1
+    if order and place < len(wanted):
         raise errors.Unexplained(
             f"The order in patch list:\n{go_plain(items)}\n doesn't match {_ORDER} list:\n{go_plain(order)}\n"
         )
@@ -210,16 +222,33 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
 def _arranged(items: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
     """Items of the patch in its order; the others go where they stood in the live list, as far as that can be told."""
     wanted = [_name_of(item, key) for item in order]
-    stood = [item.get(key) if key and isinstance(item, dict) else item for item in before]
-    ours = sorted((i for i in items if _name_of(i, key) in wanted), key=lambda i: wanted.index(_name_of(i, key)))
-    others = [item for item in items if _name_of(item, key) not in wanted]
+    stood = [_name_of(item, key) for item in before]
+    ours = _sorted([item for item in items if _name_of(item, key) in wanted], wanted, key)
+    others = _sorted([item for item in items if _name_of(item, key) not in wanted], stood, key)
     out: list[Any] = []
     for item in ours:
         name = _name_of(item, key)
-        while others and name in stood and stood.index(_name_of(others[0], key)) < stood.index(name):
+        while others and name in stood and _place(others[0], stood, key) < stood.index(name):
             out.append(others.pop(0))
         out.append(item)
     return out + others
+
+
+def _sorted(items: list[Any], order: list[Any], key: str) -> list[Any]:
+    """Items by their place in an order; one without a place goes before all that came before it."""
+    out: list[Any] = []
+    for item in items:
+        place = _place(item, order, key)
+        index = len(out)
+        while index and (place == _NOWHERE or place < _place(out[index - 1], order, key)):
+            index -= 1
+        out.insert(index, item)
+    return out
+
+
+def _place(item: Any, order: list[Any], key: str) -> float:
+    name = _name_of(item, key)
+    return order.index(name) if name in order else _NOWHERE
 
 
 def _name_of(item: Any, key: str) -> Any:
@@ -240,7 +269,8 @@ def _list_name(directive: str, prefix: str, why: str) -> str:
 
 
 def _wrong_type(wanted: str, value: Any) -> errors.Unexplained:
-    return errors.Unexplained(f"expected a {wanted}, but received a {go_type(value)}")
+    found = "%!s(<nil>)" if value is None else go_type(value)
+    return errors.Unexplained(f"expected a {wanted}, but received a {found}")
 
 
 def _unknown_directive(patch: JsonObject) -> errors.Unexplained:
