@@ -31,9 +31,11 @@ def test_a_new_storage_version_is_added_to_those_stored() -> None:
 def test_a_status_update_leaves_the_spec() -> None:
     old = settled()
     new = changed(old, scope="Cluster")
+    new["metadata"]["generation"] = 9
     new["status"] = {**old["status"], "storedVersions": ["v9"]}
     prepared = crd.prepare_status_update(new, old)
     assert prepared["spec"] is old["spec"]
+    assert prepared["metadata"]["generation"] == 1
     assert prepared["status"]["storedVersions"] == ["v9"]
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,6 +230,14 @@ def test_options_and_status() -> None:
 
 def test_the_servers_own_values_take_the_structs_order() -> None:
     assert list(canonical({"finalizers": ["a"], "name": "x", "labels": {}}, OBJECT_META)) == ["name", "finalizers"]
+
+
+def test_what_is_accepted_can_be_written() -> None:
+    deep: Any = {}
+    for _ in range(300):
+        deep = {"a": deep}
+        with suppress(Undecodable):
+            orjson.dumps(decode(schema({"default": deep}), V1, report=True)[0])
 
 
 def test_nesting_has_a_bound() -> None:

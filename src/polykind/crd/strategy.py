@@ -20,12 +20,8 @@ def prepare_create(crd: JsonObject) -> JsonObject:
 
 def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
     """A changed definition: its status stays, but for a version that becomes the storage version."""
-    meta, before = new["metadata"], old["metadata"].get("generation", 0)
-    generation = before if same(new["spec"], old["spec"]) else before + 1
-    if generation:
-        meta["generation"] = generation
-    else:
-        meta.pop("generation", None)
+    generation = old["metadata"].get("generation", 0)
+    _set_generation(new, generation if same(new["spec"], old["spec"]) else generation + 1)
     new["status"] = _storing(old["status"], new)
     return new
 
@@ -33,7 +29,16 @@ def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
 def prepare_status_update(new: JsonObject, old: JsonObject) -> JsonObject:
     """A changed status: the spec stays, metadata may change."""
     new["spec"] = old["spec"]
+    _set_generation(new, old["metadata"].get("generation", 0))
     return new
+
+
+def _set_generation(crd: JsonObject, generation: int) -> None:
+    meta = crd["metadata"]
+    if generation:
+        meta["generation"] = generation
+    else:
+        meta.pop("generation", None)
 
 
 def _storing(status: JsonObject, crd: JsonObject) -> JsonObject:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from polykind.gotext import json_float
 
 MOST_UNKNOWN = 100
-DEEPEST = 300
+DEEPEST = 250
+"""Levels of nesting; orjson writes no more than 254."""
 
 
 class Place(NamedTuple):
