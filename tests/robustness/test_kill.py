@@ -102,7 +102,8 @@ class Storm:
                     seen.append(Seen(event["type"], meta["name"], last, event["object"]["spec"]["replicas"]))
             except BROKEN:
                 await asyncio.sleep(0.005)
-            client.close()
+            finally:
+                client.close()
 
     async def kill_over_and_over(self) -> None:
         chance = random.Random(0)

