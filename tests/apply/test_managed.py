@@ -223,21 +223,6 @@ def test_times_alone_make_no_difference() -> None:
     assert not managed.same_but_times(old, {**new, "metadata": {"managedFields": [entry("b", "Apply", {}, 1)]}})
 
 
-@pytest.mark.parametrize(
-    ("field_manager", "user_agent", "name"),
-    [
-        ("amy", "kubectl/1.0", "amy"),
-        ("", "kubectl/v1.30 (linux)", "kubectl"),
-        ("", "Go-http-client", "Go-http-client"),
-        ("", "a\x00b\u00e9/1", "ab\u00e9"),
-        ("", "\u00e9" * 100, "\u00e9" * 64),
-        ("", "", ""),
-    ],
-)
-def test_a_writer_without_a_name_has_that_of_its_program(field_manager: str, user_agent: str, name: str) -> None:
-    assert managed.manager_name(field_manager, user_agent) == name
-
-
 SPECS = st.fixed_dictionaries(
     {},
     optional={

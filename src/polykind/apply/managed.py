@@ -20,12 +20,9 @@ __all__ = [
     "Models",
     "Reset",
     "apply",
-    "manager_name",
     "same_but_times",
     "update",
 ]
-
-MOST_NAME_BYTES: Final = 128
 
 _METADATA: Final[Fields] = {"f:metadata": LEAF}
 
@@ -64,20 +61,6 @@ async def update(
         # What does not fit its schema is refused when it is validated; the entries are of no use then.
         return []
     return book.encode(entries, ordered=model.ordered)
-
-
-def manager_name(field_manager: str, user_agent: str) -> str:
-    """Who a write is told of: the fieldManager of the request, else the user agent up to its first slash."""
-    if field_manager:
-        return field_manager
-    out, size = [], 0
-    for char in user_agent.partition("/")[0]:
-        if char.isprintable():
-            size += len(char.encode(errors="replace"))
-            if size > MOST_NAME_BYTES:
-                break
-            out.append(char)
-    return "".join(out)
 
 
 def same_but_times(old: JsonObject, new: JsonObject) -> bool:
