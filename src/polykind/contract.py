@@ -79,6 +79,10 @@ class Unavailable(StoreError):
     """The store cannot be reached or is closed."""
 
 
+class Uncertain(Unavailable):
+    """A write was sent and no answer came: it may have been made or not."""
+
+
 class Listener(Protocol):
     """Who follows a store. Called on the event loop, in revision order, each revision once."""
 

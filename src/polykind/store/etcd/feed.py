@@ -1,0 +1,123 @@
+"""The feed: a single watch of etcd that everything in this process follows; it resumes by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from polykind.contract import Compacted, Event, Unavailable
+from polykind.store.etcd.client import PATIENCE, Client
+from polykind.store.etcd.messages import Span
+from polykind.store.etcd.stream import WatchStream
+
+log = logging.getLogger("polykind.etcd")
+
+PROGRESS_SECONDS = 0.01
+"""How long a reader waits for an event before progress is asked for."""
+STALL_SECONDS = 1.0
+"""How long the feed may be behind what etcd has written before it is moved to another member."""
+
+Tell = Callable[[list[Event], int], None]
+
+
+class Feed:
+    """Everything up to `revision` has been told.
+
+    `asks`: progress is asked for when somebody waits. Without it the span must be all keys there are: then every
+    revision is an event, and none is waited for in vain.
+    """
+
+    def __init__(self, client: Client, where: Span, asks: bool, tell: Tell, lose: Callable[[Compacted], None]) -> None:
+        self._client = client
+        self._where = where
+        self._asks = asks
+        self._tell = tell
+        self._lose = lose
+        self._loop = asyncio.get_running_loop()
+        self._stream: WatchStream | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._nudging: asyncio.Task[None] | None = None
+        self.revision = 0
+
+    def start(self, revision: int) -> None:
+        self.revision = revision
+        self._following = self._loop.create_task(self._follow())
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._following, self._nudging) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        waiters, self._waiters = self._waiters, []
+        for _, future in waiters:
+            if not future.done():
+                future.set_exception(Unavailable("the store was closed"))
+
+    async def reach(self, revision: int, patience: float = PATIENCE) -> None:
+        """Return when everything up to a revision has been told. Raises Unavailable."""
+        if self.revision >= revision:
+            return
+        future: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.append((revision, future))
+        if self._nudging is None:
+            self._nudging = self._loop.create_task(self._nudge())
+        try:
+            async with asyncio.timeout(patience):
+                await future
+        except TimeoutError:
+            self._waiters = [waiter for waiter in self._waiters if waiter[1] is not future]
+            raise Unavailable(f"the watch of etcd is behind: at revision {self.revision} of {revision}") from None
+
+    async def _follow(self) -> None:
+        """Follow, on whichever member answers, from where the last stream ended."""
+        while True:
+            member = self._client.member
+            self._stream = WatchStream(member, self._where, self.revision)
+            try:
+                async for events, revision in self._stream:
+                    self._take([Event(e.key, e.value, e.revision) for e in events], revision)
+            except Compacted as error:
+                # Whoever follows must read anew; what is written from the compaction on can be followed again.
+                self.revision = error.oldest
+                self._lose(error)
+            except Unavailable as error:
+                log.warning("%s; it goes on from revision %d", error, self.revision)
+                self._client.avoid(member)
+            except Exception:
+                log.exception("the watch of etcd failed; it goes on from revision %d", self.revision)
+            await asyncio.sleep(0.1)
+
+    def _take(self, events: list[Event], revision: int) -> None:
+        if revision <= self.revision:
+            return
+        self.revision = revision
+        self._tell(events, revision)
+        if self._waiters:
+            waiters = self._waiters
+            self._waiters = [waiter for waiter in waiters if waiter[0] > revision]
+            for wanted, future in waiters:
+                if wanted <= revision and not future.done():
+                    future.set_result(None)
+
+    async def _nudge(self) -> None:
+        """While somebody waits: ask for progress, and leave a member that brings none."""
+        try:
+            seen, since = self.revision, self._loop.time()
+            while self._waiters:
+                await asyncio.sleep(PROGRESS_SECONDS)
+                if self.revision != seen:
+                    seen, since = self.revision, self._loop.time()
+                stream = self._stream
+                if stream is None or not self._waiters:
+                    continue
+                if self._loop.time() - since > STALL_SECONDS:
+                    log.warning("the watch of etcd at %s stalls at revision %d", stream.member.url, seen)
+                    self._client.avoid(stream.member)
+                    stream.cancel()
+                    since = self._loop.time()
+                elif self._asks:
+                    await stream.ask_progress()
+        finally:
+            self._nudging = None

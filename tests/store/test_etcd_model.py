@@ -1,0 +1,44 @@
+"""The store on etcd agrees with the model on whatever is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pytest
+from hypothesis import settings
+
+from polykind.contract import Store
+from polykind.store.etcd import Access, EtcdStore
+from tests.store.machine import StoreMachine
+from tests.support.etcd import etcd
+
+
+class EtcdMachine(StoreMachine):
+    """The machine on a cluster that is emptied before each run."""
+
+    urls: ClassVar[list[str]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._emptied = False
+
+    async def open(self) -> Store:
+        store = EtcdStore(Access(self.urls))
+        await store.start()
+        if not self._emptied:
+            self._emptied = True
+            for item in (await store.range("")).items:
+                await store.delete(item.key, expect=None)
+        return store
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with etcd(tmp_path_factory.mktemp("etcd")) as running:
+        EtcdMachine.urls = running.urls
+        yield
+
+
+TestEtcd = EtcdMachine.TestCase
+TestEtcd.settings = settings(max_examples=12, stateful_step_count=20, deadline=None, database=None)
