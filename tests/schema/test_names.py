@@ -1,0 +1,78 @@
+"""The syntax of names."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from polykind.schema import names
+
+
+@pytest.mark.parametrize("good", ["a", "a-b", "1.2", "a.b-c.d", "x" * 253])
+def test_subdomains(good: str) -> None:
+    assert names.dns1123_subdomain(good) == []
+
+
+@pytest.mark.parametrize("bad", ["", "-a", "a-", "a..b", "A", "a_b", "a\n", "ä"])
+def test_what_is_no_subdomain(bad: str) -> None:
+    [problem] = names.dns1123_subdomain(bad)
+    assert problem.startswith("a lowercase RFC 1123 subdomain must consist of")
+
+
+def test_lengths_are_told_as_characters_for_names_and_bytes_for_labels() -> None:
+    assert names.dns1123_subdomain("a" * 254) == ["must be no more than 253 characters"]
+    assert names.dns1123_label("a" * 64) == ["must be no more than 63 characters"]
+    assert names.dns1035_label("a" * 64) == ["must be no more than 63 characters"]
+    assert names.label_value("a" * 64) == ["must be no more than 63 bytes"]
+    assert names.qualified_name("a" * 64) == ["name part must be no more than 63 bytes"]
+    assert names.qualified_name("a" * 254 + "/b") == ["prefix part must be no more than 253 bytes"]
+
+
+def test_labels() -> None:
+    assert names.dns1123_label("a.b") == ["must not contain dots"]
+    assert names.dns1035_label("1a") == [
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+        "start with an alphabetic character, and end with an alphanumeric character "
+        "(e.g. 'my-name',  or 'abc-123', regex used for validation is "
+        "'[a-z]([-a-z0-9]*[a-z0-9])?')"
+    ]
+
+
+def test_qualified_names() -> None:
+    assert names.qualified_name("example.com/My_Name.1") == []
+    assert names.qualified_name("/x") == ["prefix part must be non-empty"]
+    assert names.qualified_name("a/b/c") == [
+        "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+        "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+        "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
+        "(e.g. 'example.com/MyName')"
+    ]
+
+
+def test_label_values_may_be_empty() -> None:
+    assert names.label_value("") == []
+    assert names.label_value("no spaces here") == [
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+        "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
+        "regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    ]
+
+
+def test_path_segments() -> None:
+    assert names.path_segment("Anything goes") == []
+    assert names.path_segment("..") == ["may not be '..'"]
+    assert names.path_segment("..", True) == []
+    assert names.path_segment("a/b%") == ["may not contain '/'", "may not contain '%'"]
+
+
+def test_a_prefix_may_end_with_a_dash() -> None:
+    assert names.subdomain_name("a-", True) == []
+    assert names.subdomain_name("a-", False) != []
+
+
+def test_no_name_is_slow_to_judge() -> None:
+    start = time.perf_counter()
+    names.dns1123_subdomain("a-" * 50_000 + "!")
+    names.qualified_name("a.-_" * 50_000 + "!")
+    assert time.perf_counter() - start < 1

@@ -1,0 +1,170 @@
+"""Laws that hold for every schema and object."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import jsonschema_rs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from polykind import errors
+from polykind.schema import compile as compile_schema
+from tests.schema import strategies
+
+Json = dict[str, Any]
+relaxed = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Json, Json]:
+    schema = draw(strategies.roots)
+    return schema, draw(strategies.objects(schema))
+
+
+@relaxed
+@given(cases(), st.booleans())
+def test_what_was_admitted_is_admitted_unchanged(case: tuple[Json, Json], warm: bool) -> None:
+    openapi, obj = case
+    schema = compile_schema(openapi)
+    if warm:
+        schema.warm()
+    try:
+        schema.admit(obj, report=True)
+    except errors.BadRequest:
+        return
+    before = copy.deepcopy(obj)
+    assert schema.admit(obj, report=True) == []
+    assert obj == before
+    if schema.validate(obj) == []:
+        schema.admit(obj, report=False)
+        assert schema.validate(obj) == []
+    if schema.idle:
+        schema.read(obj)
+        schema.prune(obj)
+        assert obj == before
+
+
+@relaxed
+@given(cases())
+def test_programs_and_slow_rules_agree(case: tuple[Json, Json]) -> None:
+    openapi, obj = case
+    slow, fast = compile_schema(openapi), compile_schema(openapi)
+    fast.warm()
+    first, second, third = (copy.deepcopy(obj) for _ in range(3))
+    assert slow.validate(first) == fast.validate(second)
+    try:
+        told = slow.admit(first, report=True)
+    except errors.BadRequest:
+        return
+    assert fast.admit(second, report=True) == told
+    assert first == second
+    unknown, valid = fast.take(third, report=True)
+    assert unknown == told
+    assert third == first
+    if valid:
+        assert slow.validate(third) == []
+
+
+@relaxed
+@given(cases(), st.data())
+def test_an_update_finds_no_more_than_a_create(case: tuple[Json, Json], data: st.DataObject) -> None:
+    openapi, obj = case
+    old = data.draw(strategies.objects(openapi))
+    schema = compile_schema(openapi)
+    created = {str(error) for error in schema.validate(obj)}
+    assert {str(error) for error in schema.validate(obj, old)} <= created
+
+
+@relaxed
+@given(strategies.junk, cases())
+def test_a_preserved_field_is_never_touched(value: Any, case: tuple[Json, Json]) -> None:
+    openapi, obj = case
+    properties = {
+        **openapi.get("properties", {}),
+        "kept": {"x-kubernetes-preserve-unknown-fields": True, "nullable": True},
+    }
+    schema = compile_schema({**openapi, "properties": properties})
+    obj["kept"] = copy.deepcopy(value)
+    try:
+        told = schema.admit(obj, report=True)
+    except errors.BadRequest:
+        return
+    assert obj["kept"] == value
+    assert not any(path.startswith("kept") for path in told)
+
+
+@relaxed
+@given(strategies.junk, st.dictionaries(st.sampled_from(strategies.KEYS), strategies.junk), st.booleans())
+def test_any_schema_gives_a_result(openapi: Any, obj: Json, warm: bool) -> None:
+    keywords = ("type", "properties", "items", "allOf", "not", "enum", "default", "required", "additionalProperties")
+    strange = dict.fromkeys(keywords, openapi)
+    schema = compile_schema(
+        {"properties": {"a": strange, "b": openapi}, **(openapi if isinstance(openapi, dict) else {})}
+    )
+    if warm:
+        schema.warm()
+    try:
+        schema.admit(obj, report=True)
+        schema.validate(obj, copy.deepcopy(obj))
+        schema.read(obj)
+    except errors.APIError:
+        pass
+
+
+def plain(schema: Json) -> Json:
+    """The schema in the words of plain JSON Schema (draft 4, whose exclusive bounds are flags as well)."""
+    out: Json = {}
+    for key, value in schema.items():
+        if key == "properties":
+            out[key] = {name: plain(below) for name, below in value.items()}
+        elif key in ("items", "not") or (key == "additionalProperties" and isinstance(value, dict)):
+            out[key] = plain(value)
+        elif key in ("anyOf", "allOf", "oneOf"):
+            out[key] = [plain(below) for below in value]
+        elif key not in ("format", "default") and not key.startswith("x-") and value != []:
+            out[key] = value
+    if out.pop("nullable", False) and "type" in out and "enum" not in out:
+        rest = {key: out.pop(key) for key in ("anyOf", "allOf", "oneOf", "not") if key in out}
+        out["type"] = [out["type"], "null"]
+        if rest:
+            out["anyOf"] = [{"enum": [None]}, rest]
+    if schema.get("x-kubernetes-int-or-string"):
+        out["type"] = ["integer", "string"]
+    return out
+
+
+def is_plain(schema: Any) -> bool:
+    """Leave out what the reference understands differently from JSON Schema."""
+    if isinstance(schema, list):
+        return all(map(is_plain, schema))
+    if not isinstance(schema, dict):
+        return not isinstance(schema, float)
+    odd = ("format", "multipleOf", "x-kubernetes-list-type", "x-kubernetes-embedded-resource", "pattern")
+    bounds = isinstance(schema.get("type"), str) and schema["type"] in ("integer", "number") and "enum" in schema
+    return not bounds and not any(key in schema for key in odd) and all(map(is_plain, schema.values()))
+
+
+@relaxed
+@given(cases())
+def test_acceptance_agrees_with_json_schema(case: tuple[Json, Json]) -> None:
+    openapi, obj = case
+    if not is_plain(openapi) or ("nullable" in repr(openapi) and "enum" in repr(openapi)):
+        return
+    if any(isinstance(value, float) for value in _leaves(obj)):
+        return
+    oracle = jsonschema_rs.validator_for({"$schema": "http://json-schema.org/draft-04/schema#", **plain(openapi)})
+    for warm in (False, True):
+        schema = compile_schema(openapi)
+        if warm:
+            schema.warm()
+        assert (schema.validate(obj) == []) == oracle.is_valid(obj)
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for item in value.values() for leaf in _leaves(item)]
+    if isinstance(value, list):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [value]
