@@ -109,6 +109,10 @@ class Store(Protocol):
 
     async def close(self) -> None: ...
 
+    @property
+    def healthy(self) -> bool:
+        """Whether reads and writes can be expected to succeed now."""
+
     async def revision(self) -> int:
         """The newest revision, as of some moment during this call."""
 

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from polykind import errors
 from polykind.auth.authentication import Authentication
+from polykind.contract import Unavailable, Uncertain
 from polykind.documents import Documents
 from polykind.registry.kind import Version
 from polykind.verbs.call import Api, Call
@@ -86,6 +87,8 @@ class Router:
             answer = await verb(call)
         except errors.APIError as error:
             answer = self._documents.refuse(request, error)
+        except Unavailable as error:
+            answer = self._documents.refuse(request, _out_of_reach(error))
         if request.warnings:
             answer.headers = (*answer.headers, *warning_headers(request.warnings))
         return answer
@@ -142,6 +145,13 @@ def _watching(call: Call) -> bool:
     """Any value of `watch` but 0, false and nothing asks for one."""
     values = call.query.get("watch") if call.request.query else None
     return bool(values) and values[0].lower() not in ("0", "false", "") if values else False
+
+
+def _out_of_reach(error: Unavailable) -> errors.APIError:
+    """A store that does not answer is nobody's fault here; a write whose fate is unknown says so."""
+    if isinstance(error, Uncertain):
+        return errors.Timeout(f"Timeout: {error}")
+    return errors.ServiceUnavailable(f"the store is out of reach: {error}", retry_after=1)
 
 
 def _raise(error: errors.APIError) -> Verb:

@@ -6,7 +6,9 @@ import asyncio
 import base64
 import json
 import logging
+import os
 import secrets
+import socket
 import ssl
 from datetime import UTC
 from pathlib import Path
@@ -32,7 +34,8 @@ from polykind.registry.definitions import DefinitionKind
 from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.registry import Registry
 from polykind.router import Router
-from polykind.settings import Settings
+from polykind.settings import Settings, SettingsError
+from polykind.store.leader import Alone, Leadership
 from polykind.store.sqlite import SqliteStore
 from polykind.verbs.call import Api
 from polykind.wire.http import HttpServer, Limits
@@ -55,7 +58,7 @@ class Server:
         self.settings.check()
         self.clock = clock or SystemClock()
         self.chance = chance or SystemChance()
-        self.store = store or SqliteStore(self.settings.data_dir)
+        self.store, self.leadership = (store, Alone()) if store is not None else _choose(self.settings)
         self.port = 0
         self.token = ""
         """The admin's token."""
@@ -115,6 +118,7 @@ class Server:
             self._stamp,
         )
         await asyncio.gather(self._namespaces.start(), self.definitions.start())
+        await self.leadership.start()
         documents = Documents(self.metrics, self.definitions.discovery, self._checks())
         router = Router(self.api, authentication, documents)
         self.http = HttpServer(router, Limits(request=settings.request_timeout))
@@ -125,6 +129,7 @@ class Server:
     async def stop(self) -> None:
         """End watches, finish what is under way, lose nothing."""
         await self.http.stop()
+        await self.leadership.close()
         await self.definitions.close()
         await self._namespaces.close()
         await self.cache.close()
@@ -148,7 +153,7 @@ class Server:
     def _checks(self) -> dict[str, object]:  # type: ignore[type-arg]
         return {
             "ping": lambda: "",
-            "store": lambda: "" if self.cache.ready else "the store is out of reach",
+            "store": lambda: "" if self.cache.ready and self.store.healthy else "the store is out of reach",
             "poststarthook/crd-informer-synced": lambda: "",
         }
 
@@ -200,6 +205,21 @@ class Server:
             "current-context": "polykind",
         }
         certificates.write_private(self.kubeconfig, json.dumps(config, indent=2).encode() + b"\n")
+
+
+def _choose(settings: Settings) -> tuple[Store, Leadership]:
+    """The store that the flags name, and who of those that share it does what only one may do."""
+    if not settings.etcd_servers:
+        return SqliteStore(settings.data_dir), Alone()
+    try:
+        from polykind.store.etcd import Access, EtcdLeadership, EtcdStore
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"--etcd-servers needs grpcio ({error}): pip install 'polykind[etcd]'") from None
+    access = Access(settings.etcd_servers, settings.etcd_cafile, settings.etcd_certfile, settings.etcd_keyfile)
+    prefix = settings.etcd_prefix.rstrip("/")
+    store = EtcdStore(access, prefix + "/")
+    identity = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return store, EtcdLeadership(store, prefix, identity, settings.etcd_compaction_interval)
 
 
 def _base64(data: bytes) -> str:

@@ -27,6 +27,10 @@ class Settings:
     token_auth_file: Path | None = None
     etcd_servers: tuple[str, ...] = ()
     etcd_prefix: str = "/registry"
+    etcd_cafile: Path | None = None
+    etcd_certfile: Path | None = None
+    etcd_keyfile: Path | None = None
+    etcd_compaction_interval: float = 300.0
     feature_gates: dict[str, bool] = field(default_factory=dict)
     request_timeout: float = 60.0
     authorization_mode: str = "AlwaysAllow"
@@ -46,8 +50,11 @@ class Settings:
                 f"--authorization-mode {self.authorization_mode} is not supported: only AlwaysAllow is "
                 "(every authenticated user may do everything)"
             )
-        if self.etcd_servers:
-            raise SettingsError("--etcd-servers is not supported yet: leave it out to use the embedded store")
+        for url in self.etcd_servers:
+            if not url.startswith(("http://", "https://")):
+                raise SettingsError(f"--etcd-servers: {url} is not an address such as http://127.0.0.1:2379")
+        if bool(self.etcd_certfile) != bool(self.etcd_keyfile):
+            raise SettingsError("--etcd-certfile and --etcd-keyfile go together: give both or neither")
         unknown = sorted(set(self.feature_gates) - set(GATES))
         if unknown:
             raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known are {', '.join(sorted(GATES))}")

@@ -27,6 +27,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     flag("--token-auth-file", type=Path, metavar="FILE", help='CSV of accepted tokens: token,user,uid,"group1,group2"')
     flag("--etcd-servers", default="", metavar="URLS", help="comma-separated etcd addresses, instead of the embedded store")
     flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="what all keys begin with (default: %(default)s)")
+    flag("--etcd-cafile", type=Path, metavar="FILE", help="CA in PEM that etcd's certificate is checked with")
+    flag("--etcd-certfile", type=Path, metavar="FILE", help="client certificate in PEM that is shown to etcd")
+    flag("--etcd-keyfile", type=Path, metavar="FILE", help="its private key in PEM")
+    flag("--etcd-compaction-interval", default="5m", metavar="DURATION", help="how often old revisions in etcd are forgotten; 0: never (default: %(default)s)")
     flag("--feature-gates", action="append", default=[], metavar="GATE=BOOL", help="turn features on or off, comma-separated")
     flag("--request-timeout", default="60s", metavar="DURATION", help="the longest a request may take, such as 1m30s (default: %(default)s)")
     flag("--authorization-mode", default="AlwaysAllow", metavar="MODE", help="what users may do (default: %(default)s)")
@@ -46,10 +50,17 @@ def _truth(text: str) -> bool:
     raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
 
 
-def settings(chosen: argparse.Namespace) -> Settings:
-    """The flags as settings. Raises SettingsError."""
+def _seconds(flag: str, text: str) -> float:
     from polykind.wire import duration
 
+    try:
+        return duration.parse(text) / 10**9
+    except ValueError:
+        raise SettingsError(f"{flag} {text}: not a duration such as 60s") from None
+
+
+def settings(chosen: argparse.Namespace) -> Settings:
+    """The flags as settings. Raises SettingsError."""
     gates: dict[str, bool] = {}
     for part in ",".join(chosen.feature_gates).split(","):
         if part.strip():
@@ -64,10 +75,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
         parse_resolve(chosen.resolve)
     except ValueError as error:
         raise SettingsError(str(error)) from None
-    try:
-        timeout = duration.parse(chosen.request_timeout) / 10**9
-    except ValueError:
-        raise SettingsError(f"--request-timeout {chosen.request_timeout}: not a duration such as 60s") from None
+    timeout = _seconds("--request-timeout", chosen.request_timeout)
     return Settings(
         data_dir=chosen.data_dir,
         bind_address=chosen.bind_address,
@@ -79,6 +87,10 @@ def settings(chosen: argparse.Namespace) -> Settings:
         token_auth_file=chosen.token_auth_file,
         etcd_servers=tuple(s for s in chosen.etcd_servers.split(",") if s),
         etcd_prefix=chosen.etcd_prefix,
+        etcd_cafile=chosen.etcd_cafile,
+        etcd_certfile=chosen.etcd_certfile,
+        etcd_keyfile=chosen.etcd_keyfile,
+        etcd_compaction_interval=_seconds("--etcd-compaction-interval", chosen.etcd_compaction_interval),
         feature_gates=gates,
         request_timeout=timeout,
         authorization_mode=chosen.authorization_mode,

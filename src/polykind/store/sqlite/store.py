@@ -102,6 +102,10 @@ class SqliteStore:
         self._running = False
         self._watches.close()
 
+    @property
+    def healthy(self) -> bool:
+        return self._open
+
     # Reading
 
     async def revision(self) -> int:

@@ -1,0 +1,57 @@
+"""A lease: keys that are bound to it go when its owner has not shown life for some seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import grpc.aio
+
+from polykind.contract import StoreError, Unavailable
+from polykind.store.etcd import messages
+from polykind.store.etcd.client import Client
+
+
+class Lease:
+    """`until` is the moment, by our own clock, up to which etcd keeps it for certain."""
+
+    def __init__(self, client: Client, number: int, seconds: int, until: float) -> None:
+        self._client = client
+        self.number = number
+        self.seconds = seconds
+        self.until = until
+
+    @classmethod
+    async def grant(cls, client: Client, seconds: int) -> Lease:
+        # A grant that is made twice leaves a lease behind that nobody uses and that ends by itself.
+        asked = time.monotonic()
+        answer = await client.read(messages.LEASE_GRANT, messages.lease_request(seconds))
+        number, granted = messages.lease_answer(answer)
+        return cls(client, number, granted, asked + granted)
+
+    async def renew(self, patience: float) -> bool:
+        """Show life: whether the lease goes on. Raises Unavailable."""
+        asked, member = time.monotonic(), self._client.member
+        call = member.stream(messages.LEASE_KEEP_ALIVE)
+        try:
+            async with asyncio.timeout(patience):
+                await call.write(messages.lease_of(self.number))
+                answer = await call.read()
+        except (grpc.aio.AioRpcError, TimeoutError) as error:
+            self._client.avoid(member)
+            raise Unavailable(f"a lease was not renewed by etcd at {member.url}: {error}") from None
+        finally:
+            call.cancel()
+        if answer is grpc.aio.EOF:
+            raise Unavailable(f"etcd at {member.url} ended the renewal of a lease")
+        _, left = messages.lease_answer(answer)
+        if left:
+            self.until = asked + left
+        return left > 0
+
+    async def revoke(self) -> None:
+        try:
+            await self._client.read(messages.LEASE_REVOKE, messages.lease_of(self.number), 1.0)
+        except StoreError:
+            # It ends by itself, only later.
+            return
