@@ -132,7 +132,8 @@ def watch_server(target: Target, ceiling: Target, one: bytes) -> None:
     event = b'{"type":"MODIFIED","object":' + one.rstrip() + b"}\n"
     pushes = [("POST", "/", event, "application/json")] * EVENTS
     bytes_alone = uvloop.run(fan_out(ceiling, "/?watch=1", pushes))
-    ours = uvloop.run(fan_out(target, f"{WIDGETS}?watch=1&resourceVersion={newest(one)}", patches(EVENTS)))
+    path = f"{WIDGETS}?watch=1&resourceVersion={uvloop.run(newest(target))}"
+    ours = uvloop.run(fan_out(target, path, patches(EVENTS)))
     show(f"event to {WATCHERS} TLS watchers CPU us", f"{ours:.1f}", f"{bytes_alone:.1f}", ours / bytes_alone)
 
 

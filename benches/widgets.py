@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from typing import Any
 
@@ -50,9 +49,11 @@ async def first(target: Target) -> bytes:
         return (await client.call("GET", f"{WIDGETS}/w000000")).body
 
 
-def newest(one: bytes) -> str:
-    found: str = json.loads(one)["metadata"]["resourceVersion"]
-    return found
+async def newest(target: Target) -> str:
+    """The resourceVersion to watch from, so that nothing is replayed."""
+    async with target.client() as client:
+        found: str = (await client.call("GET", f"{WIDGETS}?limit=1")).json()["metadata"]["resourceVersion"]
+        return found
 
 
 def patches(count: int) -> list[tuple[str, str, bytes, str]]:

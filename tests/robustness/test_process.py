@@ -1,0 +1,90 @@
+"""The process: how it starts, how it stops, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.raw import connect, head
+from tests.support.server import ServerProcess
+
+COMMAND = str(Path(sys.executable).with_name("polykind"))
+
+
+def run(*flags: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, "serve", *flags], capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_it_says_how_to_use_it(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        said = server.log.read_text()
+    assert f"Serving at {server.url}\n" in said
+    assert f"export KUBECONFIG={server.kubeconfig}\n" in said
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_quickly_and_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        watch = head(server, b"GET", b"/api/v1/namespaces?watch=1", close=False)
+        with connect(server) as idle, connect(server) as watcher:
+            idle.sendall(b"GET /readyz HT")
+            watcher.sendall(watch)
+            assert watcher.recv(12) == b"HTTP/1.1 200"
+            begin = time.monotonic()
+            assert server.process is not None
+            server.process.send_signal(number)
+            assert server.process.wait(20) == 0
+        assert time.monotonic() - begin < 15
+        assert "Traceback" not in server.log.read_text()
+
+
+def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data"):
+        second = run(f"--data-dir={tmp_path / 'data'}", "--secure-port=0")
+    assert second.returncode == 1
+    assert second.stderr.startswith("polykind serve: ")
+    assert "Traceback" not in second.stderr
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        second = run(f"--data-dir={tmp_path / 'other'}", f"--secure-port={server.port}")
+    assert second.returncode == 1
+    assert str(server.port) in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--secure-port=99999"], "--secure-port"),
+        (["--request-timeout=soon"], "--request-timeout"),
+        (["--feature-gates=Nonsense=true"], "--feature-gates"),
+        (["--feature-gates=CustomResourceDefaulting=perhaps"], "--feature-gates"),
+        (["--conversion-cache=perhaps"], "--conversion-cache"),
+        (["--resolve=nonsense"], "--resolve"),
+        (["--tls-cert-file=/absent"], "--tls-private-key-file"),
+        (["--authorization-mode=Nonsense"], "--authorization-mode"),
+        (["--token-auth-file=/absent/tokens.csv"], "/absent/tokens.csv"),
+        (["--converter=nonsense"], "--converter"),
+    ],
+)
+def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: list[str], named: str) -> None:
+    where = [] if any(f.startswith("--secure-port") for f in flags) else ["--secure-port=0"]
+    refused = run(f"--data-dir={tmp_path / 'data'}", *where, *flags)
+    assert refused.returncode in (1, 2)
+    assert named in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = run(f"--data-dir={tmp_path / 'file' / 'data'}", "--secure-port=0")
+    assert refused.returncode == 1
+    assert "Traceback" not in refused.stderr
+    assert "file" in refused.stderr
