@@ -178,6 +178,12 @@ async def test_entries_can_be_set_by_an_update_but_not_through_a_subresource() -
     assert entries(await written(live, new, "ben", subresource="status")) == entries(live)
 
 
+async def test_entries_without_fields_are_dropped() -> None:
+    live = await written(None, garden(name="a"), "amy")
+    mine = [entry("zoe", "Apply", {"f:spec": {"f:name": {}}}), entry("yan", "Apply", {})]
+    assert entries(await written(live, garden(metadata={"managedFields": mine}, name="a"), "ben")) == mine[:1]
+
+
 async def test_what_an_endpoint_resets_is_not_owned_there() -> None:
     new = garden(name="a")
     listed = entries(await written(None, new, "amy", reset={V1: {"f:spec": {}}}))

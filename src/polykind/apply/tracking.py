@@ -61,10 +61,10 @@ def bare(document: JsonObject) -> JsonObject:
 
 
 def reconcile(entries: Entries, models: Models) -> None:
-    """Brings the entries in line with the schemas of today; those of versions that are gone are dropped."""
+    """Brings the entries in line with today's schemas; empty ones and those of versions that are gone are dropped."""
     for owner, entry in list(entries.items()):
         model = models.get(entry.version)
-        if model is None:
+        if model is None or not entry.fields:
             del entries[owner]
             continue
         fields = reconciled(entry.fields, model.root)
