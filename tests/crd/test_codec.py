@@ -100,7 +100,15 @@ def test_versions_that_differ_keep_their_own() -> None:
     assert spec["preserveUnknownFields"] is False
     assert "subresources" not in spec
     assert [v.get("subresources") for v in spec["versions"]] == [{"status": {}}, None]
-    assert crd.encode(kept, "v1") is kept
+    assert crd.encode(kept, "v1") == kept
+
+
+def test_what_the_server_added_is_shown_in_its_place() -> None:
+    kept = made()
+    kept["metadata"] |= {"labels": {"a": "b"}, "uid": "u", "resourceVersion": "1"}
+    shown = crd.encode(dict(reversed(kept.items())), "v1")
+    assert list(shown) == ["kind", "apiVersion", "metadata", "spec", "status"]
+    assert list(shown["metadata"]) == ["name", "uid", "resourceVersion", "generation", "labels"]
 
 
 def refused(**spec: Any) -> list[str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from polykind.crd import conditions
 from polykind.crd.conditions import find
-from polykind.crd.status import mark_for_deletion, nonstructural_condition, reconcile, terminating_condition
+from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
 from tests.crd.build import LATER, NOW, beta, made, settled, version
 
 
@@ -44,21 +44,6 @@ def test_the_condition_goes_when_the_schema_is_mended() -> None:
 def test_a_status_at_rest_stays_as_it_is() -> None:
     old = beta()
     assert reconcile(old, [], LATER) == old["status"]
-
-
-def test_deletion_begins_with_a_finalizer_and_a_condition() -> None:
-    old = settled()
-    marked = mark_for_deletion({**old, "metadata": {**old["metadata"], "finalizers": ["example.com/mine"]}}, LATER)
-    assert marked["metadata"]["deletionTimestamp"] == LATER
-    assert marked["metadata"]["finalizers"] == ["example.com/mine", "customresourcecleanup.apiextensions.k8s.io"]
-    assert marked["status"]["conditions"][-1] == {
-        "type": "Terminating",
-        "status": "True",
-        "lastTransitionTime": LATER,
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-    }
-    assert "finalizers" not in old["metadata"]
 
 
 def test_the_steps_of_a_deletion() -> None:

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.errors import APIError
-from polykind.typed import Undecodable, canonical, decode
+from polykind.typed import Undecodable, decode
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1 as V1
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1BETA1 as V1BETA1
 from polykind.typed.core import NAMESPACE, SCALE
-from polykind.typed.meta import DELETE_OPTIONS, OBJECT_META, STATUS
+from polykind.typed.meta import DELETE_OPTIONS, STATUS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3),
@@ -226,10 +226,6 @@ def test_options_and_status() -> None:
         ["preconditions.odd"],
     )
     assert decode({"code": 404, "details": {}}, STATUS, report=False)[0] == {"metadata": {}, "details": {}, "code": 404}
-
-
-def test_the_servers_own_values_take_the_structs_order() -> None:
-    assert list(canonical({"finalizers": ["a"], "name": "x", "labels": {}}, OBJECT_META)) == ["name", "finalizers"]
 
 
 def test_what_is_accepted_can_be_written() -> None:

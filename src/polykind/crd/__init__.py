@@ -4,8 +4,6 @@ from polykind.crd.approval import approval_condition
 from polykind.crd.codec import decode, encode
 from polykind.crd.names import accept, establish
 from polykind.crd.status import (
-    CLEANUP_FINALIZER,
-    mark_for_deletion,
     nonstructural_condition,
     reconcile,
     terminating_condition,
@@ -15,13 +13,11 @@ from polykind.crd.validation import validate_create, validate_status_update, val
 from polykind.crd.warnings import warnings
 
 __all__ = [
-    "CLEANUP_FINALIZER",
     "accept",
     "approval_condition",
     "decode",
     "encode",
     "establish",
-    "mark_for_deletion",
     "nonstructural_condition",
     "prepare_create",
     "prepare_status_update",

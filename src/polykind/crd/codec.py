@@ -12,8 +12,12 @@ from polykind.crd.validation import judge_create
 from polykind.errors import Invalid
 from polykind.typed import decode as decode_typed
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
+from polykind.typed.meta import OBJECT_META
 
 Version = Literal["v1", "v1beta1"]
+
+_ORDER = [field.name for field in CUSTOM_RESOURCE_DEFINITION_V1.fields]
+_META_ORDER = [field.name for field in OBJECT_META.fields]
 
 GROUP = "apiextensions.k8s.io"
 KIND = "CustomResourceDefinition"
@@ -42,5 +46,9 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
 
 
 def encode(crd: JsonObject, version: Version) -> JsonObject:
-    """A kept definition as a version of the API serves it."""
-    return crd if version == "v1" else convert.to_v1beta1(crd)
+    """A kept definition as a version of the API serves it, keys in the order of its types."""
+    shown = crd if version == "v1" else convert.to_v1beta1(crd)
+    meta = shown["metadata"]
+    out = {key: shown[key] for key in _ORDER if key in shown}
+    out["metadata"] = {key: meta[key] for key in _META_ORDER if key in meta}
+    return out

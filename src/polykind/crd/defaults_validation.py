@@ -74,7 +74,15 @@ class _Walk:
             return [*errors, misfit.error]
         found: list[FieldError] = []
         validate_embedded(node, value, at, found)
-        return errors + (found or field_errors(check(node, value).faults, at))
+        return errors + (found or field_errors(check(_as_declared(schema), value).faults, at))
+
+
+def _as_declared(schema: JsonObject) -> Node:
+    """The schema with its very type and format: unlike for objects, for defaults unknown formats are not left out."""
+    node = Node(schema)
+    node.types = (schema["type"],) if "type" in schema else ()
+    node.format = schema.get("format", "")
+    return node
 
 
 def _metadata_problems(
@@ -94,4 +102,4 @@ def _metadata_problems(
         found = [misfit.error]
     if found:
         return [invalid(at, value, f"must result in valid metadata: {aggregate(found)}")]
-    return field_errors(check(Node(schema), value).faults, at)
+    return field_errors(check(_as_declared(schema), value).faults, at)

@@ -11,10 +11,6 @@ from polykind.crd.conditions import NON_STRUCTURAL, TERMINATING, condition, equi
 from polykind.crd.names import accept
 from polykind.crd.structural import unsupported, violations
 from polykind.errors import aggregate, invalid
-from polykind.typed import canonical
-from polykind.typed.meta import OBJECT_META
-
-CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 _TERMINATING = {
     "InstanceDeletionPending": (
@@ -30,10 +26,12 @@ _TERMINATING = {
 }
 
 
-def reconcile(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
-    """The status a definition comes to rest at; the same conditions keep their times."""
+def reconcile(crd: JsonObject, others: Iterable[JsonObject], now: str, *, flaw: JsonObject | None) -> JsonObject:
+    """The status a definition comes to rest at; the same conditions keep their times.
+
+    `flaw` is the definition's nonstructural_condition, which need not be made anew while the spec stays the same.
+    """
     status = accept(crd, others, now)
-    flaw = nonstructural_condition(crd)
     if flaw is None:
         if find(status, NON_STRUCTURAL) is not None:
             status = conditions.remove(status, NON_STRUCTURAL)
@@ -67,14 +65,3 @@ def terminating_condition(reason: str, message: str = "") -> JsonObject:
     """A step of a definition's deletion; failures bring their own message."""
     status, usual = _TERMINATING[reason]
     return condition(TERMINATING, status, reason, message or usual)
-
-
-def mark_for_deletion(crd: JsonObject, now: str) -> JsonObject:
-    """A definition as the first DELETE leaves it: its instances are to go before it does."""
-    meta = crd["metadata"]
-    finalizers = meta.get("finalizers") or []
-    if CLEANUP_FINALIZER not in finalizers:
-        finalizers = [*finalizers, CLEANUP_FINALIZER]
-    marked = {**meta, "deletionTimestamp": meta.get("deletionTimestamp") or now, "finalizers": finalizers}
-    status = conditions.set(crd["status"], terminating_condition("InstanceDeletionPending"), now)
-    return {**crd, "metadata": canonical(marked, OBJECT_META), "status": status}

@@ -7,7 +7,7 @@ from polykind.errors import BadRequest
 from polykind.typed.decoding import DecodeError, Decoding
 from polykind.typed.kinds import Field, Kind, Struct
 
-__all__ = ["Field", "Kind", "Struct", "Undecodable", "canonical", "decode"]
+__all__ = ["Field", "Kind", "Struct", "Undecodable", "decode"]
 
 
 class Undecodable(BadRequest):
@@ -30,10 +30,3 @@ def decode(value: object, type_: Struct, *, report: bool) -> tuple[JsonObject, l
     if run.refusal is not None:
         raise Undecodable(type_.kind, type_.version, str(run.refusal))
     return decoded, list(dict.fromkeys(run.unknown))
-
-
-def canonical(value: JsonObject, type_: Struct) -> JsonObject:
-    """A value made by the server itself in the form Go writes it: in the struct's order, without what is empty."""
-    run = Decoding(report=False)
-    out: JsonObject = type_.decode(value, None, run)
-    return out
