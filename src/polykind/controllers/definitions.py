@@ -11,7 +11,7 @@ from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import Conflict, Converter, JsonObject, StoreError
 from polykind.crd import conditions
-from polykind.crd.status import reconcile, terminating_condition
+from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
 from polykind.discovery import Discovery, GroupVersionEntry
 from polykind.registry.custom import CustomKind
 from polykind.registry.definitions import FINALIZER, DefinitionKind, stored_definition
@@ -48,7 +48,9 @@ class Definitions:
         self._discovery = Discovery((), builtins)
         self._stale = False
         self._cleaning: dict[str, asyncio.Task[None]] = {}
-        self._settling: set[asyncio.Task[None]] = set()
+        self._settling: dict[str, asyncio.Task[None]] = {}
+        self._flaws: dict[str, tuple[JsonObject, JsonObject | None]] = {}
+        """By name, a spec that was judged and the condition it deserves: judging takes a walk of the schemas."""
 
     async def start(self) -> None:
         await self._api.cache.load(self._kind.cache)
@@ -63,7 +65,7 @@ class Definitions:
             self._later(name)
 
     async def close(self) -> None:
-        tasks = [*self._cleaning.values(), *self._settling]
+        tasks = [*self._cleaning.values(), *self._settling.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -141,6 +143,7 @@ class Definitions:
 
     def _drop(self, name: str) -> None:
         crd = self._crds.pop(name, None)
+        self._flaws.pop(name, None)
         self._stale = True
         if crd is not None:
             self._unserve(crd)
@@ -158,19 +161,25 @@ class Definitions:
 
     # ------------------------------------------------------------------ their status follows
 
-    def _later(self, name: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._settle_quietly(name))
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
-
-    async def _settle_quietly(self, name: str) -> None:
-        try:
-            await self.settle(name)
-        except StoreError as error:
-            log.warning("the status of %s could not be written: %s", name, error)
+    def _later(self, name: str) -> asyncio.Task[None]:
+        """See to a definition's status; whoever asks meanwhile shares the work."""
+        task = self._settling.get(name)
+        if task is None:
+            task = self._settling[name] = asyncio.get_running_loop().create_task(self._settle(name))
+            task.add_done_callback(lambda _: self._settling.pop(name, None))
+        return task
 
     async def settle(self, name: str) -> None:
         """Bring a definition's status up to date, at once: a client that created it may use it now."""
+        await asyncio.shield(self._later(name))
+
+    async def _settle(self, name: str) -> None:
+        try:
+            await self._reconcile(name)
+        except StoreError as error:
+            log.warning("the status of %s could not be written: %s", name, error)
+
+    async def _reconcile(self, name: str) -> None:
         while True:
             entry, crd = self._kind.cache.get(name), self._crds.get(name)
             if entry is None or crd is None:
@@ -179,9 +188,15 @@ class Definitions:
                 self._clean_up(name)
                 return
             others = [c for n, c in self._crds.items() if n != name and c["spec"]["group"] == crd["spec"]["group"]]
-            status = reconcile(crd, others, self._stamp())
+            status = reconcile(crd, others, self._stamp(), flaw=self._flaw(name, crd))
             if status == crd["status"] or await self._write_status(name, entry, crd, status):
                 return
+
+    def _flaw(self, name: str, crd: JsonObject) -> JsonObject | None:
+        judged = self._flaws.get(name)
+        if judged is None or judged[0] != crd["spec"]:
+            judged = self._flaws[name] = (crd["spec"], nonstructural_condition(crd))
+        return judged[1]
 
     async def _write_status(self, name: str, entry: Entry, crd: JsonObject, status: JsonObject) -> bool:
         """Whether the status was written; False if the definition has changed meanwhile."""

@@ -37,6 +37,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
     if meta.get("resourceVersion") not in (None, "", "0"):
         raise errors.Unexplained("resourceVersion should not be set on objects to be created")
     meta.pop("resourceVersion", None)
+    await call.api.cache.load(kind.cache)
     await check_namespace(call, meta.get("name", ""))
     if not kind.creatable:
         why = "create not allowed while custom resource definition is terminating"
