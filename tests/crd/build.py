@@ -6,7 +6,7 @@ from typing import Any
 
 from polykind import crd
 from polykind.contract import JsonObject
-from polykind.crd.status import reconcile
+from polykind.crd.status import nonstructural_condition, reconcile
 
 NOW = "2026-01-01T00:00:00Z"
 LATER = "2026-01-02T00:00:00Z"
@@ -43,7 +43,12 @@ def settled(*versions: JsonObject, **spec: Any) -> JsonObject:
     """A definition that is established and stored."""
     new = made(*versions, **spec)
     new["metadata"] |= {"uid": "u", "resourceVersion": "1"}
-    return {**new, "status": reconcile(new, [], NOW)}
+    return {**new, "status": at_rest(new)}
+
+
+def at_rest(new: JsonObject, *others: JsonObject, now: str = NOW) -> JsonObject:
+    """The status a definition comes to rest at beside others."""
+    return reconcile(new, others, now, flaw=nonstructural_condition(new))
 
 
 def beta(**spec: Any) -> JsonObject:
@@ -55,7 +60,7 @@ def beta(**spec: Any) -> JsonObject:
         "spec": {"group": "example.com", "version": "v1", "names": {"plural": "tools", "kind": "Tool"}, **spec},
     }
     new, _ = crd.decode(asked, "v1beta1", False)
-    return {**new, "status": reconcile(new, [], NOW)}
+    return {**new, "status": at_rest(new)}
 
 
 def problems(*versions: JsonObject, **spec: Any) -> list[str]:

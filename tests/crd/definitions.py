@@ -12,12 +12,11 @@ from polykind import crd, errors
 from polykind.apply import jsonpatch, mergepatch
 from polykind.contract import JsonObject
 from polykind.crd.codec import GROUP, KIND, Version
-from polykind.crd.status import reconcile
 from polykind.crd.warnings import warnings
 from tests.conformance.client import Answer
+from tests.crd.build import NOW, at_rest
 
 RESOURCE = "customresourcedefinitions"
-NOW = "2026-01-01T00:00:00Z"
 
 
 class NotForUsError(Exception):
@@ -131,7 +130,7 @@ class Definitions:
                 if not each["status"]["storedVersions"]:
                     each, _ = crd.decode(each, "v1", False)
                 others = [other for other in self.kept.values() if other is not each]
-                settled = reconcile(each, others, NOW)
+                settled = at_rest(each, *others)
                 if settled != each["status"]:
                     self.revision += 1
                     each = {**each, "metadata": {**each["metadata"], "resourceVersion": str(self.revision)}}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from polykind.crd import conditions
 from polykind.crd.conditions import find
-from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
-from tests.crd.build import LATER, NOW, beta, made, settled, version
+from polykind.crd.status import nonstructural_condition, terminating_condition
+from tests.crd.build import LATER, NOW, at_rest, beta, made, settled, version
 
 
 def test_a_structural_schema_needs_no_condition() -> None:
@@ -38,12 +38,12 @@ def test_the_condition_goes_when_the_schema_is_mended() -> None:
     old = beta()
     mended = {**old, "spec": {**old["spec"], "preserveUnknownFields": False}}
     assert find(old["status"], "NonStructuralSchema") is not None
-    assert find(reconcile(mended, [], LATER), "NonStructuralSchema") is None
+    assert find(at_rest(mended, now=LATER), "NonStructuralSchema") is None
 
 
 def test_a_status_at_rest_stays_as_it_is() -> None:
     old = beta()
-    assert reconcile(old, [], LATER) == old["status"]
+    assert at_rest(old, now=LATER) == old["status"]
 
 
 def test_the_steps_of_a_deletion() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polykind import crd
 from polykind.errors import APIError
-from tests.crd.build import LATER, body, changed, made, problems, settled, update_problems, version
+from tests.crd.build import at_rest, body, changed, made, problems, settled, update_problems, version
 
 LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
@@ -241,7 +241,7 @@ def test_any_schema_gives_errors_or_none(schema: Any) -> None:
     try:
         new, _ = crd.decode(body(version(schema=schema)), "v1", True)
         [str(error) for error in crd.validate_create(crd.prepare_create(new))]
-        crd.reconcile(new, [], LATER)
+        at_rest(new)
         crd.warnings(new)
         crd.encode(new, "v1beta1")
     except APIError:
