@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import EllipsisType
 
 from polykind.contract import JsonObject
 from polykind.crd import conditions
@@ -26,12 +27,14 @@ _TERMINATING = {
 }
 
 
-def reconcile(crd: JsonObject, others: Iterable[JsonObject], now: str, *, flaw: JsonObject | None) -> JsonObject:
+def reconcile(crd: JsonObject, others: Iterable[JsonObject], now: str, *, flaw: JsonObject | EllipsisType | None = ...) -> JsonObject:
     """The status a definition comes to rest at; the same conditions keep their times.
 
-    `flaw` is the definition's nonstructural_condition, which need not be made anew while the spec stays the same.
+    `flaw` is the definition's nonstructural_condition, if it is known: it need not be made anew while the spec stays.
     """
     status = accept(crd, others, now)
+    if flaw is ...:
+        flaw = nonstructural_condition(crd)
     if flaw is None:
         if find(status, NON_STRUCTURAL) is not None:
             status = conditions.remove(status, NON_STRUCTURAL)
