@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -136,6 +136,24 @@ class Store(Protocol):
 
     async def compact(self, revision: int) -> None:
         """Forget what only reads at revisions below `revision` need."""
+
+
+class Leadership(Protocol):
+    """Of all replicas on one store, whether this one does the work that only one may do.
+
+    What a leader does must be safe (compare-and-swap) should another lead already.
+    """
+
+    @property
+    def leading(self) -> bool: ...
+
+    def follow(self, on_change: Callable[[bool], None]) -> None:
+        """Have `on_change` called, on the event loop, whenever leadership comes or goes; not for what it is now."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None:
+        """Step down, so that another can lead at once."""
 
 
 class Converter(Protocol):

@@ -20,7 +20,7 @@ from polykind.auth.tokens import Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.root import WatchCache
 from polykind.clock import SystemChance, SystemClock
-from polykind.contract import Chance, Clock, JsonObject, Store
+from polykind.contract import Chance, Clock, JsonObject, Leadership, Store
 from polykind.controllers.definitions import Definitions
 from polykind.controllers.namespaces import Namespaces
 from polykind.conversion.convert import build
@@ -35,7 +35,7 @@ from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.registry import Registry
 from polykind.router import Router
 from polykind.settings import Settings, SettingsError
-from polykind.store.leader import Alone, Leadership
+from polykind.store.alone import Alone
 from polykind.store.sqlite import SqliteStore
 from polykind.verbs.call import Api
 from polykind.wire.http import HttpServer, Limits
@@ -106,7 +106,7 @@ class Server:
         definitions = DefinitionKind(self.cache, self._stamp, settings.serve_v1beta1)
         self.registry.put(namespaces)
         self.registry.put(definitions)
-        self._namespaces = Namespaces(self.api, namespaces, self._stamp)
+        self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve))
         self._libraries = [load(spec) for spec in settings.converter]
         self.definitions = Definitions(
@@ -116,6 +116,7 @@ class Server:
             self._converter,
             settings.conversion_cache,
             self._stamp,
+            self.leadership,
         )
         await asyncio.gather(self._namespaces.start(), self.definitions.start())
         await self.leadership.start()

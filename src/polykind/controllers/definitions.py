@@ -9,7 +9,7 @@ from collections.abc import Callable
 from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
-from polykind.contract import Conflict, Converter, JsonObject, StoreError
+from polykind.contract import Conflict, Converter, JsonObject, Leadership, StoreError
 from polykind.crd import conditions
 from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
 from polykind.discovery import Discovery, GroupVersionEntry
@@ -24,6 +24,8 @@ from polykind.wire.request import Request
 log = logging.getLogger("polykind.definitions")
 
 _RETRY = 1.0
+_LEADER = 2.0
+"""How long a write of a definition waits for the leader to settle it; if none leads now, it is settled later."""
 
 
 class Definitions:
@@ -37,12 +39,15 @@ class Definitions:
         convert: Callable[[JsonObject], Converter | None],
         keep: bool,
         stamp: Callable[[], str],
+        leadership: Leadership,
     ) -> None:
         self._api = api
         self._kind = kind
         self._convert = convert
         self._keep = keep
         self._stamp = stamp
+        self._leadership = leadership
+        self._changed = asyncio.Event()
         self._builtins = builtins
         self._crds: dict[str, JsonObject] = {}
         self._discovery = Discovery((), builtins)
@@ -61,14 +66,21 @@ class Definitions:
                 await asyncio.sleep(0)
         self._kind.cache.observers.append(self)
         self._kind.settle = self.settle
-        for name in list(self._crds):
-            self._later(name)
+        self._leadership.follow(self._lead)
+        self._lead(self._leadership.leading)
 
     async def close(self) -> None:
         tasks = [*self._cleaning.values(), *self._settling.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _lead(self, leading: bool) -> None:
+        """Only the leader writes statuses and empties what is deleted; it takes up whatever was left undone."""
+        for task in self._cleaning.values():
+            task.cancel()
+        for name in list(self._crds):
+            self._soon(name)
 
     def discovery(self) -> Discovery:
         if self._stale:
@@ -85,9 +97,10 @@ class Definitions:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._take(occurrence.new)
-                self._later(occurrence.new.name)
+                self._soon(occurrence.new.name)
             else:
                 self._drop(occurrence.entry.name)
+        self._changed.set()
 
     def on_reset(self) -> None:
         """The definitions are read anew: whatever changed meanwhile is taken in then."""
@@ -149,7 +162,7 @@ class Definitions:
             self._unserve(crd)
             for other in self._crds.values():
                 if other["spec"]["group"] == crd["spec"]["group"]:
-                    self._later(other["metadata"]["name"])
+                    self._soon(other["metadata"]["name"])
 
     def _unserve(self, crd: JsonObject) -> None:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
@@ -161,6 +174,10 @@ class Definitions:
 
     # ------------------------------------------------------------------ their status follows
 
+    def _soon(self, name: str) -> None:
+        if self._leadership.leading:
+            self._later(name)
+
     def _later(self, name: str) -> asyncio.Task[None]:
         """See to a definition's status; whoever asks meanwhile shares the work."""
         task = self._settling.get(name)
@@ -171,26 +188,41 @@ class Definitions:
 
     async def settle(self, name: str) -> None:
         """Bring a definition's status up to date, at once: a client that created it may use it now."""
-        await asyncio.shield(self._later(name))
+        if self._leadership.leading:
+            await asyncio.shield(self._later(name))
+            return
+        try:
+            async with asyncio.timeout(_LEADER):
+                while self._due(name) is not None:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            log.info("the status of %s waits for a leader", name)
 
     async def _settle(self, name: str) -> None:
         try:
             await self._reconcile(name)
         except StoreError as error:
-            log.warning("the status of %s could not be written: %s", name, error)
+            log.warning("the status of %s could not be written, it is tried again: %s", name, error)
+            asyncio.get_running_loop().call_later(_RETRY, self._soon, name)
 
     async def _reconcile(self, name: str) -> None:
         while True:
-            entry, crd = self._kind.cache.get(name), self._crds.get(name)
-            if entry is None or crd is None:
-                return
-            if crd["metadata"].get("deletionTimestamp"):
-                self._clean_up(name)
-                return
-            others = [c for n, c in self._crds.items() if n != name and c["spec"]["group"] == crd["spec"]["group"]]
-            status = reconcile(crd, others, self._stamp(), flaw=self._flaw(name, crd))
-            if status == crd["status"] or await self._write_status(name, entry, crd, status):
-                return
+            due = self._due(name)
+            if due is None or await self._write_status(name, *due):
+                break
+        crd = self._crds.get(name)
+        if crd is not None and crd["metadata"].get("deletionTimestamp"):
+            self._clean_up(name)
+
+    def _due(self, name: str) -> tuple[Entry, JsonObject, JsonObject] | None:
+        """A definition and the status that it should have, if it has another."""
+        entry, crd = self._kind.cache.get(name), self._crds.get(name)
+        if entry is None or crd is None or crd["metadata"].get("deletionTimestamp"):
+            return None
+        others = [c for n, c in self._crds.items() if n != name and c["spec"]["group"] == crd["spec"]["group"]]
+        status = reconcile(crd, others, self._stamp(), flaw=self._flaw(name, crd))
+        return None if status == crd["status"] else (entry, crd, status)
 
     def _flaw(self, name: str, crd: JsonObject) -> JsonObject | None:
         judged = self._flaws.get(name)

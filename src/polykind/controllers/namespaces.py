@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from polykind import errors
 from polykind.cache.resource import Occurrence
-from polykind.contract import Conflict, JsonObject, StoreError
+from polykind.contract import Conflict, JsonObject, Leadership, StoreError
 from polykind.registry.encoding import Encoded
 from polykind.registry.kind import Kind
 from polykind.registry.namespaces import FINALIZER, INITIAL, NamespaceKind
@@ -25,10 +25,11 @@ _RETRY = 0.1
 class Namespaces:
     """Follows the namespaces in the store."""
 
-    def __init__(self, api: Api, kind: NamespaceKind, stamp: Callable[[], str]) -> None:
+    def __init__(self, api: Api, kind: NamespaceKind, stamp: Callable[[], str], leadership: Leadership) -> None:
         self._api = api
         self._kind = kind
         self._stamp = stamp
+        self._leadership = leadership
         self._emptying: dict[str, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
@@ -36,8 +37,16 @@ class Namespaces:
         await self._api.cache.load(cache)
         await asyncio.gather(*(self._make(name) for name in INITIAL if cache.get(name) is None))
         cache.observers.append(self)
-        for entry in cache.snapshot(None):
-            self._look(entry.name, entry.value())
+        self._leadership.follow(self._lead)
+        self._lead(self._leadership.leading)
+
+    def _lead(self, leading: bool) -> None:
+        """Only the leader empties namespaces; it takes up what another has left."""
+        for task in self._emptying.values():
+            task.cancel()
+        if leading:
+            for entry in self._kind.cache.snapshot(None):
+                self._look(entry.name, entry.value())
 
     async def close(self) -> None:
         tasks = list(self._emptying.values())
@@ -72,6 +81,8 @@ class Namespaces:
         """Nothing is kept here that could be missed: a namespace that is still there is looked at again on start."""
 
     def _look(self, name: str, obj: JsonObject) -> None:
+        if not self._leadership.leading:
+            return
         if obj["metadata"].get("deletionTimestamp") and name not in self._emptying:
             task = asyncio.get_running_loop().create_task(self._empty(name))
             self._emptying[name] = task

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from polykind.contract import Event, StoreError, Unavailable
 from polykind.store.etcd import messages
 from polykind.store.etcd.lease import Lease
 from polykind.store.etcd.store import EtcdStore
-from polykind.store.leader import OnChange
 
 log = logging.getLogger("polykind.leader")
 
@@ -32,7 +31,7 @@ class EtcdLeadership:
         self._identity = identity
         self._compaction = compaction
         self._leading = False
-        self._followers: list[OnChange] = []
+        self._followers: list[Callable[[bool], None]] = []
         self._campaign: asyncio.Task[None] | None = None
         self._compacting: asyncio.Task[None] | None = None
         self._vacant = asyncio.Event()
@@ -41,7 +40,7 @@ class EtcdLeadership:
     def leading(self) -> bool:
         return self._leading
 
-    def follow(self, on_change: OnChange) -> None:
+    def follow(self, on_change: Callable[[bool], None]) -> None:
         self._followers.append(on_change)
 
     async def start(self) -> None:

@@ -1,0 +1,314 @@
+"""Garbage collection: what is owned goes when its owners have gone, before them, or is let free.
+
+Deleting in the background, an owner goes at once and its dependents follow. In the foreground it stays, with a
+finalizer, until those dependents that block it are gone. Orphaning, it stays until no dependent refers to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import Enum
+
+from polykind import errors
+from polykind.cache.entry import Entry
+from polykind.cache.resource import Occurrence, ResourceCache
+from polykind.contract import JsonObject, StoreError
+from polykind.controllers.ownership import DELETION, OWNERS, Metadata, Ownership, Place, Reference, metadata
+from polykind.controllers.workqueue import WorkQueue
+from polykind.registry.kind import Kind
+from polykind.verbs.call import Api, Call
+from polykind.verbs.delete import FOREGROUND, ORPHAN, delete_object
+from polykind.verbs.update import change_object
+from polykind.wire import codec
+from polykind.wire.options import DeleteOptions, UpdateOptions
+from polykind.wire.request import Request
+
+log = logging.getLogger("polykind.garbage")
+
+_MANAGER = "garbage-collector"
+_SLICE = 500
+_REMEMBERED = 1024
+_RETRY = 0.5
+
+
+class Owner(Enum):
+    """What a reference leads to."""
+
+    SOLID = "there"
+    WAITING = "being deleted in the foreground"
+    DANGLING = "gone"
+    UNKNOWN = "of a kind that is not served, or out of the dependent's reach"
+
+
+class Garbage:
+    """Follows every resource that is served."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._ownership = Ownership()
+        self._queue: WorkQueue[Place] = WorkQueue(self._look)
+        self._followed: dict[tuple[str, str], Following] = {}
+        self._unread: dict[Following, None] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._complete = asyncio.Event()
+        """Set while every resource has been read: only then is it known who has no dependents."""
+        self._gone: dict[str, tuple[str, str, str, str]] = {}
+        """Owners seen to go: their kinds may have gone with them."""
+        self._unknown: dict[tuple[str, str], set[Place]] = {}
+        """Dependents of kinds that are not served, to be looked at again if they come to be."""
+
+    def start(self) -> None:
+        """Begin to read what there is, beside what else is done."""
+        self._api.registry.followers.append(self._follow)
+        for kind in self._api.registry.kinds():
+            self._follow(kind)
+        self._queue.open()
+
+    async def close(self) -> None:
+        self._api.registry.followers.remove(self._follow)
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+        await self._queue.close()
+
+    # ------------------------------------------------------------------ knowing who owns whom
+
+    def _follow(self, kind: Kind) -> None:
+        """A resource is served from now on, perhaps in another form than before."""
+        following = self._followed.get((kind.group, kind.plural))
+        if following is None or following.cache is not kind.cache:
+            following = Following(self, kind)
+            self._followed[kind.group, kind.plural] = following
+            kind.cache.observers.append(following)
+            self.read(following)
+        for place in self._unknown.pop((kind.group, kind.kind), ()):
+            self._queue.add(place)
+
+    def read(self, following: Following) -> None:
+        """Read a resource, again if it has been read before."""
+        self._unread[following] = None
+        self._complete.clear()
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().create_task(self._read_all())
+
+    async def _read_all(self) -> None:
+        while self._unread:
+            following = next(iter(self._unread))
+            try:
+                await self._read(following)
+            except StoreError as error:
+                log.warning("who owns whom of %s could not be read yet: %s", following, error)
+                await asyncio.sleep(_RETRY)
+                continue
+            self._unread.pop(following, None)
+            # Others come first: nobody waits for this.
+            await asyncio.sleep(0)
+        self._complete.set()
+
+    async def _read(self, following: Following) -> None:
+        cache = following.cache
+        await self._api.cache.load(cache)
+        for place in self._ownership.owned(following.group, following.plural):
+            if cache.get(place.key) is None:
+                self._ownership.record(place, ())
+        for index, entry in enumerate(cache.snapshot(None)):
+            if OWNERS in entry.raw or DELETION in entry.raw:
+                self.changed(following.place(entry), None, entry)
+                self._queue.add(following.place(entry))
+            if index % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
+
+    def saw(self, following: Following, occurrence: Occurrence) -> None:
+        """An object was written or has gone."""
+        old, new = occurrence.old, occurrence.new
+        if new is None:
+            if old is not None and self._ownership:
+                self._went(following, old)
+        elif OWNERS in new.raw or DELETION in new.raw or (old is not None and OWNERS in old.raw):
+            self.changed(following.place(new), old, new)
+
+    def changed(self, place: Place, old: Entry | None, new: Entry) -> None:
+        now = metadata(new)
+        owners = now.ownerReferences or ()
+        before = self._ownership.record(place, owners)
+        if owners != before:
+            if owners:
+                self._queue.add(place)
+            self._look_at_owners(place, before)
+        if now.awaits(ORPHAN):
+            self._queue.add(place)
+        if now.awaits(FOREGROUND) and not metadata(old).awaits(FOREGROUND):
+            self._queue.add(place)
+            for dependent in self._ownership.dependents(now.uid):
+                self._queue.add(dependent)
+
+    def _went(self, following: Following, old: Entry) -> None:
+        place, before = following.place(old), metadata(old)
+        dependents = self._ownership.dependents(before.uid)
+        if dependents:
+            self._gone[before.uid] = (following.group, following.kind, old.namespace, old.name)
+            while len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+        for dependent in dependents:
+            self._queue.add(dependent)
+        self._look_at_owners(place, self._ownership.record(place, ()))
+
+    def _look_at_owners(self, place: Place, owners: tuple[Reference, ...]) -> None:
+        """An owner may have been waiting for this dependent."""
+        namespace = place.key.rpartition("/")[0]
+        for owner in owners:
+            kind = self._api.registry.named(owner.group, owner.kind)
+            if kind is not None:
+                self._queue.add(Place(kind.group, kind.plural, kind.key(namespace, owner.name)))
+
+    # ------------------------------------------------------------------ looking at one object
+
+    async def _look(self, place: Place) -> None:
+        await self._complete.wait()
+        kind = self._api.registry.kind(place.group, place.plural)
+        if kind is None:
+            self._ownership.record(place, ())
+            return
+        await self._api.cache.fresh(kind.cache)
+        entry = kind.cache.get(place.key)
+        if entry is None:
+            self._ownership.record(place, ())
+            return
+        meta = metadata(entry)
+        try:
+            if meta.awaits(ORPHAN):
+                await self._orphan(place, meta)
+            elif meta.awaits(FOREGROUND):
+                if not self._ownership.blocked(meta.uid):
+                    await self._change(place, meta.uid, lambda m: _without_finalizer(m, FOREGROUND))
+            elif meta.ownerReferences and not meta.deletionTimestamp:
+                await self._judge(kind, place, entry, meta)
+        except errors.NotFound:
+            log.debug("%s went by itself", place)
+
+    async def _judge(self, kind: Kind, place: Place, entry: Entry, meta: Metadata) -> None:
+        """Keep an object while one of its owners stays; else delete it."""
+        owners = meta.ownerReferences or ()
+        states = [await self._state(kind, place, entry.namespace, owner) for owner in owners]
+        if Owner.UNKNOWN in states:
+            return
+        if Owner.SOLID in states:
+            lost = {o.uid for o, state in zip(owners, states, strict=True) if state is not Owner.SOLID}
+            if lost:
+                await self._change(place, meta.uid, lambda m: _without_owners(m, lost))
+            return
+        policy = "Background"
+        dependents = self._ownership.dependents(meta.uid)
+        if Owner.WAITING in states and dependents:
+            if any(self._metadata(dependent).awaits(FOREGROUND) for dependent in dependents):
+                # A circle: each would wait for the other for ever.
+                await self._change(place, meta.uid, _unblocked)
+                entry = kind.cache.get(place.key) or entry
+            policy = "Foreground"
+        finalizers = meta.finalizers or ()
+        if ORPHAN in finalizers or FOREGROUND in finalizers:
+            policy = "Orphan" if ORPHAN in finalizers else "Foreground"
+        log.debug("%s is deleted: its owners are %s", place, ", ".join(state.value for state in states))
+        revision = str(entry.revision)
+        await delete_object(
+            self._call(place), DeleteOptions(propagation_policy=policy, uid=meta.uid, resource_version=revision)
+        )
+
+    async def _state(self, dependent: Kind, place: Place, namespace: str, owner: Reference) -> Owner:
+        """What has become of an owner: it must be in the dependent's namespace, or in none."""
+        gone = self._gone.get(owner.uid)
+        if gone is not None and gone[:2] == (owner.group, owner.kind) and (dependent.namespaced or not gone[2]):
+            return Owner.DANGLING
+        kind = self._api.registry.named(owner.group, owner.kind)
+        if kind is None:
+            self._unknown.setdefault((owner.group, owner.kind), set()).add(place)
+            return Owner.UNKNOWN
+        if kind.namespaced and not dependent.namespaced:
+            return Owner.UNKNOWN
+        await self._api.cache.fresh(kind.cache)
+        meta = metadata(kind.cache.get(kind.key(namespace, owner.name)))
+        if not meta.uid or meta.uid != owner.uid:
+            return Owner.DANGLING
+        return Owner.WAITING if meta.awaits(FOREGROUND) else Owner.SOLID
+
+    async def _orphan(self, place: Place, meta: Metadata) -> None:
+        """Take the owner out of its dependents' references, then let it go."""
+        dependents = self._ownership.dependents(meta.uid)
+        for start in range(0, len(dependents), _SLICE):
+            part = dependents[start : start + _SLICE]
+            await asyncio.gather(*(self._disown(dependent, meta.uid) for dependent in part))
+        await self._change(place, meta.uid, lambda m: _without_finalizer(m, ORPHAN))
+
+    async def _disown(self, dependent: Place, owner: str) -> None:
+        uid = self._metadata(dependent).uid
+        if uid:
+            try:
+                await self._change(dependent, uid, lambda m: _without_owners(m, {owner}))
+            except errors.NotFound:
+                log.debug("%s went by itself", dependent)
+
+    def _metadata(self, place: Place) -> Metadata:
+        kind = self._api.registry.kind(place.group, place.plural)
+        return metadata(kind.cache.get(place.key) if kind else None)
+
+    async def _change(self, place: Place, uid: str, edit: Callable[[JsonObject], None]) -> None:
+        """Edit an object's metadata, if it is still the same object."""
+        call = self._call(place)
+
+        async def edited(old: JsonObject) -> JsonObject:
+            if old["metadata"].get("uid") != uid:
+                raise call.kind.not_found(call.name)
+            new: JsonObject = codec.decode(codec.encode(old))
+            edit(new["metadata"])
+            return new
+
+        await change_object(call, edited, UpdateOptions(field_manager=_MANAGER), whole=False)
+
+    def _call(self, place: Place) -> Call:
+        kind = self._api.registry.kind(place.group, place.plural)
+        if kind is None:
+            raise errors.NotFound(place.plural, place.group, place.key)
+        namespace, _, name = place.key.rpartition("/")
+        request = Request("PATCH", "", "", {}, b"")
+        return Call(self._api, request, kind.version_for_deletion(), namespace if kind.namespaced else None, name, "")
+
+
+class Following:
+    """The collector's eye on one resource's cache."""
+
+    def __init__(self, garbage: Garbage, kind: Kind) -> None:
+        self._garbage = garbage
+        self.cache: ResourceCache = kind.cache
+        self.group, self.plural, self.kind = kind.group, kind.plural, kind.kind
+
+    def __str__(self) -> str:
+        return errors.qualified(self.plural, self.group)
+
+    def place(self, entry: Entry) -> Place:
+        return Place(self.group, self.plural, entry.key)
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        for occurrence in occurrences:
+            self._garbage.saw(self, occurrence)
+
+    def on_reset(self) -> None:
+        self._garbage.read(self)
+
+
+def _without_finalizer(meta: JsonObject, finalizer: str) -> None:
+    meta["finalizers"] = [f for f in meta.get("finalizers") or [] if f != finalizer]
+    if not meta["finalizers"]:
+        del meta["finalizers"]
+
+
+def _without_owners(meta: JsonObject, uids: set[str]) -> None:
+    meta["ownerReferences"] = [o for o in meta.get("ownerReferences") or [] if o.get("uid") not in uids]
+    if not meta["ownerReferences"]:
+        del meta["ownerReferences"]
+
+
+def _unblocked(meta: JsonObject) -> None:
+    for owner in meta.get("ownerReferences") or []:
+        owner["blockOwnerDeletion"] = False
