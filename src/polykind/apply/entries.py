@@ -90,11 +90,13 @@ def decode(listed: Any, *, trusted: bool) -> Entries | None:
             return None
         if not (type(version) is type(manager) is type(subresource) is type(time or "") is str):
             return None
-        if trusted:
-            out[owner] = Entry(fields or {}, version, time, entry)
-            continue
         try:
-            out[owner] = Entry(fieldset.decode(fields), version, time)
+            if not trusted:
+                out[owner] = Entry(fieldset.decode(fields), version, time)
+            elif fieldset.is_sound(fields or {}):
+                out[owner] = Entry(fields or {}, version, time, entry)
+            else:
+                return None
         except (ValueError, RecursionError):
             return None
     return out

@@ -7,6 +7,7 @@ the key `.`. Sets are never changed once made, so they may share parts with each
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cmp_to_key
@@ -34,7 +35,11 @@ def value_json(value: Any) -> str:
         return f'"{value}"'
     if type(value) is float:
         return json_float(value)
-    return go_json(value)
+    try:
+        return go_json(value)
+    except TypeError:
+        # Lone surrogates and deep nesting, which have no place in an element but must not stop a write.
+        return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
 def union(left: Fields, right: Fields) -> Fields:
@@ -189,12 +194,19 @@ def _element_text(key: str) -> str:
     kind, text = key[:2], key[2:]
     if kind == "f:":
         return f".{text}"
-    if kind == "k:":
-        items = sorted(msgspec.json.decode(text).items())
-        return f"[{','.join(f'{name}={_value_text(value)}' for name, value in items)}]"
-    if kind == "v:":
-        return f"[={_value_text(msgspec.json.decode(text))}]"
-    return f"[{text}]"
+    value = _parsed(key)
+    if kind == "k:" and isinstance(value, list):
+        return f"[{','.join(f'{name}={_value_text(item)}' for name, item in value)}]"
+    return f"[={_value_text(value)}]" if kind == "v:" else f"[{text}]"
+
+
+def _parsed(key: str) -> Any:
+    """The value in an element, that of a key as pairs in order; the text itself if it cannot be read."""
+    try:
+        value = json.loads(key[2:])
+    except (ValueError, RecursionError):
+        return key[2:]
+    return sorted(value.items()) if isinstance(value, dict) and key[0] == "k" else value
 
 
 def _value_text(value: Any) -> str:
@@ -221,14 +233,11 @@ def ordered(fields: Fields) -> Fields:
 
 
 def _compare(left: str, right: str) -> int:
-    kinds = "".join(key[:1] for key in (left, right))
-    if kinds[0] != kinds[1]:
-        return -1 if ".fkvi".index(kinds[0]) < ".fkvi".index(kinds[1]) else 1
-    if kinds[0] in "kvi":
-        ours, theirs = msgspec.json.decode(left[2:]), msgspec.json.decode(right[2:])
-        if kinds[0] == "k":
-            ours, theirs = (sorted(key.items()) for key in (ours, theirs))
-        return _compare_values(ours, theirs)
+    ours, theirs = (_KINDS.find(key[:1]) for key in (left, right))
+    if ours != theirs:
+        return _sign(ours, theirs)
+    if ours > 1:
+        return _compare_values(_parsed(left), _parsed(right))
     return _sign(left.encode(errors="replace"), right.encode(errors="replace"))
 
 
@@ -250,8 +259,21 @@ def _sign(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
+_KINDS = ".fkvi"
 _RANKS = {float: 0, int: 0, str: 1, bool: 2, list: 3, tuple: 3, dict: 4, type(None): 5}
 _ORDER = cmp_to_key(_compare)
+
+
+def is_sound(fields: Any) -> bool:
+    """Whether this has the shape of a set; what its elements are is not looked at."""
+    if type(fields) is not dict:
+        return False
+    for below in fields.values():
+        if type(below) is not dict:
+            return False
+        if below and not is_sound(below):
+            return False
+    return True
 
 
 def decode(fields: Any) -> Fields:

@@ -45,7 +45,10 @@ def renewed(document: JsonObject, applied: JsonObject) -> JsonObject:
     """The object with the annotation telling of what is applied now, if it has one."""
     if not of(document):
         return document
-    annotations = {**_annotations(document), ANNOTATION: _text(applied)}
+    try:
+        annotations = {**_annotations(document), ANNOTATION: _text(applied)}
+    except TypeError:
+        return document
     if sum(_bytes(key) + _bytes(value) for key, value in annotations.items()) > MOST_ANNOTATION_BYTES:
         del annotations[ANNOTATION]
     return {**document, "metadata": {**document["metadata"], "annotations": annotations}}

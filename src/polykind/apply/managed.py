@@ -57,7 +57,7 @@ async def update(
             await subtract(entries, found, old, new, api_version, models, convert, reset)
             _own(entries, found, book.updater(manager, api_version, subresource), now)
             book.cap(entries)
-    except (MisfitError, RecursionError, TypeError, AttributeError):
+    except (MisfitError, RecursionError):
         # What does not fit its schema is refused when it is validated; the entries are of no use then.
         return []
     return book.encode(entries, ordered=model.ordered)
