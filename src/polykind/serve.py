@@ -22,6 +22,7 @@ from polykind.cache.root import WatchCache
 from polykind.clock import SystemChance, SystemClock
 from polykind.contract import Chance, Clock, JsonObject, Leadership, Store
 from polykind.controllers.definitions import Definitions
+from polykind.controllers.garbage import Garbage
 from polykind.controllers.namespaces import Namespaces
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
@@ -118,7 +119,10 @@ class Server:
             self._stamp,
             self.leadership,
         )
+        self._garbage = Garbage(self.api, self.leadership)
         await asyncio.gather(self._namespaces.start(), self.definitions.start())
+        if settings.garbage_collector:
+            self._garbage.start()
         await self.leadership.start()
         documents = Documents(self.metrics, self.definitions.discovery, self._checks())
         router = Router(self.api, authentication, documents)
@@ -131,6 +135,7 @@ class Server:
         """End watches, finish what is under way, lose nothing."""
         await self.http.stop()
         await self.leadership.close()
+        await self._garbage.close()
         await self.definitions.close()
         await self._namespaces.close()
         await self.cache.close()

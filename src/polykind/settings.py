@@ -38,6 +38,7 @@ class Settings:
     resolve: tuple[str, ...] = ()
     converter: tuple[str, ...] = ()
     serve_v1beta1: bool = True
+    garbage_collector: bool = True
 
     def gate(self, name: str) -> bool:
         return self.feature_gates.get(name, GATES[name])

@@ -23,8 +23,8 @@ from tests.conformance.scenario import Scenario
 from tests.support.server import ServerProcess
 
 SCENARIOS = Path(__file__).parent / "scenarios"
-FLAGS = ("--conversion-cache=false",)
-"""The recordings count the calls of an uncached server."""
+FLAGS = ("--conversion-cache=false", "--garbage-collector=false")
+"""The recordings count the calls of an uncached server, beside which no garbage collector ran."""
 
 
 def paths(wanted: list[str]) -> list[Path]:

@@ -18,27 +18,109 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     flag = command.add_argument
     flag("--bind-address", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: %(default)s)")
-    flag("--secure-port", type=int, default=6443, metavar="PORT", help="port for HTTPS; 0: any free one (default: %(default)s)")
-    flag("--data-dir", type=Path, default=Path(".polykind"), metavar="DIR", help="where the store, certificates, token and kubeconfig lie (default: %(default)s)")
+    flag(
+        "--secure-port",
+        type=int,
+        default=6443,
+        metavar="PORT",
+        help="port for HTTPS; 0: any free one (default: %(default)s)",
+    )
+    flag(
+        "--data-dir",
+        type=Path,
+        default=Path(".polykind"),
+        metavar="DIR",
+        help="where the store, certificates, token and kubeconfig lie (default: %(default)s)",
+    )
     flag("--cert-dir", type=Path, metavar="DIR", help="where certificates are made and kept (default: DATA_DIR/pki)")
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, instead of one made by us")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="its private key in PEM")
-    flag("--client-ca-file", type=Path, metavar="FILE", help="CA whose client certificates are accepted: CN is the user, O the groups")
+    flag(
+        "--client-ca-file",
+        type=Path,
+        metavar="FILE",
+        help="CA whose client certificates are accepted: CN is the user, O the groups",
+    )
     flag("--token-auth-file", type=Path, metavar="FILE", help='CSV of accepted tokens: token,user,uid,"group1,group2"')
-    flag("--etcd-servers", default="", metavar="URLS", help="comma-separated etcd addresses, instead of the embedded store")
+    flag(
+        "--etcd-servers",
+        default="",
+        metavar="URLS",
+        help="comma-separated etcd addresses, instead of the embedded store",
+    )
     flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="what all keys begin with (default: %(default)s)")
     flag("--etcd-cafile", type=Path, metavar="FILE", help="CA in PEM that etcd's certificate is checked with")
     flag("--etcd-certfile", type=Path, metavar="FILE", help="client certificate in PEM that is shown to etcd")
     flag("--etcd-keyfile", type=Path, metavar="FILE", help="its private key in PEM")
-    flag("--etcd-compaction-interval", default="5m", metavar="DURATION", help="how often old revisions in etcd are forgotten; 0: never (default: %(default)s)")
-    flag("--feature-gates", action="append", default=[], metavar="GATE=BOOL", help="turn features on or off, comma-separated")
-    flag("--request-timeout", default="60s", metavar="DURATION", help="the longest a request may take, such as 1m30s (default: %(default)s)")
+    flag(
+        "--etcd-compaction-interval",
+        default="5m",
+        metavar="DURATION",
+        help="how often old revisions in etcd are forgotten; 0: never (default: %(default)s)",
+    )
+    flag(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="GATE=BOOL",
+        help="turn features on or off, comma-separated",
+    )
+    flag(
+        "--request-timeout",
+        default="60s",
+        metavar="DURATION",
+        help="the longest a request may take, such as 1m30s (default: %(default)s)",
+    )
     flag("--authorization-mode", default="AlwaysAllow", metavar="MODE", help="what users may do (default: %(default)s)")
-    flag("--conversion-cache", type=_truth, nargs="?", const=True, default=True, metavar="BOOL", help="keep converted objects (default: true)")
-    flag("--resolve", action="append", default=[], metavar="NAMESPACE/SERVICE=HOST:PORT", help="where a webhook's service reference leads; may be repeated")
-    flag("--converter", action="append", default=[], metavar="MODULE:OBJECT", help="convert in process by this Python object; may be repeated")
-    flag("--serve-v1beta1", type=_truth, nargs="?", const=True, default=True, metavar="BOOL", help="serve apiextensions.k8s.io/v1beta1 beside v1 (default: true)")
-    flag("-v", "--verbosity", type=int, default=2, metavar="LEVEL", help="4 and above: a line for each request (default: %(default)s)")
+    flag(
+        "--conversion-cache",
+        type=_truth,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="keep converted objects (default: true)",
+    )
+    flag(
+        "--resolve",
+        action="append",
+        default=[],
+        metavar="NAMESPACE/SERVICE=HOST:PORT",
+        help="where a webhook's service reference leads; may be repeated",
+    )
+    flag(
+        "--converter",
+        action="append",
+        default=[],
+        metavar="MODULE:OBJECT",
+        help="convert in process by this Python object; may be repeated",
+    )
+    flag(
+        "--serve-v1beta1",
+        type=_truth,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="serve apiextensions.k8s.io/v1beta1 beside v1 (default: true)",
+    )
+    flag(
+        "--garbage-collector",
+        type=_truth,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="delete objects whose owners have gone (default: true)",
+    )
+    flag(
+        "-v",
+        "--verbosity",
+        type=int,
+        default=2,
+        metavar="LEVEL",
+        help="4 and above: a line for each request (default: %(default)s)",
+    )
     command.set_defaults(run=run)
 
 
@@ -98,6 +180,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
         resolve=tuple(chosen.resolve),
         converter=tuple(chosen.converter),
         serve_v1beta1=chosen.serve_v1beta1,
+        garbage_collector=chosen.garbage_collector,
     )
 
 

@@ -14,7 +14,7 @@ from enum import Enum
 from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence, ResourceCache
-from polykind.contract import JsonObject, StoreError
+from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.ownership import DELETION, OWNERS, Metadata, Ownership, Place, Reference, metadata
 from polykind.controllers.workqueue import WorkQueue
 from polykind.registry.kind import Kind
@@ -45,8 +45,9 @@ class Owner(Enum):
 class Garbage:
     """Follows every resource that is served."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, leadership: Leadership) -> None:
         self._api = api
+        self._leadership = leadership
         self._ownership = Ownership()
         self._queue: WorkQueue[Place] = WorkQueue(self._look)
         self._followed: dict[tuple[str, str], Following] = {}
@@ -60,16 +61,33 @@ class Garbage:
         """Dependents of kinds that are not served, to be looked at again if they come to be."""
 
     def start(self) -> None:
-        """Begin to read what there is, beside what else is done."""
-        self._api.registry.followers.append(self._follow)
-        for kind in self._api.registry.kinds():
-            self._follow(kind)
-        self._queue.open()
+        self._leadership.follow(self._lead)
+        if self._leadership.leading:
+            self._lead(True)
 
-    async def close(self) -> None:
-        self._api.registry.followers.remove(self._follow)
+    def _lead(self, leading: bool) -> None:
+        """Only the leader collects: it reads what there is, beside what else is done, and follows it from then on."""
+        self._stop()
+        if leading:
+            self._api.registry.followers.append(self._follow)
+            for kind in self._api.registry.kinds():
+                self._follow(kind)
+            self._queue.open()
+
+    def _stop(self) -> None:
+        if self._follow in self._api.registry.followers:
+            self._api.registry.followers.remove(self._follow)
+        for following in self._followed.values():
+            if following in following.cache.observers:
+                following.cache.observers.remove(following)
+        self._followed, self._unread, self._ownership = {}, {}, Ownership()
         if self._reading is not None:
             self._reading.cancel()
+        self._queue.pause()
+
+    async def close(self) -> None:
+        self._stop()
+        if self._reading is not None:
             await asyncio.gather(self._reading, return_exceptions=True)
         await self._queue.close()
 
@@ -90,7 +108,7 @@ class Garbage:
         """Read a resource, again if it has been read before."""
         self._unread[following] = None
         self._complete.clear()
-        if self._reading is None or self._reading.done():
+        if self._reading is None or self._reading.done() or self._reading.cancelling():
             self._reading = asyncio.get_running_loop().create_task(self._read_all())
 
     async def _read_all(self) -> None:

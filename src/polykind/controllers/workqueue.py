@@ -7,6 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+from polykind import errors
+from polykind.contract import StoreError
+
 log = logging.getLogger("polykind.workqueue")
 
 T = TypeVar("T", bound=Hashable)
@@ -34,14 +37,18 @@ class WorkQueue(Generic[T]):
         self._open = True
         self._dispatch()
 
-    async def close(self) -> None:
+    def pause(self) -> None:
+        """Stop working and forget what is due."""
         self._open = False
         for timer in self._timers.values():
             timer.cancel()
-        tasks = list(self._tasks)
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        self._timers, self._due, self._again, self._failures = {}, {}, set(), {}
+
+    async def close(self) -> None:
+        self.pause()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def add(self, item: T) -> None:
         """Look at an item, once more if it is being looked at now."""
@@ -66,8 +73,11 @@ class WorkQueue(Generic[T]):
             self._busy.add(item)
             try:
                 await self._look(item)
-            except Exception as error:
-                self._later(item, error)
+            except (errors.APIError, StoreError) as error:
+                self._later(item, str(error))
+            except Exception:
+                log.exception("looking at %s failed", item)
+                self._later(item, "an error of our own")
             else:
                 self._failures.pop(item, None)
             finally:
@@ -76,10 +86,10 @@ class WorkQueue(Generic[T]):
                 self._again.discard(item)
                 self._due[item] = None
 
-    def _later(self, item: T, error: Exception) -> None:
+    def _later(self, item: T, why: str) -> None:
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         wait = min(_LONGEST, _FIRST * 2 ** (failures - 1))
-        log.log(logging.WARNING if failures == 5 else logging.DEBUG, "%s: %s; again in %.1f s", item, error, wait)
+        log.log(logging.WARNING if failures == 5 else logging.DEBUG, "%s: %s; again in %.1f s", item, why, wait)
         before = self._timers.pop(item, None)
         if before is not None:
             before.cancel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from polykind.registry.kind import Kind, Version
 
@@ -13,12 +13,19 @@ class Registry:
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str], Kind] = {}
         self._served: dict[tuple[str, str, str], Version] = {}
+        self._named: dict[tuple[str, str], Kind] = {}
+        self.followers: list[Callable[[Kind], None]] = []
+        """Told of each resource that is served from now on, new or in another form than before."""
 
     def find(self, group: str, version: str, plural: str) -> Version | None:
         return self._served.get((group, version, plural))
 
     def kind(self, group: str, plural: str) -> Kind | None:
         return self._kinds.get((group, plural))
+
+    def named(self, group: str, kind: str) -> Kind | None:
+        """The resource whose objects are of a kind."""
+        return self._named.get((group, kind))
 
     def kinds(self) -> Iterator[Kind]:
         return iter(list(self._kinds.values()))
@@ -27,12 +34,17 @@ class Registry:
         """Serve a resource, in the place of what was served under its name."""
         self.remove(kind.group, kind.plural)
         self._kinds[kind.group, kind.plural] = kind
+        self._named[kind.group, kind.kind] = kind
         for version in kind.versions.values():
             self._served[kind.group, version.version, kind.plural] = version
+        for follower in self.followers:
+            follower(kind)
 
     def remove(self, group: str, plural: str) -> Kind | None:
         kind = self._kinds.pop((group, plural), None)
         if kind is not None:
+            if self._named.get((group, kind.kind)) is kind:
+                del self._named[group, kind.kind]
             for version in kind.versions:
                 self._served.pop((group, version, plural), None)
         return kind
