@@ -15,7 +15,7 @@ import orjson
 import re2
 
 from polykind.errors import BadRequest
-from polykind.gotext import escape_html, go_quote, json_float
+from polykind.gotext import go_quote, json_bytes
 from polykind.wire import jsonsyntax
 from polykind.wire.utf8 import lenient
 
@@ -27,8 +27,6 @@ _LONE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})|"
     rb"(\\(?:[^u]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
-# A number that orjson spells otherwise than Go does; a string may look like one, which costs time only.
-_odd_number = re2.compile(rb"(?:^|[:,\[])-?[0-9][0-9.]*(?:e|\.0(?:[,\]}]|$))").search
 # White space before a colon, or a letter spelled by its number: then a count of colons says nothing of keys.
 _oddly_spelled = re2.compile(rb"[ \t\r\n]:|\\u00").search
 
@@ -132,79 +130,17 @@ def _short(value: int) -> int | float:
 
 def encode(value: Any) -> bytes:
     """The value as Go's JSON encoder writes it: sorted keys, HTML characters escaped, no newline behind it."""
-    return _encode(value, sort=True)
+    return json_bytes(value)
 
 
 def encode_ordered(value: Any) -> bytes:
     """As `encode`, with the keys as they come: for Status, Table and other kinds that have an order of their own."""
-    return _encode(value, sort=False)
-
-
-def _encode(value: Any, *, sort: bool) -> bytes:
-    try:
-        encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort else None)
-    except TypeError:
-        encoded = _encode_exactly(value, sort=sort)
-    else:
-        if _odd_number(encoded):
-            encoded = _encode_exactly(value, sort=sort)
-    return escape_html(encoded)
+    return json_bytes(value, ordered=True)
 
 
 def encode_line(value: Any) -> bytes:
     """The value as a body or a watch frame: encoded, with a newline behind it."""
     return encode(value) + b"\n"
-
-
-def _encode_exactly(root: Any, *, sort: bool) -> bytes:
-    """What orjson cannot write or writes otherwise: deep nesting, half surrogates, long ints, some floats."""
-    out: list[bytes] = []
-    stack: list[Any] = [_Part(root)]
-    while stack:
-        item = stack.pop()
-        if type(item) is bytes:
-            out.append(item)
-            continue
-        value = item.value
-        if isinstance(value, dict):
-            stack.append(b"}")
-            for key in sorted(value, reverse=True) if sort else reversed(value):
-                stack += (_Part(value[key]), b":", _encode_text(key), b",")
-            if value:
-                stack.pop()
-            stack.append(b"{")
-        elif isinstance(value, (list, tuple)):
-            stack.append(b"]")
-            for member in reversed(value):
-                stack += (_Part(member), b",")
-            if value:
-                stack.pop()
-            stack.append(b"[")
-        elif isinstance(value, str):
-            out.append(_encode_text(value))
-        elif isinstance(value, float) and value - value == 0.0:
-            out.append(json_float(value).encode())
-        elif isinstance(value, int) and not isinstance(value, bool):
-            out.append(str(value).encode())
-        else:
-            out.append(orjson.dumps(value))
-    return b"".join(out)
-
-
-class _Part:
-    """A value still to be written, apart from bytes that are written already."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _encode_text(text: str) -> bytes:
-    try:
-        return orjson.dumps(text)
-    except TypeError:
-        return orjson.dumps(text.encode(errors="surrogatepass").decode(errors="replace"))
 
 
 def indent(encoded: bytes) -> bytes:
