@@ -120,13 +120,16 @@ class Store(Protocol):
         """The key now, or at a past revision."""
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
-        """Keys that begin with `prefix` and sort after the key `after`, at most `limit` (0: all), now or at a revision."""
+        """Keys that begin with `prefix` and sort after `after`, at most `limit` (0: all), now or at a revision."""
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
         """Write if the key's revision is `expect` (0: absent; None: whatever); the new revision. Raises Conflict."""
 
     async def delete(self, key: str, *, expect: int | None) -> int:
-        """Remove the key if its revision is `expect` (None: whatever); the deletion's revision. Raises Conflict, also if absent."""
+        """Remove the key if its revision is `expect` (None: whatever); the deletion's revision.
+
+        Raises Conflict, also if the key is absent.
+        """
 
     def watch(self, prefix: str, after: int, listener: Listener) -> Watching:
         """Tell `listener` of every write under `prefix` with a revision above `after`. Raises Compacted."""

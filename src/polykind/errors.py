@@ -203,7 +203,9 @@ class Forbidden(APIError):
     code, reason = 403, "Forbidden"
     detailed = True
 
-    def __init__(self, resource: str, group: str, name: str, why: str, *, causes: list[JsonObject] | None = None) -> None:
+    def __init__(
+        self, resource: str, group: str, name: str, why: str, *, causes: list[JsonObject] | None = None
+    ) -> None:
         details = _about(name, group, resource)
         if causes:
             details["causes"] = causes

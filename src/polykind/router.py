@@ -63,7 +63,11 @@ class Router:
         if legacy_watch:
             rest = rest[1:]
         namespace: str | None = None
-        if rest[0] == "namespaces" and len(rest) > 2 and not (group == "" and len(rest) <= 4 and self._of_namespace(rest)):
+        if (
+            rest[0] == "namespaces"
+            and len(rest) > 2
+            and not (group == "" and len(rest) <= 4 and self._of_namespace(rest))
+        ):
             namespace, rest = rest[1], rest[2:]
         while len(rest) > 1 and not rest[-1]:
             rest = rest[:-1]

@@ -29,7 +29,7 @@ from polykind.conversion.gate import ConversionGate
 from polykind.conversion.inprocess import load
 from polykind.conversion.resolver import Resolver, parse_resolve
 from polykind.discovery import builtins
-from polykind.documents import Documents
+from polykind.documents import Check, Documents
 from polykind.metrics import Metrics
 from polykind.registry.definitions import DefinitionKind
 from polykind.registry.namespaces import NamespaceKind
@@ -156,7 +156,7 @@ class Server:
         )
         return gate if gate.calls_out else None
 
-    def _checks(self) -> dict[str, object]:  # type: ignore[type-arg]
+    def _checks(self) -> dict[str, Check]:
         return {
             "ping": lambda: "",
             "store": lambda: "" if self.cache.ready and self.store.healthy else "the store is out of reach",

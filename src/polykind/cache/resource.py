@@ -103,7 +103,7 @@ class ResourceCache:
     # ------------------------------------------------------------------ following
 
     def trust(self, key: str, value: bytes, epoch: int) -> None:
-        """This process is about to write these bytes, having passed them through their version's schema of that epoch."""
+        """This process is about to write these bytes: they have passed their version's schema of that epoch."""
         self._trusted[key] = (value, epoch)
 
     def distrust(self, key: str) -> None:

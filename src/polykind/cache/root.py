@@ -83,14 +83,14 @@ class WatchCache:
         late = [e for e in held if e.revision > page.revision]
         cache.follow(late, max(self.revision, page.revision))
 
-    async def reach(self, revision: int, timeout: float = 3.0) -> None:
+    async def reach(self, revision: int, within: float = 3.0) -> None:
         """Wait until everything up to a revision has been seen."""
         if self.revision >= revision:
             return
         future = asyncio.get_running_loop().create_future()
         self._waiters.append((revision, future))
         try:
-            await asyncio.wait_for(future, timeout)
+            await asyncio.wait_for(future, within)
         except TimeoutError:
             raise too_large(revision, self.revision) from None
 

@@ -322,9 +322,7 @@ class Channel:
         data = self.viewer.restamp(form, revision) if revision else form.data
         return self.projection.encode(data)
 
-    def event(
-        self, occurrence: Occurrence, made: dict[Entry, Form] | None = None
-    ) -> tuple[str, Form, int] | None:
+    def event(self, occurrence: Occurrence, made: dict[Entry, Form] | None = None) -> tuple[str, Form, int] | None:
         """ADDED, MODIFIED or DELETED, the form to show, and the resourceVersion to show it with (0: its own)."""
         made = self._made if made is None else made
         if not self._concerns(occurrence.entry):

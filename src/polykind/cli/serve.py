@@ -146,7 +146,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
     gates: dict[str, bool] = {}
     for part in ",".join(chosen.feature_gates).split(","):
         if part.strip():
-            name, equals, value = part.strip().partition("=")
+            name, _, value = part.strip().partition("=")
             try:
                 gates[name] = _truth(value)
             except argparse.ArgumentTypeError as error:

@@ -38,7 +38,9 @@ class BuiltinVersion(Version):
     def check_kind(self, kind: str, api_version: str) -> None:
         if kind != self.kind.kind and api_version == self.api_version:
             why = f'no kind "{kind}" is registered for version "{api_version}" in scheme'
-            raise errors.BadRequest(f'{kind} in version "{self.version}" cannot be handled as a {self.kind.kind}: {why}')
+            raise errors.BadRequest(
+                f'{kind} in version "{self.version}" cannot be handled as a {self.kind.kind}: {why}'
+            )
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         return typed.decode(value, self.struct, report=report)

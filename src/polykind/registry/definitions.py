@@ -99,7 +99,7 @@ class DefinitionVersion(BuiltinVersion):
         self._in_v1(new, lambda obj: rules.prepare_status_update(obj, before))
         return new
 
-    def _in_v1(self, obj: JsonObject, change: Callable[[JsonObject], None]) -> None:
+    def _in_v1(self, obj: JsonObject, change: Callable[[JsonObject], object]) -> None:
         """Change an object of this version by a rule that is written for v1."""
         inner = self._canonical(obj)
         change(inner)

@@ -31,7 +31,15 @@ class Kind:
     """One resource of one group, with all its versions."""
 
     def __init__(
-        self, cache: ResourceCache, *, group: str, plural: str, singular: str, kind: str, list_kind: str, namespaced: bool
+        self,
+        cache: ResourceCache,
+        *,
+        group: str,
+        plural: str,
+        singular: str,
+        kind: str,
+        list_kind: str,
+        namespaced: bool,
     ) -> None:
         self.cache = cache
         self.group = group
@@ -120,6 +128,7 @@ class Version(ABC):
 
     def check_kind(self, kind: str, api_version: str) -> None:
         """Refuse a body of a kind that is not known at all."""
+        return
 
     def method_not_allowed(self, verb: str) -> errors.APIError:
         return errors.MethodNotAllowed(self.kind.plural, self.kind.group, verb)
@@ -134,6 +143,7 @@ class Version(ABC):
 
     async def after_write(self, name: str, dry_run: bool) -> None:
         """What must be settled before a write is answered."""
+        return
 
     async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         """An object of this version at another apiVersion; None where that is not served any more."""
@@ -206,7 +216,7 @@ class Version(ABC):
         return form if form is not None else (await self.view_many([entry]))[0]
 
     async def view_many(self, entries: Sequence[Entry]) -> list[Form]:
-        """The forms of many entries; what must be converted goes in batches, and is shared with whoever asks meanwhile."""
+        """The forms of many entries; what must be converted goes in batches, shared with whoever asks meanwhile."""
         forms: list[Form | None] = [None] * len(entries)
         waiting: list[tuple[int, asyncio.Future[Form]]] = []
         missing: list[int] = []
@@ -236,7 +246,9 @@ class Version(ABC):
         try:
             forms = await self.convert_many(entries)
         except BaseException as error:
-            failure = error if isinstance(error, errors.APIError) else errors.InternalError("a conversion was abandoned")
+            failure = (
+                error if isinstance(error, errors.APIError) else errors.InternalError("a conversion was abandoned")
+            )
             for _, flight in flights:
                 if not flight.done():
                     flight.set_exception(failure)

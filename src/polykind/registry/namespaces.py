@@ -88,15 +88,18 @@ class NamespaceVersion(BuiltinVersion):
         return self._meta_errors(new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        merged = {**new, "spec": old.get("spec", {})}
-        return merged
+        return {**new, "spec": old.get("spec", {})}
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self._meta_errors(new, old)
         phase = (new.get("status") or {}).get("phase")
         if new["metadata"].get("deletionTimestamp"):
             if phase != "Terminating":
-                found.append(errors.invalid("status.phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"))
+                found.append(
+                    errors.invalid(
+                        "status.phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                    )
+                )
         elif phase != "Active":
             found.append(errors.invalid("status.phase", phase, "may only be 'Active' if `deletionTimestamp` is empty"))
         return found

@@ -7,8 +7,8 @@ from polykind.apply import body, managed
 from polykind.contract import JsonObject
 from polykind.verbs.call import Call
 from polykind.verbs.create import create_object
-from polykind.verbs.update import Change
 from polykind.verbs.lifecycle import match_namespace
+from polykind.verbs.update import Change
 from polykind.wire import codec, yamlcodec
 from polykind.wire.options import CreateOptions, PatchOptions
 

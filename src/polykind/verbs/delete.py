@@ -103,7 +103,10 @@ def _check_preconditions(call: Call, obj: JsonObject, options: DeleteOptions) ->
 
 def _check_definition_preconditions(call: Call, meta: JsonObject, options: DeleteOptions) -> None:
     """Definitions word it otherwise."""
-    for word, wanted, key in (("UID", options.uid, "uid"), ("ResourceVersion", options.resource_version, "resourceVersion")):
+    for word, wanted, key in (
+        ("UID", options.uid, "uid"),
+        ("ResourceVersion", options.resource_version, "resourceVersion"),
+    ):
         if wanted is not None and wanted != meta.get(key):
             why = f"Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {meta.get(key)}"
             raise errors.conflict(call.kind.plural, call.kind.group, call.name, why)

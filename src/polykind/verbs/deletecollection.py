@@ -19,7 +19,9 @@ async def deletecollection(call: Call) -> Response:
     items, metadata = await collect(call, listing, Selected(call, listing))
     shown = []
     for entry, form in items:
-        one = Call(call.api, call.request, call.version, entry.namespace if call.kind.namespaced else None, entry.name, "")
+        one = Call(
+            call.api, call.request, call.version, entry.namespace if call.kind.namespaced else None, entry.name, ""
+        )
         try:
             await delete_object(one, options)
         except errors.NotFound:

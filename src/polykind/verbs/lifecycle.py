@@ -35,7 +35,5 @@ def match_namespace(call: Call, meta: dict[str, object]) -> None:
         return
     given = meta.get("namespace")
     if given and given != call.namespace:
-        raise errors.BadRequest(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
+        raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
     meta["namespace"] = call.namespace or ""

@@ -24,9 +24,7 @@ async def list_(call: Call) -> Response:
     return await answer.list_answer(call, accepted, [form.data for _, form in items], metadata)
 
 
-async def collect(
-    call: Call, options: ListOptions, selected: Selected
-) -> tuple[list[tuple[Entry, Form]], JsonObject]:
+async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     """The selected entries with their forms, and the list's metadata."""
     asked = revisions.parse(options.resource_version, listing=True)
     limit = max(options.limit, 0)
@@ -80,8 +78,13 @@ async def _past_entries(call: Call, revision: int, after: str) -> list[Entry]:
 async def _page(
     call: Call, selected: Selected, entries: Sequence[Entry], revision: int, limit: int
 ) -> tuple[list[tuple[Entry, Form]], JsonObject]:
-    version, found = call.version, []
-    candidates = [e for e in entries if selected.may_match(e)] if selected.name is not None or call.namespace is None else entries
+    version = call.version
+    found: list[tuple[Entry, Form]] = []
+    candidates = (
+        [e for e in entries if selected.may_match(e)]
+        if selected.name is not None or call.namespace is None
+        else entries
+    )
     token, remaining = "", 0
     for start in range(0, len(candidates), _SLICE):
         part = candidates[start : start + _SLICE]

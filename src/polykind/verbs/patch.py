@@ -9,7 +9,7 @@ from polykind.apply import jsonpatch, mergepatch, strategic
 from polykind.contract import JsonObject
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH
 from polykind.verbs import answer
-from polykind.verbs.apply import apply_change, apply_create, applied_object
+from polykind.verbs.apply import applied_object, apply_change, apply_create
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.update import Change, change_object, check_name

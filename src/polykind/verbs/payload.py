@@ -47,12 +47,16 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[JsonOb
 
 def misfit(call: Call, value: JsonObject, why: str) -> errors.BadRequest:
     """The body is of a kind that is known, but not fit for it."""
-    return errors.BadRequest(f'{value["kind"]} in version "{call.version.version}" cannot be handled as a {call.kind.kind}: {why}')
+    return errors.BadRequest(
+        f'{value["kind"]} in version "{call.version.version}" cannot be handled as a {call.kind.kind}: {why}'
+    )
 
 
 def unrecognized(call: Call, body: bytes, why: str) -> errors.BadRequest:
     """The body does not even tell what it is."""
-    return errors.BadRequest(f"the object provided is unrecognized (must be of type {call.kind.kind}): {why} ({_summary(body)})")
+    return errors.BadRequest(
+        f"the object provided is unrecognized (must be of type {call.kind.kind}): {why} ({_summary(body)})"
+    )
 
 
 def _summary(body: bytes) -> str:

@@ -170,7 +170,9 @@ def _decode(value: object) -> JsonObject:
         raise errors.BadRequest("the body is not a Scale")
     if value.get("kind") != "Scale" or value.get("apiVersion") != _API_VERSION:
         shown = body.kind_text(value.get("apiVersion"), value.get("kind"))
-        raise errors.BadRequest(f"the object provided is unrecognized: expected autoscaling/v1, Kind=Scale, got {shown}")
+        raise errors.BadRequest(
+            f"the object provided is unrecognized: expected autoscaling/v1, Kind=Scale, got {shown}"
+        )
     return typed.decode(value, SCALE, report=False)[0]
 
 
@@ -189,7 +191,9 @@ def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
     value: Any = obj
     for key in _keys(path):
         if not isinstance(value, dict):
-            raise errors.Unexplained(f"{path} accessor error: {_go(value)} is of the type {_type(value)}, expected map[string]interface {{}}")
+            raise errors.Unexplained(
+                f"{path} accessor error: {_go(value)} is of the type {_type(value)}, expected map[string]interface {{}}"
+            )
         if key not in value:
             return None
         value = value[key]
@@ -203,7 +207,14 @@ def _go(value: Any) -> str:
 
 
 def _type(value: Any) -> str:
-    names = {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}", dict: "map[string]interface {}"}
+    names = {
+        str: "string",
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+        list: "[]interface {}",
+        dict: "map[string]interface {}",
+    }
     return names.get(type(value), "<nil>")
 
 
@@ -231,7 +242,9 @@ def _scale_of(call: Call, obj: JsonObject) -> tuple[JsonObject, bool]:
     scale: JsonObject = {
         "kind": "Scale",
         "apiVersion": _API_VERSION,
-        "metadata": {k: meta[k] for k in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if k in meta},
+        "metadata": {
+            k: meta[k] for k in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp") if k in meta
+        },
         "spec": {"replicas": replicas} if replicas else {},
         "status": {"replicas": status, **({"selector": selector} if selector else {})},
     }

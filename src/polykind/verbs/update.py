@@ -47,7 +47,9 @@ def check_name(call: Call, obj: JsonObject) -> None:
         raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
 
 
-async def change_object(call: Call, change: Change, options: UpdateOptions | PatchOptions, *, whole: bool, applied: bool = False) -> bytes:
+async def change_object(
+    call: Call, change: Change, options: UpdateOptions | PatchOptions, *, whole: bool, applied: bool = False
+) -> bytes:
     """Change an object until nobody else was faster; what a read of it gives.
 
     `whole`: the client sent the object itself, so its resourceVersion and uid are conditions. `applied`: the change
@@ -134,7 +136,11 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
 def _finished(new: JsonObject, old: JsonObject) -> bool:
     """The last finalizer of an object that is being deleted has gone."""
     meta = new["metadata"]
-    return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
+    return (
+        bool(meta.get("deletionTimestamp"))
+        and not meta.get("finalizers")
+        and not meta.get("deletionGracePeriodSeconds")
+    )
 
 
 async def _finish(call: Call, new: JsonObject, entry: Entry, dry_run: bool) -> bytes:

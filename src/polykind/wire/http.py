@@ -281,7 +281,9 @@ class Connection(asyncio.Protocol):
         except errors.APIError as error:
             return Response(error.code, error.encode())
         except Exception:
-            log.exception("a request failed: %s %s (audit id %s)", request.method, request.path, request.audit_id.decode())
+            log.exception(
+                "a request failed: %s %s (audit id %s)", request.method, request.path, request.audit_id.decode()
+            )
             return Response(500, errors.InternalError("the server failed on this request; its log says why").encode())
 
     def _answered(self, request: Request, keep_alive: bool, task: asyncio.Task[Response | Stream]) -> None:
