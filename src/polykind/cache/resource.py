@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Protocol
 
 from polykind.cache.entry import Entry, parse
@@ -93,8 +94,22 @@ class ResourceCache:
                 continue
             yield from self.scan(prefix.rstrip("/"), after if after.startswith(prefix) else "")
 
-    def snapshot(self, namespace: str | None, after: str = "") -> list[Entry]:
-        return list(self.scan(namespace, after))
+    def snapshot(self, namespace: str | None, after: str = "", limit: int = 0) -> list[Entry]:
+        """The entries as they stand, at most `limit` of them (0: all)."""
+        found = self.scan(namespace, after)
+        return list(islice(found, limit)) if limit else list(found)
+
+    def remaining(self, namespace: str | None, after: str) -> int:
+        """How many entries come after a key."""
+        if namespace is not None:
+            prefix = f"{namespace}/" if namespace else ""
+            names = self._names.get(namespace, [])
+            return len(names) - bisect_right(names, after[len(prefix) :])
+        return sum(
+            self.remaining(space.rstrip("/"), after) if after.startswith(space) else self.count(space.rstrip("/"))
+            for space in self._namespaces
+            if space > after or after.startswith(space)
+        )
 
     def window(self, after: int) -> list[Occurrence]:
         """The changes above a revision; only for revisions not below `since`."""

@@ -87,12 +87,20 @@ class WatchCache:
         """Wait until everything up to a revision has been seen."""
         if self.revision >= revision:
             return
-        future = asyncio.get_running_loop().create_future()
-        self._waiters.append((revision, future))
+        # No asyncio.timeout: a request that has not waited yet has no task to be cancelled.
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        waiter = (revision, future)
+        self._waiters.append(waiter)
+        timer = loop.call_later(within, lambda: future.done() or future.set_exception(TimeoutError()))
         try:
-            await asyncio.wait_for(future, within)
+            await future
         except TimeoutError:
             raise too_large(revision, self.revision) from None
+        finally:
+            timer.cancel()
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
 
     async def past(self, cache: ResourceCache, after: int) -> list[Occurrence]:
         """The changes of a resource above a revision, from the window or, if that is too short, from the store."""

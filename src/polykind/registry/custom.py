@@ -109,6 +109,14 @@ class CustomVersion(Version):
         pruned = self.schema.admit(value, report=report)
         return value, unknown + pruned if report else []
 
+    def default(self, merged: JsonObject) -> JsonObject:
+        meta, _ = objectmeta.coerce(
+            merged.get("metadata"), strict=True, kind=merged.get("kind", ""), version=self.version, served=self.kind.kind
+        )
+        merged["metadata"] = meta
+        self.schema.default(merged)
+        return merged
+
     def prepare_create(self, obj: JsonObject) -> None:
         if self.has_status:
             obj.pop("status", None)

@@ -13,6 +13,7 @@ from polykind.cache.entry import Entry, Form
 from polykind.cache.resource import ResourceCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.registry.flights import Flights
 from polykind.selection import fields
 from polykind.wire import codec
 
@@ -67,11 +68,11 @@ class Kind:
         """The types of each version, by apiVersion."""
         return {v.api_version: v.model for v in self.versions.values()}
 
-    def reset(self, subresource: str) -> Reset:
-        """By apiVersion, the fields that a write through a subresource cannot set, and so cannot own."""
+    def reset(self, version: Version, subresource: str) -> Reset:
+        """By apiVersion, the fields that a write through an endpoint cannot set, and so cannot own."""
         if subresource == "status":
             return {v.api_version: STATUS_RESET for v in self.versions.values()}
-        return {v.api_version: MAIN_RESET for v in self.versions.values() if v.has_status and not subresource}
+        return {version.api_version: MAIN_RESET} if version.has_status and not subresource else {}
 
     def end_watches(self) -> None:
         for channel in list(self.channels.values()):
@@ -121,7 +122,7 @@ class Version(ABC):
         self.api_version = f"{kind.group}/{version}" if kind.group else version
         self.epoch = self.cache.epoch
         """The state of the definition that this was made of."""
-        self._flights: dict[tuple[str, int], asyncio.Future[Form]] = {}
+        self._flights = Flights(self._convert)
 
     needs_version = False
     """Whether a body without an apiVersion is refused as unrecognizable."""
@@ -154,6 +155,10 @@ class Version(ABC):
     @abstractmethod
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         """A request's object, coerced, pruned and defaulted; and the paths of what was unknown, if asked for."""
+
+    def default(self, merged: JsonObject) -> JsonObject:
+        """What an apply has merged: it is complete but for defaults."""
+        return self.decode(merged, False)[0]
 
     @abstractmethod
     def prepare_create(self, obj: JsonObject) -> None: ...
@@ -217,49 +222,20 @@ class Version(ABC):
 
     async def view_many(self, entries: Sequence[Entry]) -> list[Form]:
         """The forms of many entries; what must be converted goes in batches, shared with whoever asks meanwhile."""
-        forms: list[Form | None] = [None] * len(entries)
-        waiting: list[tuple[int, asyncio.Future[Form]]] = []
-        missing: list[int] = []
+        forms: list[Form | None] = []
         for index, entry in enumerate(entries):
-            forms[index] = self.ready(entry)
-            if forms[index] is None:
-                flight = self._flights.get((entry.key, entry.revision))
-                if flight is not None:
-                    waiting.append((index, flight))
-                else:
-                    missing.append(index)
+            forms.append(self.ready(entry))
             if index % 256 == 255:
                 await asyncio.sleep(0)
-        if missing:
-            for index, form in zip(missing, await self._convert([entries[i] for i in missing]), strict=True):
-                forms[index] = form
-        for index, flight in waiting:
-            forms[index] = await asyncio.shield(flight)
-        return [form for form in forms if form is not None]
+        missing = [entry for entry, form in zip(entries, forms, strict=True) if form is None]
+        made = iter(await self._flights.forms(missing)) if missing else iter(())
+        return [form or next(made) for form in forms]
 
-    async def _convert(self, entries: list[Entry]) -> list[Form]:
-        loop = asyncio.get_running_loop()
-        flights = [(entry, loop.create_future()) for entry in entries]
-        for entry, flight in flights:
-            self._flights[entry.key, entry.revision] = flight
+    async def _convert(self, entries: Sequence[Entry]) -> list[Form]:
+        """Convert a batch, and keep the results with their entries."""
         epoch = self.cache.epoch
-        try:
-            forms = await self.convert_many(entries)
-        except BaseException as error:
-            failure = (
-                error if isinstance(error, errors.APIError) else errors.InternalError("a conversion was abandoned")
-            )
-            for _, flight in flights:
-                if not flight.done():
-                    flight.set_exception(failure)
-                    flight.exception()
-            raise
-        finally:
-            for entry, _ in flights:
-                self._flights.pop((entry.key, entry.revision), None)
-        for (entry, flight), form in zip(flights, forms, strict=True):
-            if not flight.done():
-                flight.set_result(form)
+        forms = await self.convert_many(entries)
+        for entry, form in zip(entries, forms, strict=True):
             if self.keep and epoch == self.cache.epoch == entry.epoch:
                 entry.forms[self.version] = form
         return forms

@@ -42,7 +42,7 @@ async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, opti
         now=call.now(),
         models=call.kind.models,
         convert=call.version.at_version,
-        reset=call.kind.reset(call.subresource),
+        reset=call.kind.reset(call.version, call.subresource),
     )
 
 
@@ -51,7 +51,7 @@ def _decoded(call: Call, merged: JsonObject) -> JsonObject:
     body.check_name(merged, call.name)
     if call.kind.namespaced:
         body.check_namespace(merged, call.namespace or "")
-    obj, _ = call.version.decode(codec.decode(codec.encode(merged)), False)
+    obj = call.version.default(codec.decode(codec.encode(merged)))
     obj["metadata"]["name"] = call.name
     match_namespace(call, obj["metadata"])
     return obj

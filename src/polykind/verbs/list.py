@@ -42,20 +42,36 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
         if asked:
             await call.api.cache.reach(asked)
         await call.api.cache.fresh(cache)
-    entries, at = await _entries(call, revision, after)
-    return await _page(call, selected, entries, at, limit)
-
-
-async def _entries(call: Call, revision: int, after: str) -> tuple[Sequence[Entry], int]:
-    """The entries after a key: as they are now, or as they were at a revision."""
-    cache, api = call.kind.cache, call.api
     if revision:
-        if revision > api.cache.revision:
-            await api.cache.reach(revision)
-        await api.cache.load(cache)
-        if cache.changed > revision or revision < cache.since:
-            return await _past_entries(call, revision, after), revision
-    return cache.snapshot(call.namespace, after), revision or max(cache.revision, api.cache.revision)
+        past = await _past(call, revision)
+        if past:
+            entries = await _past_entries(call, revision, after)
+            return await _page(call, selected, entries, revision, limit)
+    at = revision or max(cache.revision, call.api.cache.revision)
+    if limit and selected.everything and selected.name is None:
+        return await _short_page(call, at, after, limit, selected.namespace)
+    return await _page(call, selected, selected.entries(after), at, limit)
+
+
+async def _past(call: Call, revision: int) -> bool:
+    """Whether a revision must be read from the store: the resource has changed since."""
+    cache, api = call.kind.cache, call.api
+    if revision > api.cache.revision:
+        await api.cache.reach(revision)
+    await api.cache.load(cache)
+    return cache.changed > revision or revision < cache.since
+
+
+async def _short_page(
+    call: Call, revision: int, after: str, limit: int, namespace: str | None
+) -> tuple[list[tuple[Entry, Form]], JsonObject]:
+    """A page of everything: no more is looked at than is shown."""
+    cache, version = call.kind.cache, call.version
+    entries = cache.snapshot(namespace, after, limit)
+    behind = cache.remaining(namespace, entries[-1].key) if len(entries) == limit else 0
+    forms = await version.view_many(entries)
+    token = continuation.encode(revision, entries[-1].key) if behind else ""
+    return list(zip(entries, forms, strict=True)), version.list_metadata(revision, token, behind)
 
 
 async def _past_entries(call: Call, revision: int, after: str) -> list[Entry]:
@@ -80,11 +96,7 @@ async def _page(
 ) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     version = call.version
     found: list[tuple[Entry, Form]] = []
-    candidates = (
-        [e for e in entries if selected.may_match(e)]
-        if selected.name is not None or call.namespace is None
-        else entries
-    )
+    candidates = entries if selected.broad else [e for e in entries if selected.may_match(e)]
     token, remaining = "", 0
     for start in range(0, len(candidates), _SLICE):
         part = candidates[start : start + _SLICE]

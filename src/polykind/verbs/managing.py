@@ -42,7 +42,7 @@ async def _track(call: Call, live: JsonObject | None, new: JsonObject, manager: 
         now=call.now(),
         models=call.kind.models,
         convert=call.version.at_version,
-        reset=call.kind.reset(call.subresource),
+        reset=call.kind.reset(call.version, call.subresource),
     )
 
 

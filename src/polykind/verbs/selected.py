@@ -14,7 +14,7 @@ from polykind.wire.options import ListOptions
 class Selected:
     """The path's namespace and name, a label selector and a field selector."""
 
-    __slots__ = ("_fields", "_labels", "_paths", "everything", "key", "name", "namespace")
+    __slots__ = ("_cache", "_fields", "_labels", "_namespaced", "_path_namespace", "_paths", "everything", "key", "name", "namespace")
 
     def __init__(self, call: Call, options: ListOptions) -> None:
         version = call.version
@@ -26,6 +26,9 @@ class Selected:
         self._fields = options.field_selector
         self._fields.require(allowed, version.refuse_field)
         self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
+        self._cache = call.kind.cache
+        self._namespaced = call.kind.namespaced
+        self._path_namespace = call.namespace
         self.namespace = call.namespace
         self.name: str | None = call.name or self._fields.name
         if self.namespace is None and self._fields.namespace is not None:
@@ -57,6 +60,19 @@ class Selected:
             value = codec.decode(form.data)
             form.fields = scalar.extract(value, self._paths) if isinstance(value, dict) else {}
         return self._fields.matches(form.fields.get)
+
+    @property
+    def broad(self) -> bool:
+        """Whether no single name, and no namespace but the path's, is asked for."""
+        return self.name is None and self.namespace == self._path_namespace
+
+    def entries(self, after: str = "") -> list[Entry]:
+        """The entries that are worth a look, as they stand now."""
+        if self.name is not None and (self.namespace is not None or not self._namespaced):
+            key = f"{self.namespace}/{self.name}" if self._namespaced else self.name
+            entry = self._cache.get(key) if key > after else None
+            return [entry] if entry is not None else []
+        return self._cache.snapshot(self.namespace, after)
 
     def may_match(self, entry: Entry) -> bool:
         """What can be ruled out without looking at the object."""

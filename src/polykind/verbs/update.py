@@ -68,7 +68,7 @@ async def change_object(
             await managing.updated(call, new, old, options.field_manager)
         new = _prepared(call, new, old)
         try:
-            if _finished(new, old):
+            if _finished(new) and not kind.lingers(new):
                 return await _finish(call, new, entry, options.dry_run)
             form = await commit(call, call.key, new, entry, options.dry_run)
         except LostRace:
@@ -133,7 +133,7 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     return new
 
 
-def _finished(new: JsonObject, old: JsonObject) -> bool:
+def _finished(new: JsonObject) -> bool:
     """The last finalizer of an object that is being deleted has gone."""
     meta = new["metadata"]
     return (

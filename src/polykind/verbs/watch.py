@@ -79,7 +79,7 @@ def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
 async def _begin_with_state(call: Call, watcher: Watcher, channel: Channel, selected: Selected) -> None:
     """ADDED for every object there is."""
     cache = call.kind.cache
-    entries = [e for e in cache.snapshot(selected.namespace) if selected.may_match(e)]
+    entries = [e for e in selected.entries() if selected.may_match(e)]
     watcher.after = max(cache.revision, call.api.cache.revision)
     forms = await call.version.view_many(entries)
     chosen = [f for f in forms if selected.everything or selected.matches(f)]

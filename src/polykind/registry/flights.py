@@ -1,0 +1,65 @@
+"""Conversions under way: whoever needs the same object meanwhile waits for the same call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from polykind.cache.entry import Entry, Form
+
+Make = Callable[[Sequence[Entry]], Awaitable[list[Form]]]
+
+
+class _Flight:
+    """One batch on its way, for as long as somebody waits for it."""
+
+    __slots__ = ("_task", "_waiting")
+
+    def __init__(self, task: asyncio.Task[list[Form]]) -> None:
+        self._task = task
+        self._waiting = 0
+
+    async def land(self) -> list[Form]:
+        self._waiting += 1
+        try:
+            return await asyncio.shield(self._task)
+        finally:
+            self._waiting -= 1
+            if not self._waiting and not self._task.done():
+                self._task.cancel()
+
+
+class Flights:
+    """The batches under way of one version of a resource."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+        self._under_way: dict[tuple[str, int], tuple[_Flight, int]] = {}
+
+    async def forms(self, entries: Sequence[Entry]) -> list[Form]:
+        """The forms of the entries: what is under way is waited for, the rest goes off as one batch."""
+        places: list[tuple[_Flight, int]] = []
+        missing: list[Entry] = []
+        shared = [self._under_way.get((e.key, e.revision)) for e in entries]
+        missing = [e for e, known in zip(entries, shared, strict=True) if known is None]
+        own = iter(self._start(missing)) if missing else iter(())
+        places = [known or next(own) for known in shared]
+        landed: dict[_Flight, list[Form]] = {}
+        for flight in dict.fromkeys(flight for flight, _ in places):
+            landed[flight] = await flight.land()
+        return [landed[flight][index] for flight, index in places]
+
+    def _start(self, entries: list[Entry]) -> list[tuple[_Flight, int]]:
+        task = asyncio.get_running_loop().create_task(self._fly(entries))
+        flight = _Flight(task)
+        places = [(flight, index) for index in range(len(entries))]
+        for entry, place in zip(entries, places, strict=True):
+            self._under_way[entry.key, entry.revision] = place
+        return places
+
+    async def _fly(self, entries: list[Entry]) -> list[Form]:
+        try:
+            return await self._make(entries)
+        finally:
+            for entry in entries:
+                self._under_way.pop((entry.key, entry.revision), None)
