@@ -1,0 +1,283 @@
+"""What is owned goes with its owners, before them, or is let free."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.contract import JsonObject
+from tests.support.kubectl import Kubectl
+from tests.support.live import Live, live
+from tests.support.server import ServerProcess
+
+GROUP = "garden.example.com"
+PLANTS = f"/apis/{GROUP}/v1/namespaces/default/plants"
+BEDS = f"/apis/{GROUP}/v1/beds"
+
+
+def definition(plural: str, kind: str, scope: str, group: str = GROUP) -> JsonObject:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+@pytest.fixture
+async def garden(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        await running.define(definition("plants", "Plant", "Namespaced"))
+        await running.define(definition("beds", "Bed", "Cluster"))
+        yield running
+
+
+def plant(name: str, *owners: JsonObject, **more: Any) -> JsonObject:
+    references = [{k: o[k] for k in ("apiVersion", "kind", "name", "uid", "blockOwnerDeletion") if k in o} for o in owners]
+    meta = {"name": name, "ownerReferences": references, **more}
+    return {"apiVersion": f"{GROUP}/v1", "kind": "Plant", "metadata": meta}
+
+
+def bed(name: str, *owners: JsonObject) -> JsonObject:
+    return {**plant(name, *owners), "kind": "Bed"}
+
+
+def owner(obj: JsonObject, *, blocks: bool = False, **more: Any) -> JsonObject:
+    meta = obj["metadata"]
+    reference = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": meta["name"], "uid": meta["uid"]}
+    return {**reference, **({"blockOwnerDeletion": True} if blocks else {}), **more}
+
+
+def policy(name: str) -> JsonObject:
+    return {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": name}
+
+
+async def names(garden: Live, collection: str = PLANTS) -> list[str]:
+    return [item["metadata"]["name"] for item in (await garden.ask("GET", collection))["items"]]
+
+
+async def settled(garden: Live) -> None:
+    """Wait until the collector has looked at everything written before: a dangling marker is gone."""
+    marker = {"apiVersion": f"{GROUP}/v1", "kind": "Plant", "name": "none", "uid": "none"}
+    await garden.ask("POST", PLANTS, plant("marker", marker))
+    await garden.gone(PLANTS, "marker")
+
+
+async def test_dependents_follow_their_owner_in_the_background(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    branch = await garden.ask("POST", PLANTS, plant("branch", owner(tree)))
+    await garden.ask("POST", PLANTS, plant("leaf", owner(branch)))
+    await garden.ask("POST", PLANTS, plant("stone"))
+    await garden.ask("DELETE", f"{PLANTS}/tree", policy("Background"))
+    await garden.gone(PLANTS, "tree", "branch", "leaf")
+    assert await names(garden) == ["stone"]
+
+
+async def test_a_dependent_stays_while_one_owner_does(garden: Live) -> None:
+    one, two = [await garden.ask("POST", PLANTS, plant(name)) for name in ("one", "two")]
+    await garden.ask("POST", PLANTS, plant("graft", owner(one), owner(two)))
+    await garden.ask("DELETE", f"{PLANTS}/one")
+
+    def left_by_one(_: str, obj: JsonObject) -> bool:
+        found = [o["name"] for o in obj["metadata"].get("ownerReferences", [])]
+        return bool(obj["metadata"]["name"] == "graft" and found == ["two"])
+
+    await garden.until(PLANTS, left_by_one)
+    await garden.ask("DELETE", f"{PLANTS}/two")
+    await garden.gone(PLANTS, "graft")
+
+
+async def test_cluster_scoped_owners_own_across_namespaces(garden: Live) -> None:
+    flowers = await garden.ask("POST", BEDS, bed("flowers"))
+    await garden.ask("POST", PLANTS, plant("rose", owner(flowers)))
+    await garden.ask("POST", PLANTS.replace("default", "kube-public"), plant("tulip", owner(flowers)))
+    await garden.ask("DELETE", f"{BEDS}/flowers")
+    await garden.gone(PLANTS, "rose")
+    await garden.gone(PLANTS.replace("default", "kube-public"), "tulip")
+
+
+async def test_namespaces_and_definitions_may_own(garden: Live) -> None:
+    space = await garden.ask(
+        "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plot"}}
+    )
+    crd = await garden.define(definition("tools", "Tool", "Cluster"))
+    await garden.ask("POST", BEDS, bed("of-space", owner(space)))
+    await garden.ask("POST", BEDS, bed("of-tools", owner(crd)))
+    await garden.ask("DELETE", "/api/v1/namespaces/plot")
+    await garden.ask("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tools.{GROUP}")
+    await garden.gone(BEDS, "of-space", "of-tools")
+
+
+async def test_an_owner_in_another_namespace_is_none(garden: Live) -> None:
+    elsewhere = await garden.ask("POST", PLANTS.replace("default", "kube-public"), plant("tree"))
+    await garden.ask("POST", PLANTS, plant("lost", owner(elsewhere)))
+    await garden.gone(PLANTS, "lost")
+
+
+async def test_an_owner_of_that_name_but_another_uid_is_none(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    await garden.ask("POST", PLANTS, plant("cuckoo", owner(tree, uid="another")))
+    await garden.gone(PLANTS, "cuckoo")
+    assert await names(garden) == ["tree"]
+
+
+async def test_owners_of_kinds_that_are_not_served_are_believed(garden: Live) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}
+    await garden.ask("POST", PLANTS, plant("of-pod", pod))
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    await garden.ask("POST", BEDS, bed("of-tree", owner(tree)))
+    await settled(garden)
+    assert await names(garden) == ["of-pod", "tree"]
+    assert await names(garden, BEDS) == ["of-tree"]
+
+
+async def test_a_kind_that_comes_to_be_served_has_its_dependents_judged(garden: Live) -> None:
+    tool = {"apiVersion": f"{GROUP}/v1", "kind": "Tool", "name": "spade", "uid": "gone"}
+    await garden.ask("POST", PLANTS, plant("of-spade", tool))
+    await settled(garden)
+    assert await names(garden) == ["of-spade"]
+    await garden.define(definition("tools", "Tool", "Cluster"))
+    await garden.gone(PLANTS, "of-spade")
+
+
+async def test_in_the_foreground_the_owner_goes_last(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    branch = await garden.ask("POST", PLANTS, plant("branch", owner(tree, blocks=True)))
+    await garden.ask("POST", PLANTS, plant("leaf", owner(branch, blocks=True), finalizers=["example.com/hold"]))
+    since = (await garden.ask("GET", PLANTS))["metadata"]["resourceVersion"]
+    marked = await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
+    assert marked["metadata"]["finalizers"] == ["foregroundDeletion"]
+    order: list[str] = []
+    async with asyncio.timeout(20):
+        async for event in garden.watch(f"{PLANTS}?watch=1&resourceVersion={since}"):
+            meta = event["object"]["metadata"]
+            if event["type"] == "DELETED":
+                order.append(meta["name"])
+                if len(order) == 3:
+                    break
+            elif meta["name"] == "leaf" and meta.get("deletionTimestamp"):
+                assert await names(garden) == ["branch", "leaf", "tree"]
+                patch = [{"op": "remove", "path": "/metadata/finalizers"}]
+                await garden.ask("PATCH", f"{PLANTS}/leaf", patch, kind="application/json-patch+json")
+    assert order == ["leaf", "branch", "tree"]
+
+
+async def test_a_dependent_that_does_not_block_is_deleted_but_not_waited_for(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    await garden.ask("POST", PLANTS, plant("moss", owner(tree), finalizers=["example.com/hold"]))
+    await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
+    await garden.gone(PLANTS, "tree")
+    await garden.until(PLANTS, lambda _, o: bool(o["metadata"].get("deletionTimestamp")))
+
+
+async def test_a_blocked_owner_goes_when_its_dependent_lets_go(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    await garden.ask("POST", PLANTS, plant("nest", owner(tree, blocks=True), finalizers=["example.com/hold"]))
+    await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
+    patch = {"metadata": {"ownerReferences": None}}
+    await garden.ask("PATCH", f"{PLANTS}/nest", patch, kind="application/merge-patch+json")
+    await garden.gone(PLANTS, "tree")
+
+
+async def test_a_circle_of_owners_goes_in_the_foreground(garden: Live) -> None:
+    one = await garden.ask("POST", PLANTS, plant("one"))
+    two = await garden.ask("POST", PLANTS, plant("two", owner(one, blocks=True)))
+    patch = {"metadata": {"ownerReferences": [owner(two, blocks=True)]}}
+    await garden.ask("PATCH", f"{PLANTS}/one", patch, kind="application/merge-patch+json")
+    await garden.ask("DELETE", f"{PLANTS}/one", policy("Foreground"))
+    await garden.gone(PLANTS, "one", "two")
+
+
+async def test_orphans_lose_their_owner_and_stay(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    other = await garden.ask("POST", PLANTS, plant("other"))
+    await garden.ask("POST", PLANTS, plant("apple", owner(tree)))
+    await garden.ask("POST", PLANTS, plant("graft", owner(tree), owner(other)))
+    marked = await garden.ask("DELETE", f"{PLANTS}/tree", policy("Orphan"))
+    assert marked["metadata"]["finalizers"] == ["orphan"]
+    await garden.gone(PLANTS, "tree")
+    assert await names(garden) == ["apple", "graft", "other"]
+    assert "ownerReferences" not in (await garden.ask("GET", f"{PLANTS}/apple"))["metadata"]
+    left = (await garden.ask("GET", f"{PLANTS}/graft"))["metadata"]["ownerReferences"]
+    assert [o["name"] for o in left] == ["other"]
+    await settled(garden)
+    assert await names(garden) == ["apple", "graft", "other"]
+
+
+async def test_a_namespace_deleted_in_the_foreground_is_emptied_first(garden: Live) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plot"}}
+    await garden.ask("POST", "/api/v1/namespaces", space)
+    inside = PLANTS.replace("default", "plot")
+    await garden.ask("POST", inside, plant("weed", finalizers=["example.com/hold"]))
+    await garden.ask("DELETE", "/api/v1/namespaces/plot", policy("Foreground"))
+    await garden.until("/api/v1/namespaces", lambda _, o: o["metadata"]["name"] == "plot" and "finalizers" not in o["metadata"])
+    assert await names(garden, inside) == ["weed"]
+    patch = [{"op": "remove", "path": "/metadata/finalizers"}]
+    await garden.until(inside, lambda _, o: bool(o["metadata"].get("deletionTimestamp")))
+    await garden.ask("PATCH", f"{inside}/weed", patch, kind="application/json-patch+json")
+    await garden.gone("/api/v1/namespaces", "plot")
+
+
+async def test_what_was_left_while_no_collector_ran_is_collected_on_start(tmp_path: Path) -> None:
+    async with live(tmp_path, garbage_collector=False) as running:
+        await running.define(definition("plants", "Plant", "Namespaced"))
+        tree = await running.ask("POST", PLANTS, plant("tree"))
+        await running.ask("POST", PLANTS, plant("leaf", owner(tree)))
+        await running.ask("DELETE", f"{PLANTS}/tree")
+        held = await running.ask("POST", PLANTS, plant("held"))
+        await running.ask("POST", PLANTS, plant("fruit", owner(held, blocks=True)))
+        await running.ask("DELETE", f"{PLANTS}/held", policy("Foreground"))
+        await running.ask("POST", PLANTS, plant("let-go"))
+        await running.ask("DELETE", f"{PLANTS}/let-go", policy("Orphan"))
+        assert await names(running) == ["fruit", "held", "leaf", "let-go"]
+    async with live(tmp_path) as again:
+        await again.gone(PLANTS, "leaf", "held", "fruit", "let-go")
+        assert await names(again) == []
+
+
+async def test_a_thousand_dependents_go(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    clients = [garden.another() for _ in range(16)]
+
+    async def grow(client: Any, start: int) -> None:
+        for index in range(start, 500, 16):
+            reply = await client.call("POST", PLANTS, plant(f"leaf-{index}", owner(tree, blocks=index % 2 == 0)))
+            assert reply.status == 201
+        client.close()
+
+    await asyncio.gather(*(grow(client, start) for start, client in enumerate(clients)))
+    await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
+    await garden.gone(PLANTS, "tree")
+    await garden.gone(PLANTS, *(f"leaf-{index}" for index in range(500)))
+
+
+@pytest.mark.parametrize("cascade", ["foreground", "background", "orphan"])
+def test_kubectl_cascades(server: ServerProcess, tmp_path: Path, group: str, cascade: str) -> None:
+    kubectl = Kubectl(server.kubeconfig, tmp_path)
+    kubectl("apply", "-f", "-", stdin=json.dumps(definition("plants", "Plant", "Namespaced", group)))
+    kubectl("wait", "--for=condition=Established", f"crd/plants.{group}", "--timeout=20s")
+    plants = f"plants.{group}"
+
+    tree = applied(kubectl, group, plant("tree"))
+    applied(kubectl, group, plant("leaf", owner(tree, blocks=True)))
+    kubectl("delete", plants, "tree", f"--cascade={cascade}", "--timeout=20s")
+    if cascade == "orphan":
+        assert "ownerReferences" not in kubectl.json("get", plants, "leaf")["metadata"]
+    else:
+        kubectl("wait", "--for=delete", f"{plants}/leaf", "--timeout=20s")
+
+
+def applied(kubectl: Kubectl, group: str, obj: JsonObject) -> Any:
+    text = json.dumps({**obj, "apiVersion": f"{group}/v1"})
+    return json.loads(kubectl("apply", "-f", "-", "-o", "json", stdin=text).out)

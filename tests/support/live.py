@@ -1,0 +1,84 @@
+"""A server in the test's own process, and what tests ask of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.serve import Server
+from polykind.settings import Settings
+from tests.support.client import Client
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PATIENCE = 20.0
+
+
+class Live:
+    """A server that runs here, with a client of its own."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.client = self.another()
+
+    def another(self) -> Client:
+        """A client with a connection of its own."""
+        return Client(self.server.url, self.server.token)
+
+    async def ask(
+        self, method: str, path: str, body: object = None, *, kind: str = "application/json", expect: int | None = None
+    ) -> Any:
+        """One request; its answer decoded. What is not a success, or not what is expected, is an AssertionError."""
+        reply = await self.client.call(method, path, body, kind)
+        fine = reply.status == expect if expect is not None else 200 <= reply.status < 300
+        assert fine, f"{method} {path}: {reply.status} {reply.body[:2000]!r}"
+        return json.loads(reply.body) if reply.body.startswith((b"{", b"[")) else reply.body
+
+    async def define(self, crd: JsonObject) -> JsonObject:
+        created: JsonObject = await self.ask("POST", DEFINITIONS, crd)
+        return created
+
+    async def watch(self, path: str) -> AsyncIterator[JsonObject]:
+        """The events of a watch, on a connection of its own."""
+        async with self.another() as client:
+            async for line in client.lines(path):
+                yield json.loads(line)
+
+    async def until(self, path: str, wanted: Any, *, starting: bool = True) -> JsonObject:
+        """The first event of a watch that `wanted(type, object)` accepts; by default from the state as it is."""
+        async with asyncio.timeout(PATIENCE):
+            async for event in self.watch(f"{path}{'&' if '?' in path else '?'}watch=1"):
+                if wanted(event["type"], event["object"]):
+                    return event
+        raise AssertionError("the watch ended")
+
+    async def gone(self, collection: str, *names: str) -> None:
+        """Wait until objects are no more."""
+        left = set(names)
+        listed = await self.ask("GET", collection)
+        left &= {item["metadata"]["name"] for item in listed["items"]}
+        if not left:
+            return
+        revision = listed["metadata"]["resourceVersion"]
+        async with asyncio.timeout(PATIENCE):
+            async for event in self.watch(f"{collection}?watch=1&resourceVersion={revision}"):
+                if event["type"] == "DELETED":
+                    left.discard(event["object"]["metadata"]["name"])
+                if not left:
+                    return
+        raise AssertionError(f"the watch ended, left are {left}")
+
+
+@asynccontextmanager
+async def live(folder: Path, **settings: Any) -> AsyncIterator[Live]:
+    """A server on a free port, with its data in a folder; start another on the same to see what was kept."""
+    async with Server(Settings(data_dir=folder / "data", secure_port=0, **settings)) as server:
+        running = Live(server)
+        try:
+            yield running
+        finally:
+            running.client.close()
