@@ -140,7 +140,7 @@ class Documents:
     def _tagged(self, request: Request, body: bytes, etag: str, media: str, parameters: str) -> Response:
         headers = ((b"ETag", etag.encode()), (b"Vary", b"Accept"))
         if request.header(b"if-none-match") == etag:
-            return Response(304, b"", JSON, headers)
+            return Response(304, b"", b"", headers)
         if media.endswith("yaml"):
             body = yamlcodec.encode(codec.decode(body))
         return Response(200, body, (media + parameters).encode(), headers)
