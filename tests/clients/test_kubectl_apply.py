@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.support.crontabs import crontab
 from tests.support.kubectl import Kubectl
 
@@ -46,7 +48,8 @@ def test_server_side_apply_guards_the_fields_of_others(kubectl: Kubectl, crontab
     assert kubectl.json("get", crontabs, "my-crontab")["spec"]["replicas"] == 2
     forced = ("apply", "--server-side", "--force-conflicts", "--field-manager=second", "-f", "-")
     kubectl(*forced, stdin=other)
-    after = kubectl.json("get", crontabs, "my-crontab", "--show-managed-fields")
+    path = f"/apis/{group}/v1/namespaces/default/crontabs/my-crontab"
+    after = json.loads(kubectl("get", "--raw", path).out)
     assert after["spec"]["replicas"] == 3
     owners = {m["manager"]: m["fieldsV1"].get("f:spec", {}) for m in after["metadata"]["managedFields"]}
     assert "f:replicas" in owners["second"]
@@ -55,6 +58,8 @@ def test_server_side_apply_guards_the_fields_of_others(kubectl: Kubectl, crontab
 
 
 def test_server_side_apply_after_client_side_apply_takes_over(kubectl: Kubectl, stored: str, group: str) -> None:
+    if kubectl.minor() < 26:
+        pytest.skip("this kubectl does not hand over what it applied on the client's side")
     said = kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crontab(group)))
     assert said.out == f"crontab.{group}/my-crontab serverside-applied\n"
     kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(crontab(group, replicas=7)))
