@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import yaml
 
+from polykind.gotext import json_float
 from polykind.wire import codec
 from polykind.wire.yamlbuilder import Builder, MalformedYAML
 from polykind.wire.yamlscalar import general, needs_quotes
@@ -102,8 +103,11 @@ def _scalar_event(value: Any) -> Any:
         text = "true" if value else "false"
     elif value is None:
         text = "null"
+    elif isinstance(value, float):
+        # The reference goes by way of JSON, where such a number is all digits: they are read as an integer again.
+        text = json_float(value) if value.is_integer() and 0 <= value < 2**64 else general(value)
     else:
-        text = general(value) if isinstance(value, float) else str(value)
+        text = str(value)
     return yaml.ScalarEvent(None, None, (True, True), text, style=style)
 
 
