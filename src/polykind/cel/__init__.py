@@ -1,0 +1,7 @@
+"""CEL: the rules (x-kubernetes-validations) of schemas, compiled and run."""
+
+from __future__ import annotations
+
+from polykind.cel.rules import Rules, compile_schema
+
+__all__ = ["Rules", "compile_schema"]

@@ -1,0 +1,150 @@
+"""What is looked at in a tree after its types: literals that could never be read, lists and maps of mixed types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polykind.cel import times, types
+from polykind.cel.library.formatting import COMPLAINTS, Clause, FormatError, clauses
+from polykind.cel.library.regex import pattern
+from polykind.cel.source import Source
+from polykind.cel.tree import Call, Expr, ListExpr, Literal, MapExpr, children
+from polykind.cel.types import Type, unwrapped
+from polykind.cel.values import EvalError
+from polykind.schema.pattern import PatternError
+
+_FITTING = {
+    "s": frozenset("list map int uint double bool string timestamp bytes duration type null".split()),
+    "d": frozenset({"int", "uint"}),
+    "f": frozenset({"double", "string"}),
+    "e": frozenset({"double", "string"}),
+    "b": frozenset({"int", "uint", "bool"}),
+    "x": frozenset({"int", "uint", "string", "bytes"}),
+    "o": frozenset({"int", "uint"}),
+}
+_RUNTIME_NAMES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}
+
+
+def audit(tree: Expr, source: Source) -> None:
+    """Reports to the source."""
+    for node, exempt in _walk(tree):
+        if isinstance(node, ListExpr) and not exempt:
+            _list(node, source)
+        elif isinstance(node, MapExpr) and not exempt:
+            _map(node, source)
+        elif isinstance(node, Call):
+            _call(node, source)
+
+
+def _walk(tree: Expr) -> Iterator[tuple[Expr, bool]]:
+    """All nodes, and whether each stands in the arguments of format()."""
+    pending = [(tree, False)]
+    while pending:
+        node, exempt = pending.pop()
+        yield node, exempt
+        inside = exempt or (isinstance(node, Call) and node.function == "format")
+        pending.extend((child, inside) for child in children(node))
+
+
+def _mismatch(source: Source, node: Expr, wanted: Type, found: Type) -> None:
+    source.report(node.at, f"expected type '{wanted}' but found '{found}'")
+
+
+def _list(node: ListExpr, source: Source) -> None:
+    first: Type | None = None
+    for index, item in enumerate(node.items):
+        found = unwrapped(item.type)[0] if index in node.optional else item.type
+        if first is None:
+            first = found
+        elif not _equivalent(first, found):
+            _mismatch(source, item, first, found)
+            break
+
+
+def _map(node: MapExpr, source: Source) -> None:
+    keys: Type | None = None
+    values: Type | None = None
+    for entry in node.entries:
+        value = unwrapped(entry.value.type)[0] if entry.optional else entry.value.type
+        if keys is None or values is None:
+            keys, values = entry.key.type, value
+            continue
+        if not _equivalent(keys, entry.key.type):
+            _mismatch(source, entry.key, keys, entry.key.type)
+        if not _equivalent(values, value):
+            _mismatch(source, entry.value, values, value)
+
+
+def _equivalent(first: Type, second: Type) -> bool:
+    """The same but for type parameters."""
+    if first.kind == "param" or second.kind == "param":
+        return True
+    if first.kind != second.kind or first.name != second.name or len(first.params) != len(second.params):
+        return False
+    return all(_equivalent(a, b) for a, b in zip(first.params, second.params, strict=True))
+
+
+def _call(node: Call, source: Source) -> None:
+    if node.function == "format" and node.target is not None:
+        _format(node, source)
+        return
+    if node.function not in ("duration", "timestamp", "matches") or not node.args:
+        return
+    arg = node.args[0]
+    if not isinstance(arg, Literal):
+        return
+    if not _readable(node.function, arg):
+        source.report(arg.at, f"invalid {node.function} argument")
+
+
+def _readable(function: str, arg: Literal) -> bool:
+    value = arg.value
+    try:
+        if function == "matches":
+            pattern(str(value))
+        elif isinstance(value, str):
+            times.duration_of(value) if function == "duration" else times.timestamp_of(value)
+        elif isinstance(value, int) and function == "timestamp":
+            times.checked(times.Timestamp(value * 10**9))
+    except (EvalError, PatternError):
+        return False
+    return True
+
+
+def _format(node: Call, source: Source) -> None:
+    text, args = node.target, node.args
+    if not isinstance(text, Literal) or not isinstance(text.value, str) or len(args) != 1:
+        return
+    items = args[0]
+    if not isinstance(items, ListExpr):
+        return
+    try:
+        parts = [part for part in clauses(text.value, len(items.items), lambda index: None) if isinstance(part, Clause)]
+    except FormatError as wrong:
+        source.report(node.at, str(wrong))
+        return
+    for clause, item in zip(parts, items.items, strict=False):
+        bad = _unfit(clause.kind, item)
+        if bad is not None:
+            name = _RUNTIME_NAMES.get(bad.type.kind, bad.type.name)
+            source.report(bad.at, f"error during formatting: {COMPLAINTS[clause.kind].format(name)}")
+            return
+    if len(items.items) > len(parts):
+        source.report(
+            node.at,
+            f"too many arguments supplied to string.format (expected {len(parts)}, got {len(items.items)})",
+        )
+
+
+def _unfit(kind: str, item: Expr) -> Expr | None:
+    """The expression that a clause cannot show, None if all is well."""
+    if item.type is not types.DYN and item.type.kind not in _FITTING[kind]:
+        return item
+    if kind != "s":
+        return None
+    if isinstance(item, ListExpr | MapExpr):
+        for inner in children(item):
+            found = _unfit(kind, inner)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,331 @@
+"""Types for every node of a tree, and the overloads that each call may mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from polykind.cel import types
+from polykind.cel.overloads import FUNCTIONS, Overload
+from polykind.cel.source import Source
+from polykind.cel.tree import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    StructExpr,
+    UInt,
+    children,
+    qualified_name,
+)
+from polykind.cel.types import BOOL, DYN, ERROR, Type, list_of, map_of, optional_of, parameter, type_of, unwrapped
+from polykind.cel.unify import Bindings, all_assignable, assignable, most_general, substituted
+
+Fields = Callable[[str, str], Type | None]
+"""The type of a field of a named type, None if it has no such field."""
+
+_TYPE_NAMES = {
+    **{name: type_of(t) for name, t in types.PRIMITIVES.items() if name not in ("dyn", "timestamp", "duration")},
+    "null_type": type_of(types.NULL),
+    "list": type_of(list_of(DYN)),
+    "map": type_of(map_of(DYN, DYN)),
+    "type": type_of(types.TYPE),
+    "optional_type": type_of(optional_of(parameter("V"))),
+    "google.protobuf.Timestamp": type_of(types.TIMESTAMP),
+    "google.protobuf.Duration": type_of(types.DURATION),
+    "net.IP": type_of(types.IP),
+    "net.CIDR": type_of(types.CIDR),
+}
+
+
+class Checker:
+    """One check of one tree; `used` are the variables it names."""
+
+    def __init__(self, source: Source, variables: Mapping[str, Type], fields: Fields) -> None:
+        self.source = source
+        self.scopes: list[dict[str, Type]] = [dict(variables)]
+        self.fields = fields
+        self.bindings: Bindings = {}
+        self.used: set[str] = set()
+        self._fresh = 0
+
+    def check(self, tree: Expr) -> None:
+        """Gives every node its type; what is wrong is reported to the source."""
+        self._check(tree)
+        pending = [tree]
+        while pending:
+            node = pending.pop()
+            node.type = substituted(self.bindings, node.type, free_to_dyn=True)
+            pending.extend(children(node))
+
+    def _check(self, node: Expr) -> None:
+        if isinstance(node, Literal):
+            node.type = literal_type(node)
+        elif isinstance(node, Ident):
+            node.type = self._ident(node, node.name)
+        elif isinstance(node, Select):
+            self._select(node)
+        elif isinstance(node, Call):
+            self._call(node)
+        elif isinstance(node, ListExpr):
+            self._list(node)
+        elif isinstance(node, MapExpr):
+            self._map(node)
+        elif isinstance(node, StructExpr):
+            self._struct(node)
+        else:
+            self._comprehension(node)
+
+    # ------------------------------------------------------------------ names
+
+    def _lookup(self, name: str) -> Type | None:
+        plain = name.removeprefix(".")
+        for scope in reversed(self.scopes):
+            if plain in scope:
+                self.used.add(plain)
+                return scope[plain]
+        return _TYPE_NAMES.get(plain)
+
+    def _ident(self, node: Expr, name: str) -> Type:
+        found = self._lookup(name)
+        if found is None:
+            self.source.report(node.at, f"undeclared reference to '{name}' (in container '')")
+            return ERROR
+        return found
+
+    def _select(self, node: Select) -> None:
+        name = qualified_name(node)
+        if name is not None and name in _TYPE_NAMES:
+            node.type = _TYPE_NAMES[name]
+            return
+        found = self._field(node, node.operand, node.name)
+        node.type = BOOL if node.test else substituted(self.bindings, found, free_to_dyn=False)
+
+    def _field(self, node: Expr, operand: Expr, name: str, *, optional: bool = False) -> Type:
+        self._check(operand)
+        target, was_optional = unwrapped(substituted(self.bindings, operand.type, free_to_dyn=False))
+        result = ERROR
+        if target.kind == "map":
+            result = target.params[1]
+        elif target.kind == "struct":
+            found = None if target in types.LIBRARY_STRUCTS else self.fields(target.name, name)
+            if found is None:
+                if target in types.LIBRARY_STRUCTS:
+                    self.source.report(node.at, f"unexpected failed resolution of '{target.name}'")
+                else:
+                    self.source.report(node.at, f"undefined field '{name}'")
+            else:
+                result = found
+        elif target.kind == "param":
+            self._assign(DYN, target)
+            result = DYN
+        else:
+            if target.kind not in ("dyn", "error"):
+                self.source.report(node.at, f"type '{target}' does not support field selection")
+            result = DYN
+        return optional_of(result) if was_optional or optional else result
+
+    # ------------------------------------------------------------------ calls
+
+    def _call(self, node: Call) -> None:
+        if node.function == "_?._":
+            field = node.args[1]
+            name = field.value if isinstance(field, Literal) else ""
+            found = self._field(node, node.args[0], str(name), optional=True)
+            field.type = types.STRING
+            node.type = substituted(self.bindings, found, free_to_dyn=False)
+            node.overloads = ("select_optional_field",)
+            return
+        for arg in node.args:
+            self._check(arg)
+        if node.target is None:
+            name = node.function.removeprefix(".")
+            functions = FUNCTIONS.get(name)
+            if functions is None:
+                self._undeclared(node, node.function)
+                return
+            node.function = name
+            self._resolve(node, functions)
+            return
+        prefix = qualified_name(node.target)
+        if prefix is not None and f"{prefix.removeprefix('.')}.{node.function}" in FUNCTIONS:
+            node.function = f"{prefix.removeprefix('.')}.{node.function}"
+            node.target = None
+            self._resolve(node, FUNCTIONS[node.function])
+            return
+        self._check(node.target)
+        functions = FUNCTIONS.get(node.function)
+        if functions is None:
+            self._undeclared(node, node.function)
+            return
+        self._resolve(node, functions)
+
+    def _undeclared(self, node: Call, name: str) -> None:
+        node.type = ERROR
+        self.source.report(node.at, f"undeclared reference to '{name}' (in container '')")
+
+    def _resolve(self, node: Call, functions: tuple[Overload, ...]) -> None:
+        if node.function in ("_&&_", "_||_"):
+            self._logical(node, functions[0].id)
+            return
+        given = [*([node.target.type] if node.target is not None else []), *(arg.type for arg in node.args)]
+        result: Type | None = None
+        chosen: list[str] = []
+        for overload in functions:
+            if overload.member != (node.target is not None):
+                continue
+            args, gives = overload.args, overload.result
+            if overload.params:
+                fresh: Bindings = {param: self._new_param() for param in overload.params}
+                args = tuple(substituted(fresh, arg, free_to_dyn=False) for arg in args)
+                gives = substituted(fresh, gives, free_to_dyn=False)
+            grown = all_assignable(self.bindings, given, args)
+            if grown is None:
+                continue
+            self.bindings = grown
+            chosen.append(overload.id)
+            gives = substituted(self.bindings, gives, free_to_dyn=False)
+            if result is None:
+                result = gives
+            elif result.kind != "dyn" and gives != result:
+                result = DYN
+        if result is None:
+            shown = [str(substituted(self.bindings, t, free_to_dyn=True)) for t in given]
+            signature = f"({', '.join(shown)})"
+            if node.target is not None:
+                signature = f"{shown[0]}.({', '.join(shown[1:])})"
+            self.source.report(
+                node.at, f"found no matching overload for '{node.function}' applied to '{signature}'"
+            )
+            node.type = ERROR
+            return
+        node.type = result
+        node.overloads = tuple(chosen)
+
+    def _logical(self, node: Call, overload: str) -> None:
+        fits = True
+        for arg in node.args:
+            if not self._assign(arg.type, BOOL):
+                self._mismatch(arg, BOOL, arg.type)
+                fits = False
+        node.type = BOOL if fits else ERROR
+        node.overloads = (overload,) if fits else ()
+
+    # ------------------------------------------------------------------ aggregates
+
+    def _list(self, node: ListExpr) -> None:
+        items: Type | None = None
+        for index, item in enumerate(node.items):
+            self._check(item)
+            items = self._joined(item, items, self._item_type(item, index in node.optional))
+        node.type = list_of(items if items is not None else self._new_param())
+
+    def _map(self, node: MapExpr) -> None:
+        keys: Type | None = None
+        values: Type | None = None
+        for entry in node.entries:
+            self._check(entry.key)
+            keys = self._joined(entry.key, keys, entry.key.type)
+            self._check(entry.value)
+            values = self._joined(entry.value, values, self._item_type(entry.value, entry.optional))
+        if keys is None or values is None:
+            keys, values = self._new_param(), self._new_param()
+        node.type = map_of(keys, values)
+
+    def _item_type(self, item: Expr, optional: bool) -> Type:
+        if not optional:
+            return item.type
+        held, was_optional = unwrapped(item.type)
+        if not was_optional and held.kind != "dyn":
+            self._mismatch(item, optional_of(held), held)
+        return held
+
+    def _joined(self, node: Expr, before: Type | None, now: Type) -> Type:
+        if before is None:
+            return now
+        if self._assign(before, now):
+            return most_general(before, now)
+        return DYN
+
+    def _struct(self, node: StructExpr) -> None:
+        found = self._lookup(node.name)
+        if found is None:
+            self.source.report(node.at, f"undeclared reference to '{node.name}' (in container '')")
+        elif found.kind != "type":
+            self.source.report(node.at, f"'{found.name}' is not a type")
+        else:
+            self.source.report(node.at, f"'{node.name}' is not a message type")
+        node.type = ERROR
+        for _, _, value, _ in node.fields:
+            self._check(value)
+
+    # ------------------------------------------------------------------ folds
+
+    def _comprehension(self, node: Comprehension) -> None:
+        self._check(node.range)
+        self._check(node.initial)
+        ranged = substituted(self.bindings, node.range.type, free_to_dyn=False)
+        accumulated = node.initial.type
+        first = second = DYN
+        if ranged.kind == "list":
+            first = second = ranged.params[0]
+            if len(node.variables) == 2:
+                first = types.INT
+        elif ranged.kind == "map":
+            first, second = ranged.params
+        elif ranged.kind in ("dyn", "error", "param"):
+            self._assign(DYN, ranged)
+        else:
+            self.source.report(
+                node.range.at,
+                f"expression of type '{ranged}' cannot be range of a comprehension (must be list, map, or dynamic)",
+            )
+            first = second = ERROR
+        self.scopes.append({node.accumulator: accumulated})
+        self.scopes.append(dict(zip(node.variables, (first, second), strict=False)))
+        self._check(node.condition)
+        self._assert(node.condition, BOOL)
+        self._check(node.step)
+        self._assert(node.step, accumulated)
+        self.scopes.pop()
+        self._check(node.result)
+        self.scopes.pop()
+        node.type = substituted(self.bindings, node.result.type, free_to_dyn=False)
+
+    def _assert(self, node: Expr, wanted: Type) -> None:
+        if not self._assign(wanted, node.type):
+            self._mismatch(node, wanted, node.type)
+
+    # ------------------------------------------------------------------ small things
+
+    def _mismatch(self, node: Expr, wanted: Type, found: Type) -> None:
+        self.source.report(node.at, f"expected type '{wanted}' but found '{found}'")
+
+    def _assign(self, given: Type, wanted: Type) -> bool:
+        grown = assignable(self.bindings, given, wanted)
+        if grown is None:
+            return False
+        self.bindings = grown
+        return True
+
+    def _new_param(self) -> Type:
+        self._fresh += 1
+        return parameter(f"_var{self._fresh - 1}")
+
+
+def literal_type(node: Literal) -> Type:
+    value = node.value
+    if value is None:
+        return types.NULL
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, UInt):
+        return types.UINT
+    if isinstance(value, int):
+        return types.INT
+    if isinstance(value, float):
+        return types.DOUBLE
+    return types.STRING if isinstance(value, str) else types.BYTES

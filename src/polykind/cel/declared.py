@@ -1,0 +1,198 @@
+"""Schemas as expressions see them: the type of every node, how large its values can be, and how they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from polykind.cel import reading, types
+from polykind.cel.types import Type, list_of, map_of, struct
+from polykind.cel.values import Shape
+from polykind.contract import JsonObject
+
+LARGEST_REQUEST = 3 * 1024 * 1024
+_LONGEST_STRING = LARGEST_REQUEST - 2
+_FORMATTED = {
+    "duration": (types.DURATION, 3, 32),
+    "date": (types.TIMESTAMP, 12, 12),
+    "date-time": (types.TIMESTAMP, 21, 32),
+}
+_PLAIN = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "integer": (types.INT, 1)}
+_RESERVED = frozenset(
+    "true false null in as break const continue else for function if import let loop package namespace return var "
+    "void while".split()
+)
+_ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_writable = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*").fullmatch
+_escaped = re.compile(r"__|[-./]")
+_STRING_SCHEMA: JsonObject = {"type": "string"}
+
+Read = Callable[[Any], Any]
+
+
+class Declared:
+    """A node of a schema with a type; `read` makes a value of its JSON, None if that is the value already."""
+
+    __slots__ = ("elem", "fields", "key", "keys", "largest", "least", "read", "schema", "shape", "type")
+
+    def __init__(self, schema: JsonObject, t: Type, least: int, largest: int = 0) -> None:
+        self.schema = schema
+        self.type = t
+        self.least = least
+        """The fewest bytes its JSON can have."""
+        self.largest = largest
+        """The most characters, items or entries a value can have."""
+        self.fields: dict[str, Declared] | None = None
+        self.keys: dict[str, str] = {}
+        self.key: Declared | None = None
+        self.elem: Declared | None = None
+        self.shape: Shape | None = None
+        self.read: Read | None = None
+
+
+def escape(name: str) -> str | None:
+    """A property's name in expressions, None if it has none."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if not _writable(name):
+        return None
+    return _escaped.sub(lambda match: _ESCAPES[match[0]], name)
+
+
+class Registry:
+    """The declared types of one schema by name."""
+
+    def __init__(self) -> None:
+        self.named: dict[str, Declared] = {}
+
+    def field(self, name: str, field: str) -> Type | None:
+        declared = self.named.get(name)
+        found = declared.fields.get(field) if declared is not None and declared.fields is not None else None
+        return found.type if found is not None else None
+
+    def declare(self, schema: JsonObject, name: str, *, root: bool = False) -> Declared | None:
+        """A schema's type, None if expressions cannot see it. A `root` is that of a resource."""
+        if schema.get("x-kubernetes-int-or-string"):
+            declared = Declared(schema, types.DYN, 1, _longest(schema, schema.get("maxLength")))
+            declared.read = reading.int_or_string
+            return declared
+        if root:
+            schema = with_object_meta(schema)
+        type_ = schema.get("type")
+        if type_ == "array":
+            return self._array(schema, name)
+        if type_ == "object":
+            return self._map(schema, name) if _valued(schema) else self._object(schema, name)
+        if type_ == "string":
+            return _string(schema)
+        if type_ in _PLAIN:
+            declared = Declared(schema, *_PLAIN[type_])
+            if type_ == "number":
+                declared.read = reading.number
+            return declared
+        return None
+
+    def _array(self, schema: JsonObject, name: str) -> Declared | None:
+        items = schema.get("items")
+        if not isinstance(items, dict):
+            return None
+        elem = self.declare(items, f"{name}.@idx", root=bool(items.get("x-kubernetes-embedded-resource")))
+        if elem is None:
+            return None
+        most = schema.get("maxItems")
+        largest = max(most, 0) if most is not None else (LARGEST_REQUEST - 2) // (elem.least + 1)
+        declared = Declared(schema, list_of(elem.type), 2, largest)
+        declared.elem = elem
+        read = reading.nullable(elem.read, bool(items.get("nullable")))
+        declared.read = reading.list_reader(
+            read, schema.get("x-kubernetes-list-type"), tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        )
+        return declared
+
+    def _map(self, schema: JsonObject, name: str) -> Declared | None:
+        values = schema["additionalProperties"]
+        elem = self.declare(values, f"{name}.@elem", root=bool(values.get("x-kubernetes-embedded-resource")))
+        if elem is None:
+            return None
+        most = schema.get("maxProperties")
+        largest = max(most, 0) if most is not None else (LARGEST_REQUEST - 2) // (elem.least + 6)
+        declared = Declared(schema, map_of(types.STRING, elem.type), 2, largest)
+        # Keys have no schema, so nothing bounds them but the type: the reference takes them as empty.
+        declared.key, declared.elem = Declared({}, types.STRING, 2, 0), elem
+        declared.read = reading.map_reader(reading.nullable(elem.read, bool(values.get("nullable"))))
+        return declared
+
+    def _object(self, schema: JsonObject, name: str) -> Declared:
+        required = frozenset(schema.get("required") or ())
+        least = 2
+        fields: dict[str, Declared] = {}
+        keys: dict[str, str] = {}
+        for key, child in (schema.get("properties") or {}).items():
+            escaped = escape(key)
+            inner = self.declare(
+                child, f"{name}.{escaped or key}", root=bool(child.get("x-kubernetes-embedded-resource"))
+            )
+            if inner is None:
+                continue
+            if escaped is not None:
+                fields[escaped] = inner
+                keys[escaped] = key
+            if key in required and child.get("default") is None:
+                least += len(key.encode("utf-8", "replace")) + inner.least + 4
+        declared = Declared(schema, struct(name), least)
+        declared.fields, declared.keys = fields, keys
+        shape = Shape({escaped: (keys[escaped], field.read) for escaped, field in fields.items()})
+        declared.shape = shape
+        declared.read = reading.object_reader(shape)
+        self.named[name] = declared
+        return declared
+
+
+def with_object_meta(schema: JsonObject) -> JsonObject:
+    """The schema of a resource: kind, apiVersion and the two names in its metadata can always be seen."""
+    properties = schema.get("properties") or {}
+    meta = properties.get("metadata") or {}
+    inner = meta.get("properties") or {}
+    if (
+        meta.get("type") == "object"
+        and all((properties.get(key) or {}).get("type") == "string" for key in ("kind", "apiVersion"))
+        and all((inner.get(key) or {}).get("type") == "string" for key in ("name", "generateName"))
+    ):
+        return schema
+    names = {"name": _STRING_SCHEMA, "generateName": _STRING_SCHEMA}
+    return {
+        **schema,
+        "properties": {
+            **properties,
+            "kind": _STRING_SCHEMA,
+            "apiVersion": _STRING_SCHEMA,
+            "metadata": {"type": "object", "properties": names},
+        },
+    }
+
+
+def _valued(schema: JsonObject) -> bool:
+    return isinstance(schema.get("additionalProperties"), dict)
+
+
+def _string(schema: JsonObject) -> Declared:
+    name = schema.get("format")
+    if name == "byte":
+        most = schema.get("maxLength")
+        declared = Declared(schema, types.BYTES, 2, max(most, 0) if most is not None else _LONGEST_STRING)
+    elif name in _FORMATTED:
+        declared = Declared(schema, *_FORMATTED[name])
+    else:
+        return Declared(schema, types.STRING, 2, _longest(schema, schema.get("maxLength"), schema.get("enum")))
+    declared.read = reading.FORMATTED[name]
+    return declared
+
+
+def _longest(schema: JsonObject, most: int | None, enum: Iterable[Any] | None = None) -> int:
+    """In bytes: a character has up to four of them."""
+    if most is not None:
+        return max(most, 0) * 4
+    if enum:
+        return max((len(v.encode("utf-8", "replace")) for v in enum if isinstance(v, str)), default=0)
+    return _LONGEST_STRING

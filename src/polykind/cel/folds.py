@@ -1,0 +1,176 @@
+"""Closures for macros that go over lists and maps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from polykind.cel.frame import LIMIT, Frame, Part, Run
+from polykind.cel.values import FAILURES, NO_OVERLOAD, CostExceeded, EvalError, Obj, told
+
+_QUANTIFIED = {"all": (False, 3), "exists": (True, 4)}
+_COLLECTED = 12
+
+
+def _items(value: Any) -> Iterable[Any]:
+    """What one variable takes on: items, or keys."""
+    if isinstance(value, list | dict):
+        return value
+    if isinstance(value, Obj):
+        return value.names()
+    raise EvalError(NO_OVERLOAD)
+
+
+def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+    """What two variables take on: index and item, or key and value."""
+    if isinstance(value, list):
+        return enumerate(value)
+    if isinstance(value, dict):
+        return value.items()
+    if isinstance(value, Obj):
+        return [(name, value.get(name)) for name in value.names()]
+    raise EvalError(NO_OVERLOAD)
+
+
+def _walk(ranged: Run, slots: Sequence[int]) -> Callable[[Frame], Iterable[None]]:
+    """Sets the variables to one element after the other."""
+    if len(slots) == 1:
+        only = slots[0]
+
+        def single(frame: Frame) -> Iterable[None]:
+            for item in _items(ranged(frame)):
+                frame[only] = item
+                yield
+
+        return single
+    first, second = slots
+
+    def double(frame: Frame) -> Iterable[None]:
+        for key, item in _pairs(ranged(frame)):
+            frame[first], frame[second] = key, item
+            yield
+
+    return double
+
+
+def fold(macro: str, ranged: Part, slots: Sequence[int], parts: Sequence[Part]) -> Part:
+    if macro in _QUANTIFIED:
+        stop, step_cost = _QUANTIFIED[macro]
+        if len(slots) == 1:
+            return _quantified_single(ranged, slots[0], parts[0], stop, step_cost)
+        return _quantified(ranged, slots, parts[0], stop, step_cost)
+    if macro == "exists_one":
+        return _exactly_one(ranged, slots, parts[0])
+    return _collected(ranged, slots, parts)
+
+
+def _quantified_single(ranged: Part, slot: int, predicate: Part, stop: bool, step_cost: int) -> Part:
+    """all() and exists() with one variable, where most of the work of rules is done."""
+    source, test = ranged.run, predicate.run
+    each = step_cost + predicate.cost
+    go_on = not stop
+
+    def run(frame: Frame) -> bool:
+        values = source(frame)
+        failure: EvalError | None = None
+        for item in values if type(values) is list else _items(values):
+            frame[slot] = item
+            frame[0] += each
+            if frame[0] > LIMIT:
+                raise CostExceeded
+            try:
+                found = test(frame)
+            except FAILURES as wrong:
+                failure = failure or EvalError(told(wrong))
+                continue
+            if found is stop:
+                return stop
+            if found is not go_on:
+                failure = failure or EvalError(NO_OVERLOAD)
+        if failure is not None:
+            raise failure
+        return go_on
+
+    return Part(run, ranged.cost + 1)
+
+
+def _quantified(ranged: Part, slots: Sequence[int], predicate: Part, stop: bool, step_cost: int) -> Part:
+    walk, test = _walk(ranged.run, slots), predicate.run
+    each = step_cost + predicate.cost
+
+    def run(frame: Frame) -> bool:
+        failure: EvalError | None = None
+        for _ in walk(frame):
+            _spend(frame, each)
+            try:
+                found = test(frame)
+            except FAILURES as wrong:
+                failure = failure or EvalError(told(wrong))
+                continue
+            if found is stop:
+                return stop
+        if failure is not None:
+            raise failure
+        return not stop
+
+    return Part(run, ranged.cost + 1)
+
+
+def _exactly_one(ranged: Part, slots: Sequence[int], predicate: Part) -> Part:
+    walk, test = _walk(ranged.run, slots), predicate.run
+    each = 2 + predicate.cost
+
+    def run(frame: Frame) -> bool:
+        count = 0
+        for _ in walk(frame):
+            _spend(frame, each)
+            count += _true(test(frame))
+        return count == 1
+
+    return Part(run, ranged.cost + 2)
+
+
+def _collected(ranged: Part, slots: Sequence[int], parts: Sequence[Part]) -> Part:
+    """map() and filter(): one list grows, instead of a new one for every item."""
+    walk, (make, make_cost) = _walk(ranged.run, slots), parts[0]
+    test = parts[1].run if len(parts) == 2 else None
+    each = parts[1].cost + 1 if len(parts) == 2 else 0
+
+    def run(frame: Frame) -> list[Any]:
+        found: list[Any] = []
+        for _ in walk(frame):
+            _spend(frame, each)
+            if test is None or _true(test(frame)):
+                frame[0] += make_cost + _COLLECTED
+                found.append(make(frame))
+        _spend(frame, 0)
+        return found
+
+    return Part(run, ranged.cost + 1)
+
+
+def general(ranged: Part, slots: Sequence[int], accumulator: int, initial: Part, step: Part) -> Part:
+    """A fold as it is written: the accumulator becomes what each step gives. Its map is a new one."""
+    walk = _walk(ranged.run, slots)
+
+    def run(frame: Frame) -> Any:
+        total: Any = dict(initial.run(frame))
+        for _ in walk(frame):
+            _spend(frame, step.cost)
+            frame[accumulator] = total
+            total = step.run(frame)
+        return total
+
+    return Part(run, ranged.cost + initial.cost + 1)
+
+
+def _spend(frame: Frame, cost: int) -> None:
+    frame[0] += cost
+    if frame[0] > LIMIT:
+        raise CostExceeded
+
+
+def _true(value: Any) -> bool:
+    if type(value) is not bool:
+        raise EvalError(NO_OVERLOAD)
+    return value

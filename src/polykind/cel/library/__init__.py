@@ -1,0 +1,21 @@
+"""What the functions do: an implementation for every overload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polykind.cel.library import core, formats, lists, net, quantity, regex, semver, strings, urls
+
+IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    **core.FUNCTIONS,
+    **strings.FUNCTIONS,
+    **lists.FUNCTIONS,
+    **regex.FUNCTIONS,
+    **net.FUNCTIONS,
+    **quantity.FUNCTIONS,
+    **semver.FUNCTIONS,
+    **urls.FUNCTIONS,
+    **formats.FUNCTIONS,
+}
+"""By the overload's id; what is evaluated lazily is not among them."""

@@ -1,0 +1,315 @@
+"""Operators, conversions, sizes, times, optional values."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from polykind.cel import arithmetic, times
+from polykind.cel.tree import UInt
+from polykind.cel.values import (
+    NO_OVERLOAD,
+    NONE,
+    Duration,
+    EvalError,
+    MapList,
+    Obj,
+    Optional,
+    SetList,
+    Timestamp,
+    compare,
+    equals,
+    is_zero,
+    kind_of,
+    type_value,
+)
+
+
+def printed(value: Any) -> str:
+    """A value in the text of an error."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return arithmetic.double_to_string(value)
+    return str(value)
+
+
+def index_list(items: list[Any], index: Any) -> Any:
+    if type(index) is not int:
+        if type(index) is float and index.is_integer():
+            index = int(index)
+        elif type(index) is not UInt:
+            raise EvalError(f"unsupported index type '{type_value(index)}' in list")
+    if 0 <= index < len(items):
+        return items[index]
+    raise EvalError(f"index out of bounds: {index}")
+
+
+def index_map(entries: Any, key: Any) -> Any:
+    if isinstance(entries, Obj):
+        return entries.get(key)
+    try:
+        return entries[key]
+    except KeyError:
+        raise EvalError(f"no such key: {printed(key)}") from None
+
+
+def optional_index(container: Any, key: Any) -> Optional:
+    """The element if it is there."""
+    if isinstance(container, Optional):
+        if not container.present:
+            return NONE
+        container = container.value
+    if isinstance(container, list):
+        if type(key) is float and key.is_integer():
+            key = int(key)
+        return Optional(True, container[key]) if 0 <= key < len(container) else NONE
+    if isinstance(container, Obj):
+        return Optional(True, container.get(key)) if container.has(key) else NONE
+    return Optional(True, container[key]) if key in container else NONE
+
+
+def index_optional(container: Optional, key: Any) -> Optional:
+    """An index of an optional: nothing of nothing, an error for what is not there."""
+    if not container.present:
+        return NONE
+    if isinstance(container.value, list):
+        return Optional(True, index_list(container.value, key))
+    return Optional(True, index_map(container.value, key))
+
+
+def in_list(item: Any, items: list[Any]) -> bool:
+    return any(equals(one, item) for one in items)
+
+
+def in_map(key: Any, entries: Any) -> bool:
+    return entries.has(key) if isinstance(entries, Obj) else key in entries
+
+
+def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
+    if isinstance(left, SetList):
+        known = {(type(item), item) for item in left}
+        return SetList([*left, *(item for item in right if (type(item), item) not in known)])
+    if isinstance(left, MapList):
+        merged = {left.key_of(item): item for item in left}
+        merged.update((left.key_of(item), item) for item in right)
+        return MapList(merged.values(), left.keys)
+    return list(left) + list(right)
+
+
+def _length(value: Any) -> int:
+    return len(value.raw) if isinstance(value, Obj) else len(value)
+
+
+def _bytes_to_string(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+def _later(time: Timestamp, duration: Duration) -> Timestamp:
+    return times.checked(Timestamp(time.ns + duration.ns, time.offset))
+
+
+def _earlier(time: Timestamp, duration: Duration) -> Timestamp:
+    return times.checked(Timestamp(time.ns - duration.ns, time.offset))
+
+
+def _part(name: str) -> Callable[..., int]:
+    return lambda time, zone="UTC": times.part(time, name, zone)
+
+
+def _duration_part(name: str) -> Callable[..., int]:
+    return lambda duration: times.duration_part(duration, name)
+
+
+def map_insert(entries: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
+    """A fold's own map grows in place: nothing else can see it before the fold ends."""
+    if key in entries:
+        raise EvalError(f"insert failed: key {printed(key)} already exists")
+    entries[key] = value
+    return entries
+
+
+def map_merge(entries: dict[Any, Any], added: dict[Any, Any]) -> dict[Any, Any]:
+    for key, value in added.items():
+        map_insert(entries, key, value)
+    return entries
+
+
+def _value(optional: Optional) -> Any:
+    if not optional.present:
+        raise EvalError("optional.none() dereference")
+    return optional.value
+
+
+def _unwrap(items: list[Any]) -> list[Any]:
+    return [item.value for item in items if item.present]
+
+
+def _negate_double(value: float) -> float:
+    return -value
+
+
+def _to_duration(value: int) -> Duration:
+    return Duration(value)
+
+
+def _to_timestamp(value: int) -> Timestamp:
+    return times.checked(Timestamp(value * 10**9))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _not(value: Any) -> bool:
+    if type(value) is not bool:
+        raise EvalError(NO_OVERLOAD)
+    return not value
+
+
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "less": operator.lt,
+    "less_equals": operator.le,
+    "greater": operator.gt,
+    "greater_equals": operator.ge,
+}
+
+
+def _comparison(word: str) -> Callable[[Any, Any], bool]:
+    """Numbers of different kinds, as the reference compares them."""
+    by_sign = _ORDER[word]
+    return lambda left, right: by_sign(compare(left, right), 0)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "logical_not": _not,
+    "equals": equals,
+    "not_equals": lambda left, right: not equals(left, right),
+    "add_bytes": operator.add,
+    "add_double": operator.add,
+    "add_duration_duration": lambda a, b: times.limited(a.ns + b.ns),
+    "add_duration_timestamp": lambda duration, time: _later(time, duration),
+    "add_timestamp_duration": _later,
+    "add_int64": arithmetic.add,
+    "add_list": add_lists,
+    "add_string": operator.add,
+    "add_uint64": arithmetic.add_unsigned,
+    "divide_double": arithmetic.divide_double,
+    "divide_int64": arithmetic.divide,
+    "divide_uint64": arithmetic.divide_unsigned,
+    "modulo_int64": arithmetic.modulo,
+    "modulo_uint64": arithmetic.modulo_unsigned,
+    "multiply_double": operator.mul,
+    "multiply_int64": arithmetic.multiply,
+    "multiply_uint64": arithmetic.multiply_unsigned,
+    "negate_double": _negate_double,
+    "negate_int64": arithmetic.negate,
+    "subtract_double": operator.sub,
+    "subtract_duration_duration": lambda a, b: times.limited(a.ns - b.ns),
+    "subtract_int64": arithmetic.subtract,
+    "subtract_timestamp_duration": _earlier,
+    "subtract_timestamp_timestamp": lambda a, b: times.limited(a.ns - b.ns),
+    "subtract_uint64": arithmetic.subtract_unsigned,
+    **{
+        f"{word}_{kind}": by_sign
+        for word, by_sign in _ORDER.items()
+        for kind in ("bool", "int", "uint", "string", "bytes", "duration", "timestamp")
+    },
+    **{f"{word}_double": by_sign for word, by_sign in _ORDER.items()},
+    **{
+        f"{word}_{left}_{right}": _comparison(word)
+        for word in _ORDER
+        for left in ("int", "uint", "double")
+        for right in ("int", "uint", "double")
+        if left != right
+    },
+    "index_list": index_list,
+    "index_map": index_map,
+    "optional_list_index_int": index_optional,
+    "optional_map_index_value": index_optional,
+    "list_optindex_optional_int": optional_index,
+    "optional_list_optindex_optional_int": optional_index,
+    "map_optindex_optional_value": optional_index,
+    "optional_map_optindex_optional_value": optional_index,
+    "in_list": in_list,
+    "in_map": in_map,
+    **dict.fromkeys(("size_bytes", "bytes_size", "size_list", "list_size", "size_string", "string_size"), len),
+    **dict.fromkeys(("size_map", "map_size"), _length),
+    "type": type_value,
+    "bool_to_bool": _same,
+    "string_to_bool": arithmetic.string_to_bool,
+    "bytes_to_bytes": _same,
+    "string_to_bytes": lambda text: text.encode("utf-8", "replace"),
+    "double_to_double": _same,
+    "int64_to_double": float,
+    "string_to_double": arithmetic.string_to_double,
+    "uint64_to_double": float,
+    "duration_to_duration": _same,
+    "int64_to_duration": _to_duration,
+    "string_to_duration": times.duration_of,
+    "to_dyn": _same,
+    "int64_to_int64": _same,
+    "double_to_int64": arithmetic.double_to_int,
+    "duration_to_int64": lambda duration: duration.ns,
+    "string_to_int64": arithmetic.string_to_int,
+    "timestamp_to_int64": lambda time: time.ns // 10**9,
+    "uint64_to_int64": lambda value: arithmetic.integer(int(value)),
+    "string_to_string": _same,
+    "bool_to_string": printed,
+    "bytes_to_string": _bytes_to_string,
+    "double_to_string": arithmetic.double_to_string,
+    "duration_to_string": times.duration_text,
+    "int64_to_string": str,
+    "timestamp_to_string": times.time_text,
+    "uint64_to_string": str,
+    "timestamp_to_timestamp": _same,
+    "int64_to_timestamp": _to_timestamp,
+    "string_to_timestamp": times.timestamp_of,
+    "uint64_to_uint64": _same,
+    "double_to_uint64": arithmetic.double_to_uint,
+    "int64_to_uint64": arithmetic.unsigned,
+    "string_to_uint64": arithmetic.string_to_uint,
+    "@mapInsert_map_key_value": map_insert,
+    "@mapInsert_map_map": map_merge,
+    "optional_of": lambda value: Optional(True, value),
+    "optional_ofNonZeroValue": lambda value: NONE if is_zero(value) else Optional(True, value),
+    "optional_none": lambda: NONE,
+    "optional_value": _value,
+    "optional_hasValue": lambda optional: optional.present,
+    "list_last": lambda items: Optional(True, items[-1]) if items else NONE,
+    "list_first": lambda items: Optional(True, items[0]) if items else NONE,
+    "optional_unwrap": _unwrap,
+    "optional_unwrapOpt": _unwrap,
+}
+
+for _name in (
+    "year month day_of_year day_of_month day_of_month_1_based day_of_week hours minutes seconds milliseconds".split()
+):
+    FUNCTIONS[f"timestamp_to_{_name}"] = FUNCTIONS[f"timestamp_to_{_name}_with_tz"] = _part(_name)
+    if _name in ("hours", "minutes", "seconds", "milliseconds"):
+        FUNCTIONS[f"duration_to_{_name}"] = _duration_part(_name)
+
+
+def select(value: Any, name: str) -> Any:
+    """A field of something whose type is not known before it is there."""
+    if isinstance(value, Obj):
+        return value.get(name)
+    if isinstance(value, dict):
+        return index_map(value, name)
+    if isinstance(value, Optional):
+        return optional_index(value, name)
+    raise EvalError(NO_OVERLOAD if kind_of(value) != "null" else f"no such key: {name}")
+
+
+def has(value: Any, name: str) -> bool:
+    if isinstance(value, Obj):
+        return value.has(name)
+    if isinstance(value, dict):
+        return name in value
+    if isinstance(value, Optional):
+        return value.present and has(value.value, name)
+    raise EvalError(NO_OVERLOAD)

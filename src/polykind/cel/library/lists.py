@@ -1,0 +1,135 @@
+"""Functions of lists: order, sums, slices, sets."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from polykind.cel import arithmetic, times
+from polykind.cel.tree import UInt
+from polykind.cel.values import CostExceeded, Duration, EvalError, compare, equals, kind_of
+
+_MOST_ITEMS = 1_000_000
+_KINDS = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+
+
+def _is_sorted(items: list[Any]) -> bool:
+    return all(compare(a, b) <= 0 for a, b in zip(items, items[1:], strict=False))
+
+
+def _best(name: str, wanted: int) -> Callable[[list[Any]], Any]:
+    def best(items: list[Any]) -> Any:
+        if not items:
+            raise EvalError(f"{name} called on empty list")
+        found = items[0]
+        for item in items[1:]:
+            if compare(found, item) == wanted:
+                found = item
+        return found
+
+    return best
+
+
+def _sum_int(items: list[int]) -> int:
+    return functools.reduce(arithmetic.add, items, 0)
+
+
+def _sum_uint(items: list[int]) -> int:
+    return functools.reduce(arithmetic.add_unsigned, items, UInt(0))
+
+
+def _sum_double(items: list[float]) -> float:
+    total = 0.0
+    for item in items:
+        total += item
+    return total
+
+
+def _sum_duration(items: list[Duration]) -> Duration:
+    return times.limited(sum(item.ns for item in items))
+
+
+def _index_of(items: list[Any], item: Any) -> int:
+    for index, one in enumerate(items):
+        if equals(one, item):
+            return index
+    return -1
+
+
+def _last_index_of(items: list[Any], item: Any) -> int:
+    for index in range(len(items) - 1, -1, -1):
+        if equals(items[index], item):
+            return index
+    return -1
+
+
+def _slice(items: list[Any], start: int, end: int) -> list[Any]:
+    if start < 0 or end < 0:
+        raise EvalError(f"cannot slice({start}, {end}), negative indexes not supported")
+    if start > end:
+        raise EvalError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
+    if len(items) < end:
+        raise EvalError(f"cannot slice({start}, {end}), list is length {len(items)}")
+    return items[start:end]
+
+
+def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise EvalError("level must be non-negative")
+    found = list(items)
+    while depth > 0 and any(isinstance(item, list) for item in found):
+        found = [inner for item in found for inner in (item if isinstance(item, list) else [item])]
+        depth -= 1
+    return found
+
+
+def _range(count: int) -> list[int]:
+    if count > _MOST_ITEMS:
+        raise CostExceeded
+    return list(range(count))
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    if all(isinstance(item, str) for item in items):
+        return list(dict.fromkeys(items))
+    found: list[Any] = []
+    for item in items:
+        if not any(equals(item, one) for one in found):
+            found.append(item)
+    return found
+
+
+def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
+    if len({kind_of(key) for key in keys}) > 1:
+        raise EvalError("list elements must have the same type")
+    order = sorted(range(len(items)), key=lambda at: functools.cmp_to_key(compare)(keys[at]))
+    return [items[at] for at in order]
+
+
+def _contains(items: list[Any], wanted: list[Any]) -> bool:
+    return all(any(equals(item, want) for item in items) for want in wanted)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _KINDS},
+    **{f"list_{kind}_max_{kind}": _best("max", -1) for kind in _KINDS},
+    **{f"list_{kind}_min_{kind}": _best("min", 1) for kind in _KINDS},
+    **{f"list_{kind}_sort": lambda items: _sort_by(items, items) for kind in _KINDS},
+    **{f"list_{kind}_sortByAssociatedKeys": _sort_by for kind in _KINDS},
+    "list_int_sum_int": _sum_int,
+    "list_uint_sum_uint": _sum_uint,
+    "list_double_sum_double": _sum_double,
+    "list_duration_sum_duration": _sum_duration,
+    "list_a_index_of_int": _index_of,
+    "list_a_last_index_of_int": _last_index_of,
+    "list_slice": _slice,
+    "list_flatten": _flatten,
+    "list_flatten_int": _flatten,
+    "lists_range": _range,
+    "list_reverse": lambda items: items[::-1],
+    "list_distinct": _distinct,
+    "list_sets_contains_list": _contains,
+    "list_sets_equivalent_list": lambda a, b: _contains(a, b) and _contains(b, a),
+    "list_sets_intersects_list": lambda a, b: any(any(equals(one, item) for one in b) for item in a),
+}

@@ -1,0 +1,56 @@
+"""Regular expressions: RE2, in linear time, with Go's grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from polykind.cel.values import EvalError
+from polykind.schema.goregexp import Scanner
+from polykind.schema.pattern import PatternError, compile_pattern, whole
+
+
+@lru_cache(maxsize=256)
+def pattern(text: str) -> Any:
+    """A compiled pattern. Raises PatternError."""
+    compile_pattern(text)
+    return re2.compile(Scanner(whole(text)).scan(), re2.ASCII)
+
+
+def _pattern(text: str, complaint: str) -> Any:
+    try:
+        return pattern(text)
+    except PatternError as wrong:
+        raise EvalError(f"{complaint}{wrong}") from None
+
+
+def matches(text: str, expression: str) -> bool:
+    return bool(_pattern(expression, "").search(whole(text)))
+
+
+def _find(text: str, expression: str) -> str:
+    found = _pattern(expression, "Illegal regex: ").search(whole(text))
+    return found.group() if found else ""
+
+
+def _find_all(text: str, expression: str, most: int = -1) -> list[str]:
+    if most == 0:
+        return []
+    found: list[str] = []
+    for match in _pattern(expression, "Illegal regex: ").finditer(whole(text)):
+        found.append(match.group())
+        if len(found) == most:
+            break
+    return found
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "matches": matches,
+    "matches_string": matches,
+    "string_find_string": _find,
+    "string_find_all_string": _find_all,
+    "string_find_all_string_int": _find_all,
+}

@@ -1,0 +1,126 @@
+"""Semantic versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from polykind.cel.values import KINDS, EvalError
+from polykind.gotext import go_quote
+
+_digits = re.compile(r"[0-9]+").fullmatch
+_word = re.compile(r"[0-9A-Za-z-]+").fullmatch
+
+
+class Semver(NamedTuple):
+    """A version; `key` orders it, numbers before words, what is no prerelease last."""
+
+    major: int
+    minor: int
+    patch: int
+    prerelease: tuple[tuple[int, int, str], ...]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.major, self.minor, self.patch, not self.prerelease, self.prerelease)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Semver) and self.key == other.key
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+KINDS[Semver] = "kubernetes.Semver"
+
+
+def parse(text: str) -> Semver:
+    """Raises EvalError in the reference's words."""
+    if not text:
+        raise EvalError("Version string empty")
+    parts = text.split(".", 2)
+    if len(parts) != 3:
+        raise EvalError("No Major.Minor.Patch elements found")
+    rest, plus, build = parts[2].partition("+")
+    patch, dash, prerelease = rest.partition("-")
+    major = _number(parts[0], "major")
+    minor = _number(parts[1], "minor")
+    version = Semver(
+        major, minor, _number(patch, "patch"), tuple(map(_identifier, prerelease.split("."))) if dash else ()
+    )
+    for word in build.split(".") if plus else ():
+        if not word:
+            raise EvalError("Build meta data is empty")
+        if not _word(word):
+            raise EvalError(f"Invalid character(s) found in build meta data {go_quote(word)}")
+    return version
+
+
+def _number(text: str, name: str) -> int:
+    if text and not _digits(text):
+        raise EvalError(f"Invalid character(s) found in {name} number {go_quote(text)}")
+    if len(text) > 1 and text[0] == "0":
+        raise EvalError(f"{name.capitalize()} number must not contain leading zeroes {go_quote(text)}")
+    if not text:
+        raise EvalError('strconv.ParseUint: parsing "": invalid syntax')
+    if len(text) > 20 or int(text) >= 2**64:
+        raise EvalError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+    return int(text)
+
+
+def _identifier(text: str) -> tuple[int, int, str]:
+    if not text:
+        raise EvalError("Prerelease is empty")
+    if _digits(text):
+        if len(text) > 1 and text[0] == "0":
+            raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(text)}")
+        if len(text) > 20 or int(text) >= 2**64:
+            raise EvalError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+        return (0, int(text), "")
+    if not _word(text):
+        raise EvalError(f"Invalid character(s) found in prerelease {go_quote(text)}")
+    return (1, 0, text)
+
+
+def _normalized(text: str) -> Semver:
+    """v1.02 as 1.2.0."""
+    parts = text.removeprefix("v").split(".", 2)
+    for at, part in enumerate(parts):
+        if len(part) > 1:
+            stripped = part.lstrip("0")
+            parts[at] = stripped if stripped and stripped[0] in "0123456789" else f"0{stripped}"
+    if len(parts) < 3:
+        if "+" in parts[-1] or "-" in parts[-1]:
+            raise EvalError("short version cannot contain PreRelease/Build meta data")
+        parts += ["0"] * (3 - len(parts))
+    return parse(".".join(parts))
+
+
+def _semver(text: str, normalize: bool = False) -> Semver:
+    return _normalized(text) if normalize else parse(text)
+
+
+def _is_semver(text: str, normalize: bool = False) -> bool:
+    try:
+        _semver(text, normalize)
+    except EvalError:
+        return False
+    return True
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "string_to_semver": _semver,
+    "string_bool_to_semver": _semver,
+    "is_semver_string": _is_semver,
+    "is_semver_string_bool": _is_semver,
+    "semver_is_greater_than": lambda a, b: a.key > b.key,
+    "semver_is_less_than": lambda a, b: a.key < b.key,
+    "semver_compare_to": lambda a, b: (a.key > b.key) - (a.key < b.key),
+    "semver_major": lambda version: version.major,
+    "semver_minor": lambda version: version.minor,
+    "semver_patch": lambda version: version.patch,
+}

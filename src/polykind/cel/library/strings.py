@@ -1,0 +1,119 @@
+"""Functions of strings."""
+
+from __future__ import annotations
+
+import string as ascii_sets
+from collections.abc import Callable
+from typing import Any
+
+from polykind.cel.library.formatting import format_string
+from polykind.cel.values import CostExceeded, EvalError
+
+_LARGEST = 2**26
+"""No expression gets to build a text larger than this many characters."""
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_LOWER = str.maketrans(ascii_sets.ascii_uppercase, ascii_sets.ascii_lowercase)
+_UPPER = str.maketrans(ascii_sets.ascii_lowercase, ascii_sets.ascii_uppercase)
+_QUOTED = str.maketrans(
+    {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
+)
+
+
+def _out_of_range(index: int) -> EvalError:
+    return EvalError(f"index out of range: {index}")
+
+
+def _char_at(text: str, index: int) -> str:
+    if not 0 <= index <= len(text):
+        raise _out_of_range(index)
+    return text[index : index + 1]
+
+
+def _index_of(text: str, part: str, start: int = 0) -> int:
+    if not part:
+        return start
+    if start < 0:
+        raise _out_of_range(start)
+    return text.find(part, start)
+
+
+def _last_index_of(text: str, part: str, start: int | None = None) -> int:
+    if start is None:
+        if not part:
+            return len(text)
+        return text.rfind(part)
+    if not part:
+        return start
+    if start < 0:
+        raise _out_of_range(start)
+    if start >= len(text):
+        return -1
+    return text.rfind(part, 0, start + len(part))
+
+
+def _replace(text: str, old: str, new: str, most: int = -1) -> str:
+    if len(new) > len(old):
+        times = text.count(old) if old else len(text) + 1
+        if len(text) + min(times, most if most >= 0 else times) * len(new) > _LARGEST:
+            raise CostExceeded
+    return text.replace(old, new, most) if most >= 0 else text.replace(old, new)
+
+
+def _split(text: str, separator: str, most: int = -1) -> list[str]:
+    if most == 0:
+        return []
+    if not separator:
+        if most < 0 or most >= len(text):
+            return list(text)
+        return [*text[: most - 1], text[most - 1 :]]
+    return text.split(separator, most - 1) if most > 0 else text.split(separator)
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    if end is not None and start > end:
+        raise EvalError(f"invalid substring range. start: {start}, end: {end}")
+    if not 0 <= start <= len(text):
+        raise _out_of_range(start)
+    if end is not None and end > len(text):
+        raise _out_of_range(end)
+    return text[start:end]
+
+
+def _join(items: list[Any], separator: str = "") -> str:
+    total = len(separator) * len(items)
+    for item in items:
+        if not isinstance(item, str):
+            raise EvalError(f"join: invalid input: {item}")
+        total += len(item)
+    if total > _LARGEST:
+        raise CostExceeded
+    return separator.join(items)
+
+
+def _quote(text: str) -> str:
+    return f'"{text.translate(_QUOTED)}"'
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "contains_string": lambda text, part: part in text,
+    "starts_with_string": str.startswith,
+    "ends_with_string": str.endswith,
+    "string_char_at_int": _char_at,
+    "string_index_of_string": _index_of,
+    "string_index_of_string_int": _index_of,
+    "string_last_index_of_string": _last_index_of,
+    "string_last_index_of_string_int": _last_index_of,
+    "string_lower_ascii": lambda text: text.translate(_LOWER),
+    "string_upper_ascii": lambda text: text.translate(_UPPER),
+    "string_replace_string_string": _replace,
+    "string_replace_string_string_int": _replace,
+    "string_split_string": _split,
+    "string_split_string_int": _split,
+    "string_substring_int": _substring,
+    "string_substring_int_int": _substring,
+    "string_trim": lambda text: text.strip(_SPACE),
+    "string_format": format_string,
+    "strings_quote": _quote,
+    "list_join": _join,
+    "list_join_string": _join,
+}

@@ -1,0 +1,95 @@
+"""URLs and their parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
+
+from polykind.cel.values import KINDS, EvalError
+from polykind.crd.gourl import URLError, parse_url
+
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*").fullmatch
+
+
+class URL(NamedTuple):
+    """An absolute URL, or a path."""
+
+    text: str
+    scheme: str
+    host: str
+    path: str
+    query: str
+
+
+KINDS[URL] = "kubernetes.URL"
+
+
+def _url(text: str) -> URL:
+    try:
+        parse_url(text, request=True)
+        found = parse_url(text)
+    except URLError as wrong:
+        raise EvalError(f"URL parse error during conversion from string: {wrong}") from None
+    rest = text.partition("#")[0].partition("?")[0]
+    if found.scheme:
+        rest = rest.partition(":")[2]
+    if rest.startswith("//") and found.host:
+        rest = rest[2:]
+        slash = rest.find("/")
+        rest = rest[slash:] if slash >= 0 else ""
+    elif rest.startswith("//") and found.scheme:
+        rest = rest[2:]
+    return URL(text, found.scheme, found.host, rest, found.query)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parse_url(text, request=True)
+    except URLError:
+        return False
+    return True
+
+
+def _hostname(url: URL) -> str:
+    host = _split_port(url.host)[0]
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
+
+
+def _split_port(host: str) -> tuple[str, str]:
+    found = re.fullmatch(r"(.*):([0-9]*)", host, re.DOTALL)
+    return (found[1], found[2]) if found else (host, "")
+
+
+def _escaped_path(url: URL) -> str:
+    if _PLAIN_PATH(url.path):
+        return url.path
+    return "".join(
+        char if _PLAIN_PATH(char) else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace"))
+        for char in url.path
+    )
+
+
+def _query(url: URL) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in url.query.split("&"):
+        if not pair or ";" in pair:
+            continue
+        key, _, value = pair.partition("=")
+        if re.search(r"%(?![0-9A-Fa-f]{2})", pair):
+            continue
+        found.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return found
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "string_to_url": _url,
+    "is_url_string": _is_url,
+    "url_get_scheme": lambda url: url.scheme,
+    "url_get_host": lambda url: url.host,
+    "url_get_hostname": _hostname,
+    "url_get_port": lambda url: _split_port(url.host)[1],
+    "url_get_escaped_path": _escaped_path,
+    "url_get_query": _query,
+}

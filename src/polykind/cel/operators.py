@@ -1,0 +1,218 @@
+"""Closures for what is common or odd: logic that absorbs errors, comparisons, arithmetic, calls that count."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from polykind.cel.arithmetic import LEAST, MOST
+from polykind.cel.frame import LIMIT, Frame, Part, Run
+from polykind.cel.library.core import in_list
+from polykind.cel.spending import Spend
+from polykind.cel.tree import Expr, Literal
+from polykind.cel.values import (
+    FAILURES,
+    NO_OVERLOAD,
+    CostExceeded,
+    EvalError,
+    Optional,
+    equals,
+    size,
+    tenth,
+    told,
+)
+
+_SCALARS = frozenset({"int", "uint", "bool", "double", "duration"})
+_PLAIN = frozenset({"int", "uint", "bool", "string", "bytes", "double"})
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "less": operator.lt,
+    "less_equals": operator.le,
+    "greater": operator.gt,
+    "greater_equals": operator.ge,
+}
+_QUICK: dict[str, Callable[[Any, Any], bool]] = {
+    f"{word}_{kind}": test for word, test in _COMPARISONS.items() for kind in ("int", "uint", "double", "duration")
+}
+_INTEGER: dict[str, Callable[[Any, Any], int]] = {
+    "add_int64": operator.add,
+    "subtract_int64": operator.sub,
+    "multiply_int64": operator.mul,
+}
+
+
+def logical(parts: Sequence[Part], *, stop: bool) -> Part:
+    """&& (which a false stops) and || (which a true stops): an error counts only if no term stops it."""
+    if len(parts) == 2:
+        return Part(_pair(parts[0].run, parts[1], stop), parts[0].cost)
+    terms = [(part.run, part.cost) for part in parts[1:]]
+    first = parts[0].run
+
+    def run(frame: Frame) -> bool:
+        failure = _term(first, frame, stop)
+        if failure is True:
+            return stop
+        for term, cost in terms:
+            frame[0] += cost
+            found = _term(term, frame, stop)
+            if found is True:
+                return stop
+            failure = failure or found
+        if failure:
+            raise failure
+        return not stop
+
+    return Part(run, parts[0].cost)
+
+
+def _term(run: Run, frame: Frame, stop: bool) -> bool | EvalError:
+    """True if the term decides, False if it does not, or its error."""
+    try:
+        value = run(frame)
+    except FAILURES as failure:
+        return EvalError(told(failure))
+    if value is stop:
+        return True
+    return False if value is (not stop) else EvalError(NO_OVERLOAD)
+
+
+def _pair(first: Run, other: Part, stop: bool) -> Run:
+    second, cost = other
+    go_on = not stop
+
+    def run(frame: Frame) -> bool:
+        try:
+            value = first(frame)
+        except FAILURES as failure:
+            frame[0] += cost
+            if _term(second, frame, stop) is True:
+                return stop
+            raise EvalError(told(failure)) from None
+        if value is stop:
+            return stop
+        frame[0] += cost
+        other_value = second(frame)
+        if other_value is stop:
+            return stop
+        if value is not go_on or other_value is not go_on:
+            raise EvalError(NO_OVERLOAD)
+        return go_on
+
+    return run
+
+
+def conditional(condition: Part, then: Part, otherwise_: Part) -> Part:
+    test, (yes, yes_cost), (no, no_cost) = condition.run, then, otherwise_
+
+    def run(frame: Frame) -> Any:
+        value = test(frame)
+        if value is True:
+            frame[0] += yes_cost
+            return yes(frame)
+        if value is False:
+            frame[0] += no_cost
+            return no(frame)
+        raise EvalError(NO_OVERLOAD)
+
+    return Part(run, condition.cost)
+
+
+def otherwise(first: Part, second: Part, *, unwrap: bool) -> Part:
+    """or() and orValue(): the second is looked at only if the first holds nothing."""
+    left, (right, cost) = first.run, second
+
+    def run(frame: Frame) -> Any:
+        optional = left(frame)
+        if not isinstance(optional, Optional):
+            raise EvalError(NO_OVERLOAD)
+        if optional.present:
+            return optional.value if unwrap else optional
+        frame[0] += cost
+        return right(frame)
+
+    return Part(run, first.cost)
+
+
+def equality(nodes: Sequence[Expr], args: Sequence[Part], *, negated: bool) -> Part:
+    left, right = args[0].run, args[1].run
+    cost = args[0].cost + args[1].cost
+    kinds = {node.type.kind for node in nodes}
+    if len(kinds) == 1 and kinds <= _SCALARS:
+        test: Callable[[Any, Any], bool] = operator.ne if negated else operator.eq
+        return Part(_compared(test, left, right, nodes[1]), cost + 1)
+    if kinds == {"string"}:
+        return Part(_text_equality(left, right, negated), cost)
+
+    def run(frame: Frame) -> bool:
+        one, other = left(frame), right(frame)
+        frame[0] += tenth(min(size(one), size(other)))
+        return equals(one, other) is not negated
+
+    return Part(run, cost)
+
+
+def _text_equality(left: Run, right: Run, negated: bool) -> Run:
+    def run(frame: Frame) -> bool:
+        one, other = left(frame), right(frame)
+        frame[0] += (min(len(one), len(other)) + 9) // 10
+        return (one == other) is not negated
+
+    return run
+
+
+def _compared(test: Callable[[Any, Any], bool], left: Run, right: Run, right_node: Expr) -> Run:
+    if isinstance(right_node, Literal):
+        constant = right_node.value
+        return lambda frame: test(left(frame), constant)
+    return lambda frame: test(left(frame), right(frame))
+
+
+def quick(overload: str, nodes: Sequence[Expr], args: Sequence[Part], cost: int) -> Part | None:
+    """Comparisons and sums of numbers whose types are known, without a call more than needed."""
+    test = _QUICK.get(overload)
+    if test is not None:
+        return Part(_compared(test, args[0].run, args[1].run, nodes[1]), cost + 1)
+    compute = _INTEGER.get(overload)
+    if compute is None:
+        return None
+    left, right = args[0].run, args[1].run
+
+    def run(frame: Frame) -> int:
+        value = compute(left(frame), right(frame))
+        if LEAST <= value <= MOST:
+            return value
+        raise EvalError("integer overflow")
+
+    return Part(run, cost + 1)
+
+
+def membership(nodes: Sequence[Expr]) -> Callable[[Any, list[Any]], bool]:
+    """`in` a list: Python's own where the types are known and plain."""
+    if nodes[0].type.kind in _PLAIN and nodes[1].type.params and nodes[1].type.params[0] == nodes[0].type:
+        return lambda item, items: item in items
+    return in_list
+
+
+def applied(implementation: Callable[..., Any], runs: Sequence[Run]) -> Run:
+    """A call that costs the same whatever it is given."""
+    if len(runs) == 1:
+        only = runs[0]
+        return lambda frame: implementation(only(frame))
+    if len(runs) == 2:
+        left, right = runs
+        return lambda frame: implementation(left(frame), right(frame))
+    return lambda frame: implementation(*[run(frame) for run in runs])
+
+
+def counted(implementation: Callable[..., Any], runs: Sequence[Run], spend: Spend) -> Run:
+    """A call whose cost depends on its arguments and result."""
+
+    def call(frame: Frame) -> Any:
+        values = [run(frame) for run in runs]
+        result = implementation(*values)
+        frame[0] += spend(values, result)
+        if frame[0] > LIMIT:
+            raise CostExceeded
+        return result
+
+    return call

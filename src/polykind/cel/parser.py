@@ -1,0 +1,363 @@
+"""From text to tree. Complaints about syntax are worded as the reference's generated parser words them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from polykind.cel import literals
+from polykind.cel.lexer import Token, tokens
+from polykind.cel.macros import MacroError, expand
+from polykind.cel.source import Source
+from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapEntry, MapExpr, Select, StructExpr, UInt
+
+_MOST_CODE_POINTS = 100_000
+_DEEPEST = 250
+_RESERVED = frozenset(
+    "as break const continue else for function if import let loop package namespace return var void while".split()
+)
+_RELATIONS = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
+_BINDING = {"||": 1, "&&": 2} | dict.fromkeys(_RELATIONS, 3) | {"+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
+_FUNCTIONS = _RELATIONS | {op: f"_{op}_" for op in ("||", "&&", *"+-*/%")}
+
+_ORDER = (
+    "<EOF> == != in < <= >= > && || [ ] { } ( ) . , - ! ? : + * / % true false null "
+    "NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER ESC_IDENTIFIER"
+).split()
+_NAMED = frozenset({"<EOF>", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"})
+_STARTS = frozenset("[ { ( . - ! true false null NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER".split())
+_MEMBER_STARTS = _STARTS - {"!"}
+_OPERATORS = frozenset("== != in < <= >= > && || [ . - ? + * / %".split())
+_NUMBERS = frozenset({"NUM_INT", "NUM_FLOAT"})
+
+
+class _Stop(Exception):
+    """Parsing cannot go on; what is wrong has been reported."""
+
+
+def parse(source: Source) -> Expr | None:
+    """The tree of an expression with its macros expanded; None if the source has problems."""
+    if len(source.text) > _MOST_CODE_POINTS:
+        size = len(source.text)
+        source.report(-1, f"expression code point size exceeds limit: size: {size}, limit {_MOST_CODE_POINTS}")
+        return None
+    try:
+        tree = _Parser(source).whole()
+    except _Stop:
+        return None
+    except RecursionError:
+        source.report(-1, f"expression recursion limit exceeded: {_DEEPEST}")
+        return None
+    return None if source.problems else tree
+
+
+class _Parser:
+    """Precedence climbing over the tokens."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.tokens = tokens(source)
+        self.position = 0
+        self.depth = 0
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.position]
+
+    @property
+    def after(self) -> str:
+        return self.tokens[min(self.position + 1, len(self.tokens) - 1)].kind
+
+    def take(self) -> Token:
+        token = self.tokens[self.position]
+        if self.position < len(self.tokens) - 1:
+            self.position += 1
+        return token
+
+    def accept(self, kind: str) -> Token | None:
+        return self.take() if self.next.kind == kind else None
+
+    # ------------------------------------------------------------------ complaints
+
+    def syntax(self, message: str, token: Token | None = None) -> None:
+        self.source.report((token or self.next).at, f"Syntax error: {message}")
+
+    def mismatched(self, expected: Iterable[str]) -> NoReturn:
+        self.syntax(f"mismatched input '{self.next.text}' expecting {_listed(expected)}")
+        raise _Stop
+
+    def no_viable(self, start: Token) -> NoReturn:
+        end = self.next.at + (0 if self.next.kind == "<EOF>" else len(self.next.text))
+        text = self.source.text[start.at : end].strip()
+        for word in ("true", "false", "null"):
+            if text == f".{word}":
+                self.syntax(f"mismatched input '{word}' expecting IDENTIFIER")
+                raise _Stop
+        self.syntax(f"no viable alternative at input '{text}'")
+        raise _Stop
+
+    def sync(self, expected: frozenset[str]) -> None:
+        """What must come next; a single stray token before it is left out."""
+        if self.next.kind in expected:
+            return
+        if self.after in expected and self.next.kind != "<EOF>":
+            self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(expected)}")
+            self.take()
+            return
+        self.mismatched(expected)
+
+    def expect(self, kind: str, *also: str) -> Token:
+        """A token that closes something; one that is only missing is added, one stray token before it left out."""
+        if self.next.kind == kind:
+            return self.take()
+        expected = {kind, *also}
+        if self.after == kind and self.next.kind != "<EOF>":
+            self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(expected)}")
+            self.take()
+            return self.take()
+        if not also and (self.next.kind in _OPERATORS or self.next.kind in ("<EOF>", ")", "]", "}", ",", ":")):
+            self.syntax(f"missing '{kind}' at '{self.next.text}'")
+            return self.next
+        self.mismatched(expected)
+
+    def error(self, at: int, message: str) -> Expr:
+        self.source.report(at, message)
+        return Literal(at, None)
+
+    # ------------------------------------------------------------------ expressions
+
+    def whole(self) -> Expr:
+        tree = self.expr()
+        if self.next.kind != "<EOF>":
+            if self.after == "<EOF>":
+                self.syntax(f"extraneous input '{self.next.text}' expecting <EOF>")
+                raise _Stop
+            self.mismatched({"<EOF>"} | _OPERATORS)
+        return tree
+
+    def expr(self) -> Expr:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.source.report(-1, f"expression recursion limit exceeded: {_DEEPEST}")
+            raise _Stop
+        tree = self.binary(1)
+        if mark := self.accept("?"):
+            middle = self.binary(1)
+            self.expect(":")
+            tree = Call(mark.at, "_?_:_", None, [tree, middle, self.expr()])
+        self.depth -= 1
+        return tree
+
+    def binary(self, least: int) -> Expr:
+        """Operators that bind at least so strongly; a chain of && or || becomes one call with all its terms."""
+        left = self.unary()
+        joined: Call | None = None
+        chain = 0
+        while (strength := _BINDING.get(self.next.kind, 0)) >= least:
+            op = self.take()
+            function = _FUNCTIONS[op.kind]
+            right = self.binary(strength + 1)
+            if joined is not None and joined is left and joined.function == function:
+                joined.args.append(right)
+                continue
+            left = Call(op.at, function, None, [left, right])
+            if strength <= 2:
+                joined = left
+            chain += 1
+            if chain + self.depth > _DEEPEST:
+                self.source.report(-1, "max recursion depth exceeded")
+                raise _Stop
+        return left
+
+    def unary(self) -> Expr:
+        self.sync(_STARTS)
+        kind = self.next.kind
+        if kind not in ("!", "-") or (kind == "-" and self.after in _NUMBERS):
+            return self.member()
+        first = self.take()
+        count = 1
+        while self.next.kind == kind:
+            self.take()
+            count += 1
+        self.sync(_MEMBER_STARTS if kind == "-" else _STARTS)
+        operand = self.member()
+        return operand if count % 2 == 0 else Call(first.at, f"{kind}_", None, [operand])
+
+    def member(self) -> Expr:
+        tree = self.primary()
+        chain = 0
+        while self.next.kind in (".", "["):
+            tree = self.selected(tree) if self.next.kind == "." else self.indexed(tree)
+            chain += 1
+            if chain + self.depth > _DEEPEST:
+                self.source.report(-1, "max recursion depth exceeded")
+                raise _Stop
+        return tree
+
+    def selected(self, operand: Expr) -> Expr:
+        dot = self.take()
+        optional = self.accept("?")
+        if self.next.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
+            if optional:
+                self.mismatched({"IDENTIFIER", "ESC_IDENTIFIER"})
+            self.no_viable(dot)
+        name = self.take()
+        if name.kind == "ESC_IDENTIFIER":
+            return self.error(dot.at, "unsupported syntax: '`'")
+        if optional:
+            return Call(dot.at, "_?._", None, [operand, Literal(name.at, name.text)])
+        if opened := self.accept("("):
+            return self.call(opened.at, name.text, operand, self.arguments())
+        return Select(dot.at, operand, name.text)
+
+    def indexed(self, operand: Expr) -> Expr:
+        opened = self.take()
+        optional = self.accept("?")
+        if not optional:
+            self.sync(_STARTS | {"?"})
+        index = self.expr()
+        self.expect("]")
+        return Call(opened.at, "_[?_]" if optional else "_[_]", None, [operand, index])
+
+    def arguments(self) -> list[Expr]:
+        self.sync(_STARTS | {")"})
+        found: list[Expr] = []
+        if self.next.kind != ")":
+            found.append(self.expr())
+            while self.accept(","):
+                found.append(self.expr())
+        self.expect(")")
+        return found
+
+    def call(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
+        try:
+            expanded = expand(at, function, target, args)
+        except MacroError as wrong:
+            return self.error(wrong.at, str(wrong))
+        return expanded or Call(at, function, target, args)
+
+    # ------------------------------------------------------------------ what an expression is made of
+
+    def primary(self) -> Expr:
+        token = self.next
+        kind = token.kind
+        if kind in ("IDENTIFIER", "."):
+            return self.named()
+        if kind == "(":
+            self.take()
+            tree = self.expr()
+            self.expect(")")
+            return tree
+        if kind == "[":
+            return self.list()
+        if kind == "{":
+            opened = self.take()
+            return MapExpr(opened.at, self.entries())
+        return self.literal()
+
+    def named(self) -> Expr:
+        dot = self.accept(".")
+        if self.next.kind != "IDENTIFIER":
+            self.no_viable(dot or self.next)
+        start = self.next
+        if self._opens_message():
+            return self.message("." if dot else "")
+        token = self.take()
+        name = f".{token.text}" if dot else token.text
+        if token.text in _RESERVED:
+            reserved = self.error((dot or start).at, f"reserved identifier: {token.text}")
+            if self.accept("("):
+                self.arguments()
+            return reserved
+        if opened := self.accept("("):
+            return self.call(opened.at, name, None, self.arguments())
+        return Ident(token.at, name)
+
+    def _opens_message(self) -> bool:
+        at = self.position
+        while self.tokens[at].kind == "IDENTIFIER" and self.tokens[at + 1].kind == ".":
+            at += 2
+        return self.tokens[at].kind == "IDENTIFIER" and self.tokens[at + 1].kind == "{"
+
+    def message(self, prefix: str) -> Expr:
+        names = [self.take().text]
+        while self.accept("."):
+            names.append(self.take().text)
+        opened = self.take()
+        fields: list[tuple[int, str, Expr, bool]] = []
+        while self.next.kind not in ("}", "<EOF>"):
+            optional = self.accept("?") is not None
+            self.sync(frozenset({"IDENTIFIER", "ESC_IDENTIFIER"}))
+            name = self.take()
+            colon = self.expect(":")
+            fields.append((colon.at, name.text, self.expr(), optional))
+            if not self.accept(","):
+                break
+        self.expect("}", ",")
+        return StructExpr(opened.at, prefix + ".".join(names), fields)
+
+    def list(self) -> Expr:
+        opened = self.take()
+        self.sync(_STARTS | {"]", ",", "?"})
+        items: list[Expr] = []
+        optional: set[int] = set()
+        while self.next.kind not in ("]", ","):
+            if self.accept("?"):
+                optional.add(len(items))
+            items.append(self.expr())
+            if not self.accept(","):
+                self.expect("]", ",")
+                return ListExpr(opened.at, items, frozenset(optional))
+            if self.next.kind == "]":
+                break
+        if not items:
+            self.accept(",")
+        self.expect("]")
+        return ListExpr(opened.at, items, frozenset(optional))
+
+    def entries(self) -> list[MapEntry]:
+        self.sync(_STARTS | {"}", ",", "?"})
+        found: list[MapEntry] = []
+        while self.next.kind not in ("}", ","):
+            optional = self.accept("?") is not None
+            key = self.expr()
+            colon = self.expect(":")
+            found.append(MapEntry(colon.at, key, self.expr(), optional))
+            if not self.accept(","):
+                self.expect("}", ",")
+                return found
+            if self.next.kind == "}":
+                break
+        if not found:
+            self.accept(",")
+        self.expect("}")
+        return found
+
+    def literal(self) -> Expr:
+        at = self.next.at
+        negative = self.accept("-") is not None
+        token = self.take()
+        try:
+            match token.kind:
+                case "NUM_INT":
+                    return Literal(at, literals.integer(token.text, negative))
+                case "NUM_UINT":
+                    return Literal(at, UInt(literals.unsigned(token.text)))
+                case "NUM_FLOAT":
+                    return Literal(at, literals.double(token.text, negative))
+                case "STRING":
+                    return Literal(at, literals.string(token.text))
+                case "BYTES":
+                    return Literal(at, literals.octets(token.text))
+                case "true" | "false":
+                    return Literal(at, token.kind == "true")
+                case _:
+                    return Literal(at, None)
+        except literals.LiteralError as wrong:
+            return self.error(at, str(wrong))
+
+
+def _listed(kinds: Iterable[str]) -> str:
+    wanted = set(kinds)
+    shown = [kind if kind in _NAMED else f"'{kind}'" for kind in _ORDER if kind in wanted]
+    return shown[0] if len(shown) == 1 else f"{{{', '.join(shown)}}}"

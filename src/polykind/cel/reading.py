@@ -1,0 +1,99 @@
+"""JSON read as the values of a schema's types: times, durations, bytes, numbers, lists, maps, objects."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any
+
+from polykind.cel import times
+from polykind.cel.values import Duration, EvalError, MapList, Obj, SetList, Shape, Timestamp
+
+Read = Callable[[Any], Any]
+
+
+def int_or_string(value: Any) -> Any:
+    if type(value) in (str, int):
+        return value
+    raise EvalError("invalid data, expected XIntOrString value to be either a string or integer")
+
+
+def number(value: Any) -> float:
+    if type(value) is float:
+        return value
+    if type(value) is int:
+        return float(value)
+    raise EvalError("invalid data, expected float")
+
+
+def nullable(read: Read | None, may: bool) -> Read | None:
+    """A reader for the items of a list or map, where a null can stand."""
+    if read is None:
+        return None
+
+    def item(value: Any) -> Any:
+        if value is None:
+            if may:
+                return None
+            raise EvalError("invalid data, got null for schema with nullable=false")
+        return read(value)
+
+    return item
+
+
+def list_reader(read: Read | None, list_type: str | None, keys: tuple[str, ...]) -> Read | None:
+    if list_type == "set":
+        return (lambda value: SetList(map(read, value))) if read else SetList
+    if list_type == "map":
+        if read is None:
+            return lambda value: MapList(value, keys)
+        return lambda value: MapList(map(read, value), keys)
+    return (lambda value: list(map(read, value))) if read else None
+
+
+def map_reader(read: Read | None) -> Read | None:
+    if read is None:
+        return None
+    return lambda value: {key: read(item) for key, item in value.items()}
+
+
+def object_reader(shape: Shape) -> Read:
+    def reader(value: Any) -> Obj:
+        if type(value) is not dict:
+            raise EvalError("invalid data, expected a map for the provided schema with type=object")
+        return Obj(value, shape)
+
+    return reader
+
+
+def _duration(text: str) -> Duration:
+    found = times.schema_duration(text)
+    if found is None:
+        raise EvalError(f"Invalid duration {text}: unable to parse {text} as duration")
+    return Duration(found)
+
+
+def _date(text: str) -> Timestamp:
+    found = times.parse_rfc3339(f"{text}T00:00:00Z")
+    if found is None:
+        raise EvalError(f"Invalid date formatted string {text}")
+    return found
+
+
+def _date_time(text: str) -> Timestamp:
+    found = times.schema_time(text)
+    if found is None:
+        raise EvalError(f"Invalid date-time formatted string {text}")
+    return found
+
+
+def _octets(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.encode("utf-8", "replace"), validate=True)
+    except (binascii.Error, ValueError):
+        raise EvalError(f"Invalid byte formatted string {text}: illegal base64 data at input byte 0") from None
+
+
+FORMATTED: dict[str, Read] = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _octets}
+"""Readers of strings by their format."""

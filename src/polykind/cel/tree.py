@@ -1,0 +1,163 @@
+"""The tree of an expression: what the parser makes, the checker annotates, and the rest reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from polykind.cel.types import DYN, Type
+
+ACCUMULATOR = "@result"
+
+
+class UInt(int):
+    """An unsigned integer; to Python an int, to CEL a type of its own."""
+
+    __slots__ = ()
+
+
+Constant: TypeAlias = bool | int | float | str | bytes | None
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One expression; `at` is the offset that complaints about it name."""
+
+    at: int
+    type: Type = field(default=DYN, init=False)
+
+
+@dataclass(eq=False, slots=True)
+class Literal(Node):
+    value: Constant
+
+
+@dataclass(eq=False, slots=True)
+class Ident(Node):
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class Select(Node):
+    """A field of an operand; with `test`, whether it is there."""
+
+    operand: Expr
+    name: str
+    test: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Call(Node):
+    """A function; `overloads` are those that the checker found to fit."""
+
+    function: str
+    target: Expr | None
+    args: list[Expr]
+    overloads: tuple[str, ...] = field(default=(), init=False)
+
+
+@dataclass(eq=False, slots=True)
+class ListExpr(Node):
+    items: list[Expr]
+    optional: frozenset[int] = frozenset()
+
+
+@dataclass(eq=False, slots=True)
+class MapEntry:
+    at: int
+    key: Expr
+    value: Expr
+    optional: bool
+
+
+@dataclass(eq=False, slots=True)
+class MapExpr(Node):
+    entries: list[MapEntry]
+
+
+@dataclass(eq=False, slots=True)
+class StructExpr(Node):
+    name: str
+    fields: list[tuple[int, str, Expr, bool]]
+
+
+@dataclass(eq=False, slots=True)
+class Comprehension(Node):
+    """A fold over a list or a map. `macro` says which shape it has, so that it can be run without following the fold."""
+
+    macro: str
+    range: Expr
+    variables: tuple[str, ...]
+    accumulator: str
+    initial: Expr
+    condition: Expr
+    step: Expr
+    result: Expr
+    parts: tuple[Expr, ...] = ()
+
+    @property
+    def is_bind(self) -> bool:
+        return self.macro == "bind"
+
+
+Expr: TypeAlias = Literal | Ident | Select | Call | ListExpr | MapExpr | StructExpr | Comprehension
+
+
+def children(node: Expr) -> list[Expr]:
+    """What stands directly below a node, in the order of the text."""
+    if isinstance(node, Select):
+        return [node.operand]
+    if isinstance(node, Call):
+        return [*([node.target] if node.target is not None else []), *node.args]
+    if isinstance(node, ListExpr):
+        return list(node.items)
+    if isinstance(node, MapExpr):
+        return [part for entry in node.entries for part in (entry.key, entry.value)]
+    if isinstance(node, StructExpr):
+        return [value for _, _, value, _ in node.fields]
+    if isinstance(node, Comprehension):
+        return [node.range, node.initial, node.condition, node.step, node.result]
+    return []
+
+
+def copied(node: Expr) -> Expr:
+    """The same expression in new nodes."""
+    if isinstance(node, Literal):
+        return Literal(node.at, node.value)
+    if isinstance(node, Ident):
+        return Ident(node.at, node.name)
+    if isinstance(node, Select):
+        return Select(node.at, copied(node.operand), node.name, node.test)
+    if isinstance(node, Call):
+        target = copied(node.target) if node.target is not None else None
+        return Call(node.at, node.function, target, [copied(arg) for arg in node.args])
+    if isinstance(node, ListExpr):
+        return ListExpr(node.at, [copied(item) for item in node.items], node.optional)
+    if isinstance(node, MapExpr):
+        entries = [MapEntry(e.at, copied(e.key), copied(e.value), e.optional) for e in node.entries]
+        return MapExpr(node.at, entries)
+    if isinstance(node, StructExpr):
+        return StructExpr(node.at, node.name, [(at, n, copied(v), opt) for at, n, v, opt in node.fields])
+    return Comprehension(
+        node.at,
+        node.macro,
+        copied(node.range),
+        node.variables,
+        node.accumulator,
+        copied(node.initial),
+        copied(node.condition),
+        copied(node.step),
+        copied(node.result),
+        tuple(copied(part) for part in node.parts),
+    )
+
+
+def qualified_name(node: Expr | None) -> str | None:
+    """a.b.c as a name, None if the expression is anything else."""
+    parts: list[str] = []
+    while isinstance(node, Select) and not node.test:
+        parts.append(node.name)
+        node = node.operand
+    if not isinstance(node, Ident):
+        return None
+    return ".".join([node.name, *reversed(parts)])

@@ -1,0 +1,269 @@
+"""Values as expressions see them: Python's own where they do, a few classes where they do not; equality and order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from polykind.cel import types
+from polykind.cel.tree import UInt
+from polykind.cel.types import Type
+from polykind.schema.equality import same
+
+
+class EvalError(Exception):
+    """An evaluation that failed; && and || may absorb it."""
+
+
+class CostExceeded(Exception):
+    """An evaluation that cost more than it may; nothing absorbs this."""
+
+    def __init__(self) -> None:
+        super().__init__("operation cancelled: actual cost limit exceeded")
+
+
+NO_OVERLOAD = "no such overload"
+FAILURES = (EvalError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
+"""What an evaluation may raise: data that is not what its schema says fails somewhere in Python itself."""
+
+
+def told(failure: Exception) -> str:
+    return str(failure) if isinstance(failure, EvalError) else NO_OVERLOAD
+
+
+class Timestamp(NamedTuple):
+    """Nanoseconds since 1970, and the offset in seconds at which the time was written."""
+
+    ns: int
+    offset: int = 0
+
+
+class Duration(NamedTuple):
+    ns: int
+
+
+class Optional(NamedTuple):
+    """A value that may be missing."""
+
+    present: bool
+    value: Any = None
+
+
+NONE = Optional(False)
+
+
+class Shape:
+    """What a schema says about an object: its fields by their names in expressions, and how each is read."""
+
+    __slots__ = ("fields", "names")
+
+    def __init__(self, fields: Mapping[str, tuple[str, Callable[[Any], Any] | None]]) -> None:
+        self.fields = fields
+        self.names = {key: name for name, (key, _) in fields.items()}
+
+
+class Obj:
+    """An object with properties: the JSON as it is, read field by field."""
+
+    __slots__ = ("raw", "shape")
+
+    def __init__(self, raw: dict[str, Any], shape: Shape) -> None:
+        self.raw = raw
+        self.shape = shape
+
+    def get(self, name: str) -> Any:
+        """The field's value; a null counts as missing. Raises EvalError."""
+        found = self.shape.fields.get(name)
+        value = self.raw.get(found[0]) if found else None
+        if found is None or value is None:
+            raise EvalError(f"no such key: {name}")
+        return found[1](value) if found[1] else value
+
+    def has(self, name: str) -> bool:
+        found = self.shape.fields.get(name)
+        return found is not None and self.raw.get(found[0]) is not None
+
+    def names(self) -> list[str]:
+        return [self.shape.names[key] for key in self.raw if key in self.shape.names]
+
+
+class SetList(list[Any]):
+    """A list of type set: equal whatever the order, added as a union."""
+
+    __slots__ = ()
+
+
+class MapList(list[Any]):
+    """A list of type map: equal whatever the order, added by key."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: Iterable[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def key_of(self, item: Any) -> tuple[Any, ...]:
+        raw = item.raw if isinstance(item, Obj) else item
+        return tuple((type(v), v) for v in (raw.get(key) for key in self.keys))
+
+
+KINDS: dict[type, str] = {
+    type(None): "null",
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    list: "list",
+    SetList: "list",
+    MapList: "list",
+    dict: "map",
+    Obj: "map",
+    Timestamp: "timestamp",
+    Duration: "duration",
+    Optional: "optional_type",
+    Type: "type",
+}
+"""The kind of a value by its class; libraries add their own."""
+
+_NUMERIC = frozenset({"int", "uint", "double"})
+_TYPES = {
+    "null": Type("null", "null_type"),
+    "list": Type("list", "list"),
+    "map": Type("map", "map"),
+    "type": types.TYPE,
+    "timestamp": Type("timestamp", "google.protobuf.Timestamp"),
+    "duration": Type("duration", "google.protobuf.Duration"),
+    "optional_type": Type("opaque", "optional_type"),
+}
+
+
+def kind_of(value: Any) -> str:
+    return KINDS.get(type(value), "dyn")
+
+
+def type_value(value: Any) -> Type:
+    kind = kind_of(value)
+    return _TYPES.get(kind) or types.PRIMITIVES.get(kind) or Type("struct", kind)
+
+
+def named_type(t: Type) -> Type:
+    """The value that a type's name stands for, as type() gives it."""
+    return _TYPES.get(t.kind, t) if t.kind != "opaque" else Type("opaque", t.name)
+
+
+def size(value: Any) -> int:
+    """How large a value counts in costs."""
+    if isinstance(value, str | bytes | list | dict):
+        return len(value)
+    if isinstance(value, Obj):
+        return len(value.raw)
+    if isinstance(value, Optional) and value.present:
+        return size(value.value)
+    measure = getattr(value, "size", None)
+    return measure() if measure is not None else 1
+
+
+def equals(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return left is right
+    one, other = kind_of(left), kind_of(right)
+    if one != other:
+        if one in _NUMERIC and other in _NUMERIC:
+            return compare(left, right) == 0 if left == left and right == right else False
+        return False
+    if one == "list":
+        return _same_lists(left, right)
+    if one == "map":
+        return _same_maps(left, right)
+    if one == "optional_type":
+        if left.present != right.present:
+            return False
+        return not left.present or equals(left.value, right.value)
+    if one == "timestamp":
+        return bool(left.ns == right.ns)
+    if one == "type":
+        return bool(left.name == right.name)
+    return bool(left == right)
+
+
+def _same_lists(left: list[Any], right: list[Any]) -> bool:
+    if len(left) != len(right):
+        return False
+    if isinstance(left, SetList):
+        known = {(type(item), item) for item in left}
+        return all((type(item), item) in known for item in right)
+    if isinstance(left, MapList):
+        by_key = {left.key_of(item): item for item in left}
+        for item in right:
+            mine = by_key.get(left.key_of(item))
+            if mine is None or not equals(mine, item):
+                return False
+        return True
+    return all(equals(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _same_maps(left: Any, right: Any) -> bool:
+    if isinstance(left, Obj) or isinstance(right, Obj):
+        return _same_objects(left, right)
+    if len(left) != len(right):
+        return False
+    return all(key in right and equals(value, right[key]) for key, value in left.items())
+
+
+def _same_objects(left: Any, right: Any) -> bool:
+    if size(left) != size(right):
+        return False
+    if not isinstance(left, Obj):
+        left, right = right, left
+    if not isinstance(right, Obj):
+        return all(key in right and equals(left.get(key), right[key]) for key in left.names() if left.has(key))
+    for key, value in left.raw.items():
+        name = left.shape.names.get(key)
+        if name is None:
+            if key in right.raw and not same(value, right.raw[key]):
+                return False
+            continue
+        there = left.has(name)
+        if there != right.has(name) or (there and not equals(left.get(name), right.get(name))):
+            return False
+    return True
+
+
+def compare(left: Any, right: Any) -> int:
+    """-1, 0 or 1. Raises EvalError for what has no order."""
+    one, other = kind_of(left), kind_of(right)
+    if one != other:
+        if one not in _NUMERIC or other not in _NUMERIC:
+            raise EvalError(NO_OVERLOAD)
+        if "double" in (one, other):
+            left, right = _doubles(left, right)
+    elif one not in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
+        raise EvalError(NO_OVERLOAD)
+    if one == "timestamp":
+        left, right = left.ns, right.ns
+    if left != left or right != right:
+        raise EvalError("NaN values cannot be ordered")
+    return (left > right) - (left < right)
+
+
+def _doubles(left: Any, right: Any) -> tuple[float, float]:
+    return float(left), float(right)
+
+
+def is_zero(value: Any) -> bool:
+    """Whether optional.ofNonZeroValue sees nothing in it."""
+    if isinstance(value, Obj):
+        return not value.raw
+    if isinstance(value, Timestamp | Duration):
+        return value.ns == 0
+    if isinstance(value, Optional):
+        return not value.present or is_zero(value.value)
+    return value is None or value in (0, "", b"", False) or (isinstance(value, list | dict) and not value)
+
+
+def tenth(units: float) -> int:
+    """The cost of going once over so many characters."""
+    return math.ceil(units * 0.1)
