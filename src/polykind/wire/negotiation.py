@@ -35,7 +35,9 @@ OBJECTS: Final[frozenset[Transform]] = frozenset(
 """What objects and lists can be asked for as: group, version, kind."""
 NOT_TRANSFORMED: Final[frozenset[Transform]] = frozenset()
 
-_OFFERS: Final = ("json", "yaml")
+CUSTOM: Final = ("json", "yaml")
+"""What custom resources are read and written in: they have no messages."""
+BUILT_IN: Final = ("json", "yaml", "protobuf")
 GZIP_ABOVE: Final = 128 * 1024
 
 
@@ -59,20 +61,23 @@ class Accepted:
 PLAIN: Final = Accepted()
 
 
-def negotiate(
-    accept: str, *, offers: tuple[str, ...] = _OFFERS, transforms: frozenset[Transform] = OBJECTS
-) -> Accepted:
-    """The form that suits an Accept header best. Raises NotAcceptable."""
+def negotiate(accept: str, *, offers: tuple[str, ...] = CUSTOM, transforms: frozenset[Transform] = OBJECTS) -> Accepted:
+    """The form that suits an Accept header best. Raises NotAcceptable.
+
+    `offers` is what whole objects come in; what they are transformed to comes in any form, but Tables not in protobuf.
+    """
     found = _negotiate(accept, offers, transforms)
     if found is None:
         raise NotAcceptable(f"only the following media types are accepted: {', '.join(TYPES.values())}")
     return found
 
 
-def negotiate_watch(accept: str, *, transforms: frozenset[Transform] = OBJECTS) -> Accepted:
-    """As `negotiate`, for a stream of events: those come as JSON alone. Raises NotAcceptable."""
-    found = negotiate(accept, transforms=transforms)
-    if found.media != "json":
+def negotiate_watch(
+    accept: str, *, offers: tuple[str, ...] = CUSTOM, transforms: frozenset[Transform] = OBJECTS
+) -> Accepted:
+    """As `negotiate`, for a stream of events: those do not come in YAML. Raises NotAcceptable."""
+    found = negotiate(accept, offers=offers, transforms=transforms)
+    if found.media == "yaml":
         raise NotAcceptable(
             "only the following media types are accepted: "
             f"{TYPES['json']};stream=watch, {TYPES['protobuf']};stream=watch"
@@ -82,7 +87,7 @@ def negotiate_watch(accept: str, *, transforms: frozenset[Transform] = OBJECTS) 
 
 def negotiate_error(accept: str) -> Accepted | None:
     """The form of a Status. None where the header suits nothing: the reference then sends JSON, always indented."""
-    return _negotiate(accept, _OFFERS, NOT_TRANSFORMED)
+    return _negotiate(accept, BUILT_IN, NOT_TRANSFORMED)
 
 
 @lru_cache(maxsize=512)
@@ -90,17 +95,19 @@ def _negotiate(accept: str, offers: tuple[str, ...], transforms: frozenset[Trans
     if not accept:
         return Accepted(offers[0])
     for kind, subkind, parameters in _clauses(accept):
-        for media in offers:
-            offered_kind, _, offered_subkind = TYPES[media].partition("/")
+        for media, name in TYPES.items():
+            offered_kind, _, offered_subkind = name.partition("/")
             exact = kind == offered_kind and subkind in (offered_subkind, "*")
             if exact or (kind == "*" and subkind == "*"):
-                found = _accepted(media, parameters, transforms)
+                found = _accepted(media, parameters, offers, transforms)
                 if found is not None:
                     return found
     return None
 
 
-def _accepted(media: str, parameters: dict[str, str], transforms: frozenset[Transform]) -> Accepted | None:
+def _accepted(
+    media: str, parameters: dict[str, str], offers: tuple[str, ...], transforms: frozenset[Transform]
+) -> Accepted | None:
     stream = parameters.get("stream", "")
     if (stream and (media == "yaml" or stream != "watch")) or parameters.get("sv", "") not in ("", "v1"):
         return None
@@ -108,7 +115,7 @@ def _accepted(media: str, parameters: dict[str, str], transforms: frozenset[Tran
     transformed = not group is version is kind is None
     if transformed and (group or "", version or "", kind or "") not in transforms:
         return None
-    if kind == "Table" and media == "protobuf":
+    if (kind == "Table" and media == "protobuf") or (not transformed and media not in offers):
         return None
     return Accepted(
         media,
@@ -194,7 +201,7 @@ def _essence(content_type: str) -> str | None:
     return found[1].lower()
 
 
-def body_media(content_type: str, *, offers: Collection[str] = _OFFERS) -> str:
+def body_media(content_type: str, *, offers: Collection[str] = CUSTOM) -> str:
     """The form of a request's body, json if it does not say. Raises UnsupportedMediaType."""
     if not content_type or content_type == "application/json":
         return "json"
