@@ -160,3 +160,27 @@ LIST_OPTIONS = Struct(
     kind="ListOptions",
     version="v1",
 )
+
+PARTIAL_OBJECT_METADATA = Struct(
+    "v1.PartialObjectMetadata",
+    (*TYPE_META, Field("metadata", OBJECT_META, 1)),
+    kind="PartialObjectMetadata",
+    version="v1",
+)
+
+
+def _partial_list(version: str, metadata: int, items: int) -> Struct:
+    return Struct(
+        f"{version}.PartialObjectMetadataList",
+        (
+            *TYPE_META,
+            Field("metadata", LIST_META, metadata),
+            Field("items", ListOf(PARTIAL_OBJECT_METADATA), items, omitempty=False),
+        ),
+        kind="PartialObjectMetadataList",
+        version=version,
+    )
+
+
+PARTIAL_OBJECT_METADATA_LIST = {"v1": _partial_list("v1", 1, 2), "v1beta1": _partial_list("v1beta1", 2, 1)}
+"""By version: the two number their fields differently."""
