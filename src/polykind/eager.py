@@ -8,39 +8,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-class _Rest(Generic[T]):
-    """What is left of a coroutine that has suspended on `waiting`."""
+class _Rest(Coroutine[Any, Any, T]):
+    """What is left of a coroutine that has suspended on `waiting`: a coroutine that begins by waiting for it.
+
+    A task can throw into it before its first step, which a coroutine that had not begun would never see.
+    """
 
     __slots__ = ("_coroutine", "_waiting")
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], waiting: Any) -> None:
         self._coroutine = coroutine
-        self._waiting = waiting
+        self._waiting = [waiting]
+
+    def send(self, value: Any) -> Any:
+        return self._waiting.pop() if self._waiting else self._coroutine.send(value)
+
+    def throw(self, kind: Any, value: BaseException | object = None, traceback: TracebackType | None = None) -> Any:
+        if self._waiting:
+            # The task does not know yet what is waited for, so cancelling that falls to us.
+            waiting = self._waiting.pop()
+            if asyncio.isfuture(waiting):
+                waiting.cancel()
+        return self._coroutine.throw(kind if value is None else value)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        self._coroutine.close()
 
     def __await__(self) -> Generator[Any, Any, T]:
-        waiting = self._waiting
-        while True:
-            try:
-                sent = yield waiting
-            except BaseException as error:
-                try:
-                    waiting = self._coroutine.throw(error)
-                except StopIteration as done:
-                    return done.value  # type: ignore[no-any-return]
-            else:
-                try:
-                    waiting = self._coroutine.send(sent)
-                except StopIteration as done:
-                    return done.value  # type: ignore[no-any-return]
-
-
-async def _finish(rest: _Rest[T]) -> T:
-    return await rest
+        raise TypeError("the rest of a coroutine is for a task to run")
 
 
 def run(coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T | asyncio.Task[T]:
@@ -53,7 +54,7 @@ def run(coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T
         waiting = coroutine.send(None)
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]
-    return loop.create_task(_finish(_Rest(coroutine, waiting)))
+    return loop.create_task(_Rest(coroutine, waiting))
 
 
 async def in_task(coroutine: Coroutine[Any, Any, T]) -> T:

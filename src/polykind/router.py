@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from time import perf_counter
+from typing import Any
 from urllib.parse import unquote
 
 from polykind import errors
 from polykind.auth.authentication import Authentication
 from polykind.contract import Unavailable, Uncertain
+from polykind.conversion.observer import Counted
 from polykind.documents import Documents
+from polykind.monitor import Monitor
 from polykind.registry.kind import Version
 from polykind.verbs.call import Api, Call
 from polykind.verbs.create import create
@@ -25,12 +29,27 @@ from polykind.wire.request import Request
 from polykind.wire.response import TEXT, Response, Stream
 from polykind.wire.warning import headers as warning_headers
 
-Verb = Callable[[Call], Awaitable[Response | Stream]]
+Verb = Callable[[Call], Coroutine[Any, Any, Response | Stream]]
 
 _ITEM: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": patch, "DELETE": delete, "POST": create}
 _STATUS: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": patch}
 _SCALE: dict[str, Verb] = {"GET": get_scale, "HEAD": get_scale, "PUT": update_scale, "PATCH": patch_scale}
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+_LABELS: dict[Verb, str] = {
+    get: "GET",
+    list_: "LIST",
+    watch: "WATCH",
+    create: "POST",
+    update: "PUT",
+    patch: "PATCH",
+    delete: "DELETE",
+    deletecollection: "DELETECOLLECTION",
+    get_scale: "GET",
+    update_scale: "PUT",
+    patch_scale: "PATCH",
+}
+"""The verbs as metrics name them."""
 
 NOT_FOUND = Response(404, b"404 page not found\n", TEXT, ((b"X-Content-Type-Options", b"nosniff"),))
 
@@ -38,15 +57,16 @@ NOT_FOUND = Response(404, b"404 page not found\n", TEXT, ((b"X-Content-Type-Opti
 class Router:
     """The application: authenticates, finds the resource or document, and runs the verb."""
 
-    def __init__(self, api: Api, authentication: Authentication, documents: Documents) -> None:
+    def __init__(self, api: Api, authentication: Authentication, documents: Documents, monitor: Monitor) -> None:
         self._api = api
+        self._monitor = monitor
         self._authentication = authentication
         self._documents = documents
 
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
         if self._documents.is_open(path):
-            return await self._documents.answer(request)
+            return await self._document(request)
         request.user = self._authentication.user(request)
         parts = path.split("/")
         if "%" in path:
@@ -56,7 +76,13 @@ class Router:
             return await self._resource(request, parts[2], parts[3], parts[4:])
         if len(parts) > 3 and parts[1] == "api":
             return await self._resource(request, "", parts[2], parts[3:])
-        return await self._documents.answer(request)
+        return await self._document(request)
+
+    async def _document(self, request: Request) -> Response:
+        started = perf_counter()
+        answer = await self._documents.answer(request)
+        self._monitor.document(request, answer, started)
+        return answer
 
     async def _resource(self, request: Request, group: str, version: str, rest: list[str]) -> Response | Stream:
         legacy_watch = rest[0] == "watch" and len(rest) > 1
@@ -75,7 +101,7 @@ class Router:
         name = rest[1] if len(rest) > 1 else ""
         subresource = rest[2] if len(rest) > 2 else ""
         if not plural:
-            return await self._documents.answer(request)
+            return await self._document(request)
         served = self._api.registry.find(group, version, plural)
         if served is None:
             return NOT_FOUND
@@ -84,18 +110,31 @@ class Router:
         if verb is None:
             return NOT_FOUND
         if "timeout=" in request.query:
-            request_timeout(call.query)
+            request.timeout = request_timeout(call.query)
         if served.deprecation:
             request.warn(served.deprecation)
+        started = perf_counter()
+        under_way = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
+        under_way.value += 1
         try:
-            answer = await verb(call)
+            answer = await (self._converting(call, verb) if served.converts else verb(call))
         except errors.APIError as error:
             answer = self._documents.refuse(request, error)
         except Unavailable as error:
             answer = self._documents.refuse(request, _out_of_reach(error))
+        finally:
+            under_way.value -= 1
         if request.warnings:
             answer.headers = (*answer.headers, *warning_headers(request.warnings))
+        self._monitor.done(call, _LABELS.get(verb, "other"), answer, started)
         return answer
+
+    async def _converting(self, call: Call, verb: Verb) -> Response | Stream:
+        counted = Counted(verb(call))
+        try:
+            return await counted
+        finally:
+            self._monitor.converted(counted.spent.seconds)
 
     @staticmethod
     def _of_namespace(rest: list[str]) -> bool:

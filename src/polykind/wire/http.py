@@ -28,6 +28,8 @@ class Limits:
     unread: int = 8 * 1024 * 1024
     """Bytes a stream's client may leave unread before it is cut off."""
     connections: int = 20_000
+    farewell: float = 0.5
+    """Seconds a client that is refused may go on sending before its connection is closed."""
     sweep: float = 1.0
     """Seconds between two looks at the clock."""
 
@@ -54,7 +56,12 @@ class HttpServer:
         self._sweep()
         try:
             self._server = await self.loop.create_server(
-                lambda: Connection(self), host, port, ssl=tls, ssl_handshake_timeout=self.limits.arrival if tls else None, backlog=1024
+                lambda: Connection(self),
+                host,
+                port,
+                ssl=tls,
+                ssl_handshake_timeout=self.limits.arrival if tls else None,
+                backlog=1024,
             )
         except BaseException:
             self._end_sweeps()

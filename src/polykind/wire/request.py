@@ -11,7 +11,18 @@ if TYPE_CHECKING:
 class Request:
     """One HTTP request: its head, its whole body, and who sent it once that is known."""
 
-    __slots__ = ("audit_id", "body", "headers", "method", "path", "peer_certificate", "query", "user", "warnings")
+    __slots__ = (
+        "audit_id",
+        "body",
+        "headers",
+        "method",
+        "path",
+        "peer_certificate",
+        "query",
+        "timeout",
+        "user",
+        "warnings",
+    )
 
     def __init__(self, method: str, path: str, query: str, headers: dict[bytes, bytes], body: bytes) -> None:
         self.method = method
@@ -24,6 +35,8 @@ class Request:
         self.audit_id = b""
         self.peer_certificate: dict[str, Any] | None = None
         self.user: User | None = None
+        self.timeout: float | None = None
+        """Seconds that the client is ready to wait; None: as long as the server allows."""
         self.warnings: list[str] = []
         """Texts for Warning headers, in the order they came up."""
 

@@ -1,0 +1,15 @@
+"""Sockets are tested on both event loops: asyncio's own, and the one that the server runs on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+import uvloop
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    own: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+    return {**own, "uvloop": uvloop.new_event_loop} if item.path.name == "test_http.py" else own
