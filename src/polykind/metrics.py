@@ -76,6 +76,10 @@ class Family(Generic[T]):
         for values in [v for v in self._series if v[at] == value]:
             del self._series[values]
 
+    def drop(self, *values: str) -> None:
+        """Drop one series."""
+        self._series.pop(values, None)
+
     def items(self) -> list[tuple[tuple[str, ...], T]]:
         return list(self._series.items())
 
@@ -131,9 +135,13 @@ class Failed(Protocol):
 class RequestSeries:
     """The series of one kind of request; keep it with the route."""
 
-    __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes")
+    __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes", "name")
 
-    def __init__(self, counter: Family[Number], labels: tuple[str, ...], seconds: Spread, sizes: Spread) -> None:
+    def __init__(
+        self, name: str, counter: Family[Number], labels: tuple[str, ...], seconds: Spread, sizes: Spread
+    ) -> None:
+        self.name = name
+        """The verb, as metrics name it."""
         self._counter = counter
         self._labels = labels
         self._seconds = seconds
@@ -149,6 +157,10 @@ class RequestSeries:
         self._seconds.observe(seconds)
         self._sizes.observe(size)
 
+    def forget(self) -> None:
+        for code in self._codes:
+            self._counter.drop(*self._labels, str(code))
+
 
 class Metrics:
     """Every series of one server. Register more families with `counter`, `gauge` and `histogram`."""
@@ -159,6 +171,8 @@ class Metrics:
         self._gauges: list[Family[Number]] = []
         self._histograms: list[tuple[Family[Spread], tuple[float, ...]]] = []
         self._requests: dict[tuple[str, ...], RequestSeries] = {}
+        self.before_scrape: list[Callable[[], None]] = []
+        """Called before each scrape, to measure what is not counted as it happens."""
         self._declare_requests()
         self._declare_conversions()
         self.registry.register(_Collector(self._collect))
@@ -181,6 +195,8 @@ class Metrics:
 
     async def render(self) -> bytes:
         """The page for a scrape, made in a thread."""
+        for measure in self.before_scrape:
+            measure()
         return await asyncio.to_thread(generate_latest, self.registry)
 
     def _declare_requests(self) -> None:
@@ -205,9 +221,6 @@ class Metrics:
             "apiserver_current_inflight_requests", "Requests under way, reading and mutating.", ("request_kind",)
         )
         self.watch_events = self.counter("apiserver_watch_events_total", "Events sent to watchers.", _KIND)
-        self.watch_event_sizes = self.histogram(
-            "apiserver_watch_events_sizes", "Bytes of an event sent.", _KIND, _exponential(1024, 2, 8)
-        )
         self.storage_objects = self.gauge("apiserver_storage_objects", "Objects stored.", ("resource",))
         self.resource_objects = self.gauge("apiserver_resource_objects", "Objects stored.", ("group", "resource"))
 
@@ -228,12 +241,26 @@ class Metrics:
         if series is None:
             rest = (group, version, resource, subresource, scope, component)
             series = self._requests[key] = RequestSeries(
+                verb,
                 self.request_total,
                 (verb, dry_run, *rest),
                 self.request_seconds.of(verb, dry_run, *rest),
                 self.response_sizes.of(verb, *rest),
             )
         return series
+
+    def forget_resource(self, group: str, resource: str) -> None:
+        """Drop the series of a resource that is no longer served."""
+        for key in [k for k in self._requests if k[3] == resource and k[1] == group]:
+            verb, _, version, _, subresource, scope, dry_run, component = key
+            rest = (group, version, resource, subresource, scope, component)
+            self._requests.pop(key).forget()
+            self.request_seconds.drop(verb, dry_run, *rest)
+            self.response_sizes.drop(verb, *rest)
+            self.longrunning.drop(verb, *rest)
+            self.watch_events.drop(group, version, resource)
+        self.storage_objects.drop(f"{resource}.{group}" if group else resource)
+        self.resource_objects.drop(group, resource)
 
     def _declare_conversions(self) -> None:
         self.webhook_calls = self.counter(
@@ -276,12 +303,6 @@ class Metrics:
         )
         self.conversion_shared = self.counter(
             "polykind_conversion_shared_total", "Conversions had from a call of another request, by CRD.", ("crd",)
-        )
-        self.conversion_hits = self.counter(
-            "polykind_conversion_cache_hits_total", "Objects served from conversions done before, by CRD.", ("crd",)
-        )
-        self.conversion_misses = self.counter(
-            "polykind_conversion_cache_misses_total", "Objects that had to be converted first, by CRD.", ("crd",)
         )
 
     def called(self, crd: str, objects: int, seconds: float, failure: Failed | None) -> None:

@@ -31,6 +31,7 @@ from polykind.conversion.resolver import Resolver, parse_resolve
 from polykind.discovery import builtins
 from polykind.documents import Check, Documents
 from polykind.metrics import Metrics
+from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
 from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.registry import Registry
@@ -125,7 +126,7 @@ class Server:
             self._garbage.start()
         await self.leadership.start()
         documents = Documents(self.metrics, self.definitions.discovery, self._checks())
-        router = Router(self.api, authentication, documents)
+        router = Router(self.api, authentication, documents, Monitor(self.metrics, self.registry))
         self.http = HttpServer(router, Limits(request=settings.request_timeout))
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
         documents.address = self.url.removeprefix("https://")

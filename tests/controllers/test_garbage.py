@@ -44,7 +44,9 @@ async def garden(tmp_path: Path) -> AsyncIterator[Live]:
 
 
 def plant(name: str, *owners: JsonObject, **more: Any) -> JsonObject:
-    references = [{k: o[k] for k in ("apiVersion", "kind", "name", "uid", "blockOwnerDeletion") if k in o} for o in owners]
+    references = [
+        {k: o[k] for k in ("apiVersion", "kind", "name", "uid", "blockOwnerDeletion") if k in o} for o in owners
+    ]
     meta = {"name": name, "ownerReferences": references, **more}
     return {"apiVersion": f"{GROUP}/v1", "kind": "Plant", "metadata": meta}
 
@@ -221,7 +223,9 @@ async def test_a_namespace_deleted_in_the_foreground_is_emptied_first(garden: Li
     inside = PLANTS.replace("default", "plot")
     await garden.ask("POST", inside, plant("weed", finalizers=["example.com/hold"]))
     await garden.ask("DELETE", "/api/v1/namespaces/plot", policy("Foreground"))
-    await garden.until("/api/v1/namespaces", lambda _, o: o["metadata"]["name"] == "plot" and "finalizers" not in o["metadata"])
+    await garden.until(
+        "/api/v1/namespaces", lambda _, o: o["metadata"]["name"] == "plot" and "finalizers" not in o["metadata"]
+    )
     assert await names(garden, inside) == ["weed"]
     patch = [{"op": "remove", "path": "/metadata/finalizers"}]
     await garden.until(inside, lambda _, o: bool(o["metadata"].get("deletionTimestamp")))

@@ -160,6 +160,8 @@ class Definitions:
         self._stale = True
         if crd is not None:
             self._unserve(crd)
+            self._api.metrics.forget_crd(name)
+            self._api.metrics.forget_resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
             for other in self._crds.values():
                 if other["spec"]["group"] == crd["spec"]["group"]:
                     self._soon(other["metadata"]["name"])

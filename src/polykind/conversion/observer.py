@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from polykind.conversion.failure import Failure
 
@@ -46,6 +46,38 @@ def spending() -> Iterator[Spent]:
         yield spent
     finally:
         _spent.reset(token)
+
+
+T = TypeVar("T")
+
+
+class Counted(Generic[T]):
+    """Awaits a coroutine and sums up what it spends on conversions.
+
+    A request may begin outside of any task and go on in one, so that it runs in two contexts: each is told for as long
+    as the coroutine runs in it.
+    """
+
+    __slots__ = ("_coroutine", "spent")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self.spent = Spent()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        step, value = self._coroutine.send, None
+        while True:
+            token = _spent.set(self.spent)
+            try:
+                waiting = step(value)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            finally:
+                _spent.reset(token)
+            try:
+                step, value = self._coroutine.send, (yield waiting)
+            except BaseException as error:
+                step, value = self._coroutine.throw, error
 
 
 def spend(seconds: float) -> None:

@@ -11,6 +11,7 @@ from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.resource import ResourceCache
 from polykind.contract import Converter, JsonObject
 from polykind.crd import versions as crd_versions
+from polykind.crd.outline import whole
 from polykind.eager import in_task
 from polykind.errors import FieldError
 from polykind.registry.kind import Kind, Version
@@ -34,6 +35,7 @@ class CustomKind(Kind):
             namespaced=spec["scope"] == "Namespaced",
         )
         self.crd = crd
+        """The definition, or the outline of it."""
         self.converter = converter
         """None: changing the apiVersion is all there is to it."""
         self.keep = keep
@@ -49,14 +51,22 @@ class CustomKind(Kind):
         served = self.versions.get(self.storage)
         return served or CustomVersion(self, next(v for v in self.crd["spec"]["versions"] if v["name"] == self.storage))
 
+    def openapi(self, version: str) -> JsonObject | None:
+        """The schema of a version as it was declared."""
+        return crd_versions.stanza(self._whole, version).schema
+
+    @cached_property
+    def _whole(self) -> JsonObject:
+        return whole(self.crd)
+
     def schema(self, version: str) -> Schema:
         """The machine of a version's schema, compiled when first needed; versions with equal schemas share one."""
         machine = self._schemas.get(version)
         if machine is None:
             preserve = bool(self.crd["spec"].get("preserveUnknownFields"))
-            openapi = crd_versions.stanza(self.crd, version).schema
+            openapi = self.openapi(version)
             for other, known in self._schemas.items():
-                if crd_versions.stanza(self.crd, other).schema == openapi:
+                if self.openapi(other) == openapi:
                     machine = known
                     break
             else:
@@ -74,6 +84,7 @@ class CustomVersion(Version):
         super().__init__(kind, stanza["name"])
         self.stanza = stanza
         self.keep = kind.keep
+        self.converts = kind.converter is not None
         subresources = stanza.get("subresources") or {}
         self.has_status = "status" in subresources
         self.scale = subresources.get("scale")
@@ -91,7 +102,7 @@ class CustomVersion(Version):
     @property
     def model(self) -> TypeModel:  # type: ignore[override]
         if self._model is None:
-            openapi = (self.stanza.get("schema") or {}).get("openAPIV3Schema")
+            openapi = self.kind.openapi(self.version)
             self._model = TypeModel(openapi, bool(self.kind.crd["spec"].get("preserveUnknownFields")))
         return self._model
 
@@ -203,7 +214,7 @@ class CustomVersion(Version):
     @cached_property
     def _status_comes_back(self) -> bool:
         """A create drops the status, but a read gives it its default."""
-        root = crd_versions.stanza(self.kind.crd, self.version).schema or {}
+        root = self.kind.openapi(self.version) or {}
         status = (root.get("properties") or {}).get("status") or {}
         return self.has_status and status.get("default") is not None
 

@@ -20,6 +20,7 @@ from polykind.wire import codec
 if TYPE_CHECKING:
     from polykind.apply.typemodel import TypeModel
     from polykind.cache.watch import Channel
+    from polykind.metrics import RequestSeries
     from polykind.wire.table import TableFormat
 
 JSON_PATCH = "application/json-patch+json"
@@ -122,6 +123,8 @@ class Version(ABC):
         self.api_version = f"{kind.group}/{version}" if kind.group else version
         self.epoch = self.cache.epoch
         """The state of the definition that this was made of."""
+        self.series: dict[Hashable, RequestSeries] = {}
+        """Where requests are counted; kept here because they are looked up at each."""
         self._flights = Flights(self._convert)
 
     needs_version = False
@@ -203,6 +206,8 @@ class Version(ABC):
 
     keep = True
     """Whether forms that took a conversion are kept."""
+    converts = False
+    """Whether reading or writing at this version may take a call to a converter."""
 
     def ready(self, entry: Entry) -> Form | None:
         if entry.epoch != self.cache.epoch:

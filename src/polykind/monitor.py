@@ -1,0 +1,102 @@
+"""What is told of each request: counts and seconds in the metrics, and a line in the log for who wants it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from polykind.metrics import Metrics, RequestSeries
+from polykind.registry.kind import APPLY_PATCH
+from polykind.registry.registry import Registry
+from polykind.verbs.call import Call
+from polykind.wire.request import Request
+from polykind.wire.response import Response, Stream
+
+log = logging.getLogger("polykind.requests")
+
+_PARTS = frozenset({"", "status", "scale"})
+_DOCUMENTS = frozenset({"healthz", "livez", "readyz", "version", "metrics", "openapi", "api", "apis"})
+
+
+class Monitor:
+    """Counts the requests of one server. `reading` and `writing` are those under way, watches apart."""
+
+    def __init__(self, metrics: Metrics, registry: Registry) -> None:
+        self._metrics = metrics
+        self._registry = registry
+        self.reading = metrics.inflight.of("readOnly")
+        self.writing = metrics.inflight.of("mutating")
+        self._converting = metrics.conversion_request_seconds.of()
+        metrics.before_scrape.append(self._count_objects)
+
+    def done(self, call: Call, verb: str, answer: Response | Stream, started: float) -> None:
+        """A request to a resource has its answer. A watch is over only when its stream is."""
+        request = call.request
+        dry_run = "All" if request.query and "dryRun=" in request.query else ""
+        if verb == "PATCH" and request.header(b"content-type").startswith(APPLY_PATCH):
+            verb = "APPLY"
+        part = call.subresource if call.subresource in _PARTS else "other"
+        key = (verb, part, dry_run, not call.name, call.namespace is None)
+        series = call.version.series.get(key)
+        if series is None:
+            series = call.version.series[key] = self._metrics.request(
+                verb, call.kind.group, call.version.version, call.kind.plural, part, _scope(call), dry_run
+            )
+        if isinstance(answer, Stream):
+            self._follow(call, series, answer, started)
+        else:
+            self._count(request, series, answer, started)
+
+    def converted(self, seconds: float) -> None:
+        """A request has waited so long for all its conversions."""
+        if seconds:
+            self._converting.observe(seconds)
+
+    def document(self, request: Request, answer: Response, started: float) -> None:
+        """Something besides resources was asked for. Paths that mean nothing are not counted: there is no end to them."""
+        root = request.path[1:].partition("/")[0]
+        if root in _DOCUMENTS and request.method in ("GET", "HEAD"):
+            series = self._metrics.request("GET", "", "", "", subresource=f"/{root}")
+            self._count(request, series, answer, started)
+
+    def _count(self, request: Request, series: RequestSeries, answer: Response, started: float) -> None:
+        seconds, body = time.perf_counter() - started, answer.body
+        series.done(answer.status, seconds, len(body) if isinstance(body, bytes) else sum(map(len, body)))
+        if log.isEnabledFor(logging.DEBUG):
+            _tell(request, series.name, answer.status, seconds)
+
+    def _follow(self, call: Call, series: RequestSeries, stream: Stream, started: float) -> None:
+        kind, end = call.kind, stream.ended
+        running = self._metrics.longrunning.of(
+            series.name, kind.group, call.version.version, kind.plural, "", _scope(call), "apiserver"
+        )
+        running.add()
+
+        def ended() -> None:
+            end()
+            running.add(-1)
+            seconds = time.perf_counter() - started
+            series.done(200, seconds, 0)
+            if log.isEnabledFor(logging.DEBUG):
+                _tell(call.request, series.name, 200, seconds)
+
+        stream.ended = ended
+
+    def _count_objects(self) -> None:
+        for kind in self._registry.kinds():
+            if kind.cache.loaded:
+                count = len(kind.cache)
+                self._metrics.storage_objects.of(kind.qualified).set(count)
+                self._metrics.resource_objects.of(kind.group, kind.plural).set(count)
+
+
+def _scope(call: Call) -> str:
+    if call.name:
+        return "resource"
+    return "cluster" if call.namespace is None else "namespace"
+
+
+def _tell(request: Request, verb: str, status: int, seconds: float) -> None:
+    query = f"?{request.query}" if request.query else ""
+    user = request.user.name if request.user is not None else "anonymous"
+    log.debug("%s %s %s%s %d %.6fs %s", request.audit_id.decode(), verb, request.path, query, status, seconds, user)

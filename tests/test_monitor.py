@@ -1,0 +1,133 @@
+"""What is told of requests: counts, seconds, sizes, what is under way, objects stored, a line in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from polykind.contract import JsonObject
+from polykind.conversion.observer import Counted, spend
+from tests.support.crontabs import crontab, definition
+from tests.support.live import DEFINITIONS, Live, live
+
+GROUP = "monitor.example.com"
+CRONTABS = f"/apis/{GROUP}/v1/namespaces/default/crontabs"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Live]:  # type: ignore[misc]
+    async with live(tmp_path) as running:
+        await running.define(definition(GROUP))
+        yield running
+
+
+async def scrape(server: Live) -> dict[str, float]:
+    page = (await server.ask("GET", "/metrics")).decode()
+    return {name: float(value) for name, value in re.findall(r"^([a-z].*) (\S+)$", page, re.M)}
+
+
+def series(name: str, **labels: str) -> str:
+    known = {
+        "component": "apiserver",
+        "dry_run": "",
+        "group": GROUP,
+        "resource": "crontabs",
+        "scope": "resource",
+        "subresource": "",
+        "version": "v1",
+    }
+    texts = ",".join(f'{k}="{v}"' for k, v in sorted({**known, **labels}.items()))
+    return f"{name}{{{texts}}}"
+
+
+async def test_each_verb_is_counted_by_its_name_scope_and_code(server: Live) -> None:
+    await server.ask("POST", CRONTABS, crontab(GROUP))
+    await server.ask("POST", f"{CRONTABS}?dryRun=All", crontab(GROUP, "dry"))
+    for _ in range(3):
+        await server.ask("GET", f"{CRONTABS}/my-crontab")
+    await server.ask("GET", f"{CRONTABS}/none", expect=404)
+    await server.ask("GET", CRONTABS)
+    await server.ask("GET", f"/apis/{GROUP}/v1/crontabs")
+    await server.ask("GET", f"{CRONTABS}/my-crontab/status")
+    await server.ask("GET", f"{CRONTABS}/my-crontab/nonsense", expect=404)
+    merge, apply = "application/merge-patch+json", "application/apply-patch+yaml"
+    await server.ask("PATCH", f"{CRONTABS}/my-crontab", {"spec": {"replicas": 2}}, kind=merge)
+    await server.ask("PATCH", f"{CRONTABS}/my-crontab?fieldManager=me&force=true", crontab(GROUP), kind=apply)
+    await server.ask("DELETE", f"{CRONTABS}/my-crontab")
+    await server.ask("DELETE", CRONTABS)
+    found = await scrape(server)
+    total = "apiserver_request_total"
+    assert found[series(total, verb="POST", scope="namespace", code="201")] == 1
+    assert found[series(total, verb="POST", scope="namespace", code="201", dry_run="All")] == 1
+    assert found[series(total, verb="GET", code="200")] == 3
+    assert found[series(total, verb="GET", code="404")] == 1
+    assert found[series(total, verb="LIST", scope="namespace", code="200")] == 1
+    assert found[series(total, verb="LIST", scope="cluster", code="200")] == 1
+    assert found[series(total, verb="GET", subresource="status", code="200")] == 1
+    assert found[series(total, verb="other", subresource="other", code="404")] == 1
+    assert found[series(total, verb="PATCH", code="200")] == 1
+    assert found[series(total, verb="APPLY", code="200")] == 1
+    assert found[series(total, verb="DELETE", code="200")] == 1
+    assert found[series(total, verb="DELETECOLLECTION", scope="namespace", code="200")] == 1
+    assert found[series("apiserver_request_duration_seconds_count", verb="GET")] == 4
+    assert 0 < found[series("apiserver_request_duration_seconds_sum", verb="GET")] < 5
+
+
+async def test_what_is_under_way_is_told_and_watches_apart(server: Live) -> None:
+    await server.ask("POST", CRONTABS, crontab(GROUP))
+    async for event in server.watch(f"{CRONTABS}?watch=1"):
+        assert event["type"] == "ADDED"
+        found = await scrape(server)
+        break
+    running = [v for k, v in found.items() if k.startswith("apiserver_longrunning_requests{") and 'verb="WATCH"' in k]
+    assert running == [1]
+    assert found['apiserver_current_inflight_requests{request_kind="readOnly"}'] == 0
+    assert found['apiserver_current_inflight_requests{request_kind="mutating"}'] == 0
+
+
+async def test_stored_objects_are_counted_and_forgotten_with_their_definition(server: Live) -> None:
+    for name in ("one", "two"):
+        await server.ask("POST", CRONTABS, crontab(GROUP, name))
+    found = await scrape(server)
+    assert found[f'apiserver_storage_objects{{resource="crontabs.{GROUP}"}}'] == 2
+    assert found[f'apiserver_resource_objects{{group="{GROUP}",resource="crontabs"}}'] == 2
+    await server.ask("DELETE", f"{DEFINITIONS}/crontabs.{GROUP}")
+    await server.gone(DEFINITIONS, f"crontabs.{GROUP}")
+    assert not [name for name in await scrape(server) if GROUP in name]
+
+
+async def test_documents_are_counted_by_their_root(server: Live) -> None:
+    await server.ask("GET", "/readyz")
+    await server.ask("GET", "/nowhere", expect=404)
+    found = await scrape(server)
+    kind: JsonObject = {"group": "", "resource": "", "version": "", "scope": "", "verb": "GET", "code": "200"}
+    assert found[series("apiserver_request_total", **{**kind, "subresource": "/readyz"})] >= 1
+    assert not [name for name in found if "nowhere" in name]
+
+
+async def test_a_line_for_each_request_when_debugging(server: Live, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "polykind.requests")
+    await server.ask("GET", CRONTABS)
+    assert not caplog.records
+    caplog.set_level(logging.DEBUG, "polykind.requests")
+    await server.ask("GET", f"{CRONTABS}?limit=1")
+    line = caplog.records[-1].getMessage()
+    assert re.fullmatch(rf"\S+ LIST {CRONTABS}\?limit=1 200 0\.\d{{6}}s admin", line), line
+
+
+async def test_what_a_request_spends_is_summed_wherever_it_runs() -> None:
+    async def request() -> str:
+        spend(1.0)
+        await asyncio.sleep(0)
+        spend(2.0)
+        return "done"
+
+    counted = Counted(request())
+    spend(100.0)
+    assert await counted == "done"
+    assert counted.spent.seconds == 3.0
