@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from polykind.contract import JsonObject
 from polykind.crd import conditions
@@ -45,10 +47,11 @@ def _list_problems(names: list[str] | None, path: str) -> list[FieldError]:
     return [invalid(f"{path}[{index}]", name, ",".join(whys)) for index, name, whys in found if whys]
 
 
-def accept(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+def accept(crd: JsonObject, others: Iterable[JsonObject] | Taken, now: str) -> JsonObject:
     """The definition's next status: names that no other of its group holds are accepted, and it is established.
 
     `others` may be all definitions, those of other groups included; what counts of them is what they were accepted.
+    Who keeps account of the names that are taken, this definition's included, gives that.
     """
     return establish(crd, _named(crd, others, now), now)
 
@@ -70,12 +73,13 @@ def _is_true(status: JsonObject, type_: str) -> bool:
     return found is not None and found["status"] == "True"
 
 
-def _named(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+def _named(crd: JsonObject, others: Iterable[JsonObject] | Taken, now: str) -> JsonObject:
     wanted, status = crd["spec"]["names"], crd["status"]
     had = status["acceptedNames"]
     if wanted == had:
         return dict(status)
-    accepted, verdict = _decide(wanted, had, _Taken(crd["spec"]["group"], [crd, *others]))
+    taken = others if isinstance(others, Taken) else Taken([crd, *others])
+    accepted, verdict = _decide(wanted, had, taken.of(crd["spec"]["group"]))
     if accepted == had and equivalent(verdict, find(status, NAMES_ACCEPTED)):
         return dict(status)
     established = find(status, ESTABLISHED) or condition(
@@ -88,21 +92,50 @@ def _named(crd: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObjec
     return conditions.set(status, established, now)
 
 
-class _Taken:
-    """The names that the definitions of a group hold, the one in question included."""
+class Held(NamedTuple):
+    """The names that the definitions of one group hold, and how often each."""
 
-    def __init__(self, group: str, crds: Iterable[JsonObject]) -> None:
-        self.resources: set[str] = set()
-        self.kinds: set[str] = set()
+    resources: Counter[str]
+    kinds: Counter[str]
+
+
+class Taken:
+    """The names that definitions hold, by their groups."""
+
+    def __init__(self, crds: Iterable[JsonObject] = ()) -> None:
+        self._groups: dict[str, Held] = {}
         for crd in crds:
-            if crd["spec"]["group"] == group:
-                names = (crd.get("status") or {}).get("acceptedNames") or {}
-                self.resources.update((names.get("plural", ""), names.get("singular", "")))
-                self.resources.update(names.get("shortNames") or ())
-                self.kinds.update((names.get("kind", ""), names.get("listKind", "")))
+            self.add(crd)
+
+    def of(self, group: str) -> Held:
+        return self._groups.get(group) or Held(Counter(), Counter())
+
+    def add(self, crd: JsonObject) -> None:
+        held = self._groups.setdefault(crd["spec"]["group"], Held(Counter(), Counter()))
+        for count, names in zip(held, _accepted(crd), strict=True):
+            for name in names:
+                count[name] += 1
+
+    def remove(self, crd: JsonObject) -> None:
+        """Forget what a definition held when it was added."""
+        group = crd["spec"]["group"]
+        held = self._groups[group]
+        for count, names in zip(held, _accepted(crd), strict=True):
+            for name in names:
+                count[name] -= 1
+                if not count[name]:
+                    del count[name]
+        if not held.kinds:
+            del self._groups[group]
 
 
-def _decide(wanted: JsonObject, had: JsonObject, taken: _Taken) -> tuple[JsonObject, JsonObject]:
+def _accepted(crd: JsonObject) -> tuple[list[str], list[str]]:
+    names = (crd.get("status") or {}).get("acceptedNames") or {}
+    resources = [names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())]
+    return resources, [names.get("kind", ""), names.get("listKind", "")]
+
+
+def _decide(wanted: JsonObject, had: JsonObject, taken: Held) -> tuple[JsonObject, JsonObject]:
     """Each name is accepted by itself; of several conflicts the last is told."""
     accepted = dict(had)
     verdict = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")

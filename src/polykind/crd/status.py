@@ -9,7 +9,7 @@ from polykind.contract import JsonObject
 from polykind.crd import conditions
 from polykind.crd.approval import approval_condition
 from polykind.crd.conditions import NON_STRUCTURAL, TERMINATING, condition, equivalent, find
-from polykind.crd.names import accept
+from polykind.crd.names import Taken, accept
 from polykind.crd.structural import unsupported, violations
 from polykind.errors import aggregate, invalid
 
@@ -27,7 +27,13 @@ _TERMINATING = {
 }
 
 
-def reconcile(crd: JsonObject, others: Iterable[JsonObject], now: str, *, flaw: JsonObject | EllipsisType | None = ...) -> JsonObject:
+def reconcile(
+    crd: JsonObject,
+    others: Iterable[JsonObject] | Taken,
+    now: str,
+    *,
+    flaw: JsonObject | EllipsisType | None = ...,
+) -> JsonObject:
     """The status a definition comes to rest at; the same conditions keep their times.
 
     `flaw` is the definition's nonstructural_condition, if it is known: it need not be made anew while the spec stays.
