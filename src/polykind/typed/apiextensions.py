@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind.typed.jsonschema import json_schema_props
 from polykind.typed.kinds import BOOL, BYTES, INT32, INT64, STRING, STRINGS, TIME, Field, ListOf, String, Struct
-from polykind.typed.meta import LIST_META, OBJECT_META, TYPE_META
+from polykind.typed.meta import OBJECT_META, TYPE_META
 
 
 def _names(version: str) -> Struct:
@@ -198,16 +198,5 @@ def _v1beta1() -> Struct:
     return _definition("v1beta1", spec)
 
 
-def _list(definition: Struct) -> Struct:
-    return Struct(
-        f"{definition.go}List",
-        (*TYPE_META, Field("metadata", LIST_META, 1), Field("items", ListOf(definition), 2, omitempty=False)),
-        kind=f"{definition.kind}List",
-        version=definition.version,
-    )
-
-
 CUSTOM_RESOURCE_DEFINITION_V1 = _v1()
 CUSTOM_RESOURCE_DEFINITION_V1BETA1 = _v1beta1()
-CUSTOM_RESOURCE_DEFINITION_LIST_V1 = _list(CUSTOM_RESOURCE_DEFINITION_V1)
-CUSTOM_RESOURCE_DEFINITION_LIST_V1BETA1 = _list(CUSTOM_RESOURCE_DEFINITION_V1BETA1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind.typed.kinds import INT32, STRING, TIME, Field, ListOf, String, Struct
-from polykind.typed.meta import LIST_META, OBJECT_META, TYPE_META
+from polykind.typed.meta import OBJECT_META, TYPE_META
 
 NAMESPACE_CONDITION = Struct(
     "v1.NamespaceCondition",
@@ -35,13 +35,6 @@ NAMESPACE = Struct(
         ),
     ),
     kind="Namespace",
-    version="v1",
-)
-
-NAMESPACE_LIST = Struct(
-    "v1.NamespaceList",
-    (*TYPE_META, Field("metadata", LIST_META, 1), Field("items", ListOf(NAMESPACE), 2, omitempty=False)),
-    kind="NamespaceList",
     version="v1",
 )
 

@@ -208,7 +208,7 @@ class Field:
 class Struct(Kind):
     """A Go struct; `kind` and `version` say which object it is, if it is one."""
 
-    __slots__ = ("_always", "_index", "fields", "kind", "name", "version")
+    __slots__ = ("_always", "_index", "fields", "kind", "name", "numbered", "version")
 
     def __init__(self, go: str, fields: Sequence[Field] = (), *, kind: str = "", version: str = "") -> None:
         super().__init__(go)
@@ -219,6 +219,7 @@ class Struct(Kind):
     def define(self, fields: Sequence[Field]) -> None:
         """Set the fields; apart from the constructor for structs that contain themselves."""
         self.fields = tuple(fields)
+        self.numbered = tuple(sorted((f for f in fields if f.number), key=lambda f: f.number))
         self._index = {f.name: (position, f.kind, f.always, f.pointer) for position, f in enumerate(fields)}
         self._always = tuple((position, f.name, f.kind) for position, f in enumerate(fields) if f.always)
 

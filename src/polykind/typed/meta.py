@@ -141,46 +141,9 @@ DELETE_OPTIONS = Struct(
     version="v1",
 )
 
-LIST_OPTIONS = Struct(
-    "v1.ListOptions",
-    (
-        *TYPE_META,
-        Field("labelSelector", STRING, 1),
-        Field("fieldSelector", STRING, 2),
-        Field("watch", BOOL, 3),
-        Field("allowWatchBookmarks", BOOL, 9),
-        Field("resourceVersion", STRING, 4),
-        Field("resourceVersionMatch", String("v1.ResourceVersionMatch"), 10),
-        Field("timeoutSeconds", INT64, 5, pointer=True),
-        Field("limit", INT64, 7),
-        Field("continue", STRING, 8),
-        Field("sendInitialEvents", BOOL, 11, pointer=True),
-        Field("shardSelector", STRING, 15),
-    ),
-    kind="ListOptions",
-    version="v1",
-)
-
 PARTIAL_OBJECT_METADATA = Struct(
     "v1.PartialObjectMetadata",
     (*TYPE_META, Field("metadata", OBJECT_META, 1)),
     kind="PartialObjectMetadata",
     version="v1",
 )
-
-
-def _partial_list(version: str, metadata: int, items: int) -> Struct:
-    return Struct(
-        f"{version}.PartialObjectMetadataList",
-        (
-            *TYPE_META,
-            Field("metadata", LIST_META, metadata),
-            Field("items", ListOf(PARTIAL_OBJECT_METADATA), items, omitempty=False),
-        ),
-        kind="PartialObjectMetadataList",
-        version=version,
-    )
-
-
-PARTIAL_OBJECT_METADATA_LIST = {"v1": _partial_list("v1", 1, 2), "v1beta1": _partial_list("v1beta1", 2, 1)}
-"""By version: the two number their fields differently."""

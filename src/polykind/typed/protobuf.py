@@ -6,25 +6,57 @@ Fields that are not pointers are written even if they are zero, so the bytes are
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from polykind.contract import JsonObject
-from polykind.errors import BadRequest
 from polykind.gotext import go_json
-from polykind.typed import Undecodable, decode
 from polykind.typed.base64 import decode_base64, encode_base64
 from polykind.typed.decoding import DEEPEST
 from polykind.typed.jsonschema import SchemaOrArray, SchemaOrBool, SchemaOrStrings
-from polykind.typed.kinds import BOOL, Bool, Bytes, Float, Int, Kind, ListOf, MapOf, Raw, String, Struct, Time, Verbatim
+from polykind.typed.kinds import (
+    BOOL,
+    Bool,
+    Bytes,
+    Field,
+    Float,
+    Int,
+    Kind,
+    ListOf,
+    MapOf,
+    Raw,
+    String,
+    Struct,
+    Time,
+    Verbatim,
+)
+from polykind.typed.meta import LIST_META
 from polykind.typed.protowire import BYTES, FIXED64, VARINT, ProtobufError, delimited, integer, parts, utf8, varint
 
 MAGIC = b"k8s\x00"
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 
-_SHOWN = 30
+_GO_NAMES = {
+    "$ref": "Ref",
+    "$schema": "Schema",
+    "apiVersion": "APIVersion",
+    "caBundle": "CABundle",
+    "id": "ID",
+    "jsonPath": "JSONPath",
+    "uid": "UID",
+    "url": "URL",
+    "x-kubernetes-embedded-resource": "XEmbeddedResource",
+    "x-kubernetes-int-or-string": "XIntOrString",
+    "x-kubernetes-list-map-keys": "XListMapKeys",
+    "x-kubernetes-list-type": "XListType",
+    "x-kubernetes-map-type": "XMapType",
+    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-kubernetes-validations": "XValidations",
+}
+"""Fields that Go spells otherwise than by a capital letter."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -33,24 +65,13 @@ def encode_object(value: JsonObject, type_: Struct) -> bytes:
     return envelope(value.get("apiVersion", ""), value.get("kind", ""), encode_message(value, type_))
 
 
-def decode_object(data: bytes, type_: Struct) -> JsonObject:
-    """The canonical object of an envelope; what it says it is of must be looked at by the caller. Raises BadRequest."""
-    try:
-        api_version, kind, message = open_envelope(data)
-    except ProtobufError as error:
-        why = f"{error} ({_summary(data)})"
-        raise BadRequest(f"the object provided is unrecognized (must be of type {type_.kind}): {why}") from None
-    try:
-        fields = decode_message(message, type_)
-    except ProtobufError as error:
-        raise Undecodable(type_.kind, type_.version, str(error)) from None
-    return decode({"kind": kind, "apiVersion": api_version, **fields}, type_, report=False)[0]
-
-
-def _summary(data: bytes) -> str:
-    if not data:
-        return "<empty>"
-    return f"{data[:_SHOWN].hex()} ..." if len(data) > _SHOWN else data.hex()
+def encode_list(
+    api_version: str, kind: str, metadata: JsonObject, items: Iterable[bytes], *, numbers: tuple[int, int] = (1, 2)
+) -> bytes:
+    """A list in its envelope, of items that are messages already; `numbers` are those of metadata and items."""
+    first = delimited(numbers[0], encode_message(metadata, LIST_META))
+    rest = b"".join([delimited(numbers[1], item) for item in items])
+    return envelope(api_version, kind, first + rest if numbers[0] < numbers[1] else rest + first)
 
 
 def envelope(api_version: str, kind: str, message: bytes) -> bytes:
@@ -61,6 +82,10 @@ def envelope(api_version: str, kind: str, message: bytes) -> bytes:
 
 def open_envelope(data: bytes) -> tuple[str, str, bytes]:
     """The apiVersion, the kind and the message. Raises ProtobufError."""
+    if not data:
+        raise ProtobufError("empty data")
+    if data == MAGIC:
+        raise ProtobufError("empty body")
     if not data.startswith(MAGIC):
         raise ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     api_version = kind = ""
@@ -86,9 +111,7 @@ def watch_frame(event: str, encoded: bytes) -> bytes:
 def encode_message(value: JsonObject, type_: Struct) -> bytes:
     """The message of a canonical value, without an envelope."""
     out = bytearray()
-    for field in sorted(type_.fields, key=lambda f: f.number):
-        if not field.number:
-            continue
+    for field in type_.numbered:
         item, kind = value.get(field.name), field.kind
         if isinstance(kind, ListOf):
             for element in item or ():
@@ -149,7 +172,7 @@ def decode_message(data: bytes, type_: Struct, depth: int = 0) -> JsonObject:
     """The fields of a message as JSON values, not yet canonical. Raises ProtobufError."""
     if depth > DEEPEST:
         raise ProtobufError("exceeded max depth")
-    known = {field.number: field for field in type_.fields if field.number}
+    known = {field.number: field for field in type_.numbered}
     out: JsonObject = {}
     for number, raw in parts(data):
         field = known.get(number)
@@ -157,32 +180,32 @@ def decode_message(data: bytes, type_: Struct, depth: int = 0) -> JsonObject:
             continue
         kind = field.kind
         if isinstance(kind, ListOf):
-            out.setdefault(field.name, []).append(_value(raw, kind.item, type_, depth))
+            out.setdefault(field.name, []).append(_value(raw, kind.item, field, depth))
         elif isinstance(kind, MapOf):
-            key, item = _entry(raw, kind.item, type_, depth)
+            key, item = _entry(raw, kind.item, field, depth)
             out.setdefault(field.name, {})[key] = item
         else:
-            out[field.name] = _value(raw, kind, type_, depth)
+            out[field.name] = _value(raw, kind, field, depth)
     return out
 
 
-def _entry(raw: int | bytes, kind: Kind, type_: Struct, depth: int) -> tuple[str, Any]:
+def _entry(raw: int | bytes, kind: Kind, field: Field, depth: int) -> tuple[str, Any]:
     key, item = "", kind.zero()
-    for number, value in parts(_bytes(raw, type_)):
+    for number, value in parts(_bytes(raw, field)):
         if number == 1:
-            key = _bytes(value, type_).decode("utf-8", "replace")
+            key = _bytes(value, field).decode("utf-8", "replace")
         elif number == 2:
-            item = _value(value, kind, type_, depth)
+            item = _value(value, kind, field, depth)
     return key, item
 
 
-def _value(raw: int | bytes, kind: Kind, type_: Struct, depth: int) -> Any:
+def _value(raw: int | bytes, kind: Kind, field: Field, depth: int) -> Any:
     if isinstance(kind, Bool | Int):
         if not isinstance(raw, int):
-            raise ProtobufError(f"proto: wrong wireType = {BYTES} for field of {type_.name}")
+            raise _wrong_wire(BYTES, field)
         signed = raw - (1 << 64) if raw >= 1 << 63 else raw
         return bool(raw) if isinstance(kind, Bool) else signed
-    data = _bytes(raw, type_)
+    data = _bytes(raw, field)
     if isinstance(kind, Float):
         number: float = struct.unpack("<d", data)[0] if len(data) == 8 else 0.0
         return number
@@ -196,10 +219,10 @@ def _value(raw: int | bytes, kind: Kind, type_: Struct, depth: int) -> Any:
         return _json(data)
     if isinstance(kind, Struct):
         return decode_message(data, kind, depth + 1)
-    return _either(data, kind, type_, depth)
+    return _either(data, kind, field, depth)
 
 
-def _either(data: bytes, kind: Kind, type_: Struct, depth: int) -> Any:
+def _either(data: bytes, kind: Kind, field: Field, depth: int) -> Any:
     """A schema, or what else may stand in its place."""
     schema = _schema_of(kind)
     several: list[Any] = []
@@ -210,22 +233,29 @@ def _either(data: bytes, kind: Kind, type_: Struct, depth: int) -> Any:
             if number == 1:
                 allowed = bool(raw)
             elif number == 2:
-                found = decode_message(_bytes(raw, type_), schema, depth + 1)
+                found = decode_message(_bytes(raw, field), schema, depth + 1)
         elif number == 1:
-            found = decode_message(_bytes(raw, type_), schema, depth + 1)
+            found = decode_message(_bytes(raw, field), schema, depth + 1)
         elif number == 2 and isinstance(kind, SchemaOrArray):
-            several.append(decode_message(_bytes(raw, type_), schema, depth + 1))
+            several.append(decode_message(_bytes(raw, field), schema, depth + 1))
         elif number == 2:
-            several.append(_bytes(raw, type_).decode("utf-8", "replace"))
+            several.append(_bytes(raw, field).decode("utf-8", "replace"))
     if found is not None:
         return found
     return allowed if isinstance(kind, SchemaOrBool) else several
 
 
-def _bytes(raw: int | bytes, type_: Struct) -> bytes:
+def _bytes(raw: int | bytes, field: Field) -> bytes:
     if isinstance(raw, bytes):
         return raw
-    raise ProtobufError(f"proto: wrong wireType = {VARINT} for field of {type_.name}")
+    raise _wrong_wire(VARINT, field)
+
+
+def _wrong_wire(wire: int, field: Field) -> ProtobufError:
+    name = _GO_NAMES.get(field.name) or field.name[0].upper() + field.name[1:]
+    if field.name == "metadata":
+        name = "ListMeta" if field.kind is LIST_META else "ObjectMeta"
+    return ProtobufError(f"proto: wrong wireType = {wire} for field {name}")
 
 
 def _moment(data: bytes) -> str | None:
