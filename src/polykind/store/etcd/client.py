@@ -18,11 +18,15 @@ from polykind.contract import StoreError, Unavailable, Uncertain
 from polykind.store.etcd import messages
 
 log = logging.getLogger("polykind.etcd")
+# It writes a line for every call, which would drown ours.
+logging.getLogger("grpc").setLevel(logging.WARNING)
 
 ATTEMPT = 1.5
 """Seconds until a read is tried on another member."""
 PATIENCE = 5.0
 """Seconds until a call is given up."""
+SILENCE = 5.0
+"""Seconds for which a member that did not answer at all is the last to be asked."""
 
 # A member that has lost its leader refuses at once instead of answering from what it knew.
 _METADATA = (("hasleader", "true"),)
@@ -80,6 +84,8 @@ class Member:
         else:
             raise StoreError(f"{url} is not the address of an etcd server: it begins with http:// or https://")
         self._calls: dict[str, Callable[..., Any]] = {}
+        self.blame = 0.0
+        """When it last failed, or some time later if it did not even refuse."""
 
     def unary(self, method: str, request: bytes, timeout: float) -> Any:
         call = self._calls.get(method)
@@ -105,11 +111,13 @@ class Client:
     async def close(self) -> None:
         await asyncio.gather(*(member.close() for member in self._members))
 
-    def avoid(self, member: Member) -> None:
-        """It failed: ask the next one from now on."""
+    def avoid(self, member: Member, *, silent: bool = False) -> None:
+        """It failed, or was silent: ask the one with the least to blame for from now on."""
+        member.blame = time.monotonic() + (SILENCE if silent else 0)
         if member is self.member and len(self._members) > 1:
-            self.member = self._members[(self._members.index(member) + 1) % len(self._members)]
-            log.info("etcd is asked at %s from now on", self.member.url)
+            self.member = min(self._members, key=lambda each: each.blame)
+            if self.member is not member:
+                log.info("etcd is asked at %s from now on", self.member.url)
 
     async def read(self, method: str, request: bytes, patience: float = PATIENCE) -> bytes:
         """A call that may be made twice."""
@@ -123,7 +131,7 @@ class Client:
             except grpc.aio.AioRpcError as error:
                 if error.code() not in _AGAIN:
                     raise _refused(error) from None
-                self.avoid(member)
+                self.avoid(member, silent=error.code() == grpc.StatusCode.DEADLINE_EXCEEDED)
                 if deadline - time.monotonic() < 0.1:
                     raise Unavailable(f"etcd at {member.url} does not answer: {error.details()}") from None
             await asyncio.sleep(0.05)
@@ -140,7 +148,7 @@ class Client:
                 details = error.details() or ""
                 if error.code() not in _AGAIN and not details.startswith(_NOT_DONE):
                     raise _refused(error) from None
-                self.avoid(member)
+                self.avoid(member, silent=error.code() == grpc.StatusCode.DEADLINE_EXCEEDED)
                 if not details.startswith(_NOT_DONE):
                     why = f"etcd at {member.url} did not answer, the write may have been made or not: {details}"
                     raise Uncertain(why) from None

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from polykind.contract import Compacted, Event, Unavailable
-from polykind.store.etcd.client import PATIENCE, Client
+from polykind.store.etcd.client import Client
 from polykind.store.etcd.messages import Span
 from polykind.store.etcd.stream import WatchStream
 
@@ -17,6 +17,9 @@ PROGRESS_SECONDS = 0.01
 """How long a reader waits for an event before progress is asked for."""
 STALL_SECONDS = 1.0
 """How long the feed may be behind what etcd has written before it is moved to another member."""
+
+REACH_SECONDS = 3.0
+"""How long a reader waits for the feed at all."""
 
 Tell = Callable[[list[Event], int], None]
 
@@ -55,7 +58,7 @@ class Feed:
             if not future.done():
                 future.set_exception(Unavailable("the store was closed"))
 
-    async def reach(self, revision: int, patience: float = PATIENCE) -> None:
+    async def reach(self, revision: int) -> None:
         """Return when everything up to a revision has been told. Raises Unavailable."""
         if self.revision >= revision:
             return
@@ -64,7 +67,7 @@ class Feed:
         if self._nudging is None:
             self._nudging = self._loop.create_task(self._nudge())
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(REACH_SECONDS):
                 await future
         except TimeoutError:
             self._waiters = [waiter for waiter in self._waiters if waiter[1] is not future]
@@ -114,7 +117,7 @@ class Feed:
                     continue
                 if self._loop.time() - since > STALL_SECONDS:
                     log.warning("the watch of etcd at %s stalls at revision %d", stream.member.url, seen)
-                    self._client.avoid(stream.member)
+                    self._client.avoid(stream.member, silent=True)
                     stream.cancel()
                     since = self._loop.time()
                 elif self._asks:

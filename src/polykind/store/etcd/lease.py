@@ -38,7 +38,7 @@ class Lease:
                 await call.write(messages.lease_of(self.number))
                 answer = await call.read()
         except (grpc.aio.AioRpcError, TimeoutError) as error:
-            self._client.avoid(member)
+            self._client.avoid(member, silent=isinstance(error, TimeoutError))
             raise Unavailable(f"a lease was not renewed by etcd at {member.url}: {error}") from None
         finally:
             call.cancel()

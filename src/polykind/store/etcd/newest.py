@@ -6,7 +6,7 @@ import asyncio
 
 from polykind.contract import StoreError, Unavailable
 from polykind.store.etcd import messages
-from polykind.store.etcd.client import Client
+from polykind.store.etcd.client import PATIENCE, Client
 
 
 class Newest:
@@ -18,9 +18,12 @@ class Newest:
         self._waiting: list[asyncio.Future[int]] = []
         self._asking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self._since = 0.0
 
     def read(self) -> asyncio.Future[int]:
         future: asyncio.Future[int] = self._loop.create_future()
+        if not self._waiting:
+            self._since = self._loop.time()
         self._waiting.append(future)
         if self._asking is None:
             self._asking = self._loop.create_task(self._ask())
@@ -31,8 +34,10 @@ class Newest:
         try:
             while self._waiting:
                 asked, self._waiting = self._waiting, []
+                # The time spent waiting for the call before is part of everybody's patience.
+                patience = max(PATIENCE - (self._loop.time() - self._since), 0.1)
                 try:
-                    answer = await self._client.read(messages.RANGE, self._request)
+                    answer = await self._client.read(messages.RANGE, self._request, patience)
                 except StoreError as error:
                     _fail(asked, error)
                     continue

@@ -34,7 +34,7 @@ async def past(client: Client, where: Span, prefix: str, after: int, until: int,
                 after = max(after, revision)
             return found
         except (Unavailable, TimeoutError) as error:
-            client.avoid(member)
+            client.avoid(member, silent=isinstance(error, TimeoutError))
             if time.monotonic() > deadline:
                 raise Unavailable(f"etcd at {member.url} does not tell the past: {error}") from None
             await asyncio.sleep(0.05)

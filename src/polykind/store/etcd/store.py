@@ -22,7 +22,7 @@ from polykind.contract import (
     Watching,
 )
 from polykind.store.etcd import messages
-from polykind.store.etcd.client import PATIENCE, Access, Client, Refused
+from polykind.store.etcd.client import Access, Client, Refused
 from polykind.store.etcd.feed import Feed
 from polykind.store.etcd.messages import span
 from polykind.store.etcd.newest import Newest
@@ -223,10 +223,9 @@ class EtcdStore:
         while True:
             begun = time.monotonic()
             try:
-                async with asyncio.timeout(PATIENCE):
-                    await self.revision()
+                await self.revision()
                 self._alive = time.monotonic()
-            except (StoreError, TimeoutError) as error:
+            except StoreError as error:
                 log.warning("etcd is out of reach: %s", error)
             await asyncio.sleep(max(PULSE_SECONDS - (time.monotonic() - begun), 0.1))
 

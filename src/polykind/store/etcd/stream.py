@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -49,6 +50,12 @@ class WatchStream:
                 yield events, revision
         except grpc.aio.AioRpcError as error:
             raise Unavailable(f"a watch of etcd at {self.member.url} broke: {error.details()}") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # It was not this task that was cancelled but the call, and grpc says so in the same words.
+            raise Unavailable(f"a watch of etcd at {self.member.url} was given up") from None
         finally:
             self._call.cancel()
 

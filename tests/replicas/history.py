@@ -1,0 +1,121 @@
+"""What clients did and saw, and whether one order of it explains everything.
+
+An object is a register that is changed by compare-and-swap; every write gets a revision, larger than those before.
+So the revisions say which order it must have been, and a history is linearizable if that order agrees with what
+each client saw and with the time at which it saw it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call: `revision` is None where the outcome is unknown (a write) or nothing was there (a read)."""
+
+    kind: str
+    """read, write, or conflict: a write that was refused because of its `expect`."""
+    name: str
+    begin: float
+    end: float
+    revision: int | None
+    value: str | None
+    expect: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One event of a watch."""
+
+    name: str
+    revision: int
+    value: str
+
+
+def faults(history: Iterable[Operation]) -> list[str]:
+    """Why no order explains the history; empty if one does."""
+    objects: dict[str, list[Operation]] = defaultdict(list)
+    for operation in history:
+        objects[operation.name].append(operation)
+    return [fault for name, operations in objects.items() for fault in _of_object(name, operations)]
+
+
+def writes(history: Iterable[Operation]) -> dict[int, tuple[str, str | None]]:
+    """The writes that were acknowledged: the object and the value by revision."""
+    return {o.revision: (o.name, o.value) for o in history if o.kind == "write" and o.revision is not None}
+
+
+def _of_object(name: str, operations: Sequence[Operation]) -> list[str]:
+    found: list[str] = []
+    written: dict[int, Operation] = {}
+    unknown = {o.value: o for o in operations if o.kind == "write" and o.revision is None}
+    for operation in operations:
+        if operation.kind == "write" and operation.revision is not None:
+            if operation.revision in written:
+                found.append(f"{name}: two writes got revision {operation.revision}")
+            written[operation.revision] = operation
+    for operation in operations:
+        if operation.kind != "read" or operation.revision is None:
+            continue
+        if operation.revision not in written and operation.value in unknown:
+            # Its writer never learnt that it succeeded; now it is known.
+            written[operation.revision] = unknown.pop(operation.value)
+        source = written.get(operation.revision)
+        if source is None or source.value != operation.value:
+            found.append(f"{name}: revision {operation.revision} was read as {operation.value}, which nobody wrote so")
+    order = sorted(written)
+    before = dict(zip(order, [0, *order], strict=False))
+    for revision, operation in written.items():
+        if before[revision] != operation.expect:
+            found.append(f"{name}: {revision} replaced {before[revision]}, though it expected {operation.expect}")
+    return found + _against_time(name, operations, written, bool(unknown))
+
+
+def _against_time(
+    name: str, operations: Sequence[Operation], written: dict[int, Operation], doubtful: bool
+) -> list[str]:
+    """What was over before an operation began, it must have seen."""
+    found: list[str] = []
+    ends = sorted((o.end, o.revision) for o in operations if o.revision is not None)
+    begins = sorted(operations, key=lambda o: o.begin)
+    newest, at = 0, 0
+    for operation in begins:
+        while at < len(ends) and ends[at][0] < operation.begin:
+            newest = max(newest, ends[at][1])
+            at += 1
+        if operation.kind == "read" and (operation.revision or 0) < newest:
+            found.append(f"{name}: a read gave {operation.revision} when {newest} was known already")
+        if operation.kind == "write" and operation.revision is not None and operation.revision <= newest:
+            found.append(f"{name}: a write got {operation.revision} when {newest} was known already")
+        if operation.kind == "conflict" and not doubtful:
+            others = (r for r, w in written.items() if r != operation.expect and w.begin < operation.end)
+            if not any(r > operation.expect for r in others):
+                found.append(f"{name}: a write over {operation.expect} was refused, but nobody had changed it")
+    for revision, operation in written.items():
+        for read in operations:
+            if read.kind == "read" and read.revision == revision and read.end < operation.begin:
+                found.append(f"{name}: {revision} was read before it was written")
+    return found
+
+
+def gaps(history: Iterable[Operation], seen: Sequence[Seen], after: int) -> list[str]:
+    """What a watch from `after` missed, repeated or told out of order."""
+    found: list[str] = []
+    last = after
+    for event in seen:
+        if event.revision <= last:
+            found.append(f"{event.name}: revision {event.revision} came after {last}")
+        last = max(last, event.revision)
+    told = {event.revision: event for event in seen}
+    for revision, (name, value) in sorted(writes(history).items()):
+        if revision <= after:
+            continue
+        event = told.get(revision)
+        if event is None:
+            found.append(f"{name}: revision {revision} was never told")
+        elif (event.name, event.value) != (name, value):
+            found.append(f"{name}: revision {revision} was told as {event}")
+    return found

@@ -1,0 +1,163 @@
+"""Several replicas on one etcd are one API server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import time
+
+from polykind.store.etcd import Access, EtcdStore
+from tests.replicas.conftest import Fleet
+from tests.replicas.load import client, define, definition, established, path, register
+from tests.support.etcd import Etcd
+from tests.support.server import ServerProcess
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+LEADER = "/registry/_polykind/leader"
+
+
+async def leader_pid(cluster: Etcd) -> int:
+    """Whom the leader's key names; 0 if nobody leads."""
+    store = EtcdStore(Access(cluster.urls))
+    await store.start()
+    try:
+        held = await store.get(LEADER)
+        return int(held.value.split(b"-")[-2]) if held else 0
+    finally:
+        await store.close()
+
+
+async def a_leader(cluster: Etcd, seconds: float, *, other_than: int = 0) -> int:
+    async with asyncio.timeout(seconds):
+        while (pid := await leader_pid(cluster)) in (0, other_than):
+            await asyncio.sleep(0.05)
+        return pid
+
+
+async def test_a_definition_made_through_one_is_served_by_all_within_100_ms(cluster: Etcd, fleet: Fleet) -> None:
+    replicas = fleet.start(3, cluster.servers)
+    await a_leader(cluster, 10)
+    delays: list[float] = []
+    for number in range(6):
+        group = f"g{number}.example.com"
+        async with client(replicas[number % 3]) as creating:
+            reply = await creating.call("POST", CRDS, definition(group))
+            made = time.monotonic()
+            assert reply.status == 201
+        delays.append(max(await asyncio.gather(*(served(replica, group, made) for replica in replicas))))
+    assert statistics.median(delays) < 0.1, delays
+    assert max(delays) < 1, delays
+
+
+async def served(replica: ServerProcess, group: str, since: float) -> float:
+    """Seconds until the replica lists a definition's objects."""
+    async with client(replica) as asking, asyncio.timeout(5):
+        while (await asking.call("GET", path(group))).status != 200:
+            await asyncio.sleep(0.002)
+        return time.monotonic() - since
+
+
+async def test_a_list_through_any_shows_every_write_that_was_acknowledged(cluster: Etcd, fleet: Fleet) -> None:
+    replicas = fleet.start(2, cluster.servers)
+    group = "lists.example.com"
+    await define(replicas[0], group)
+    async with client(replicas[0]) as one, client(replicas[1]) as two:
+        for number in range(60):
+            writer, reader = (one, two) if number % 2 else (two, one)
+            made = await writer.call("POST", path(group), register(group, f"n{number}", "x"))
+            assert made.status == 201, made.body
+            listed = (await reader.call("GET", path(group))).json()
+            assert len(listed["items"]) == number + 1
+            assert int(listed["metadata"]["resourceVersion"]) >= int(made.json()["metadata"]["resourceVersion"])
+            read = await reader.call("GET", path(group, f"n{number}"))
+            assert read.body == made.body
+
+
+async def test_a_watch_goes_on_at_another_replica_without_gap_or_repetition(cluster: Etcd, fleet: Fleet) -> None:
+    replicas = fleet.start(3, cluster.servers)
+    group = "watches.example.com"
+    await define(replicas[0], group)
+    written: list[int] = []
+
+    async def write() -> None:
+        async with client(replicas[0]) as writing:
+            for number in range(160):
+                reply = await writing.call("POST", path(group), register(group, f"n{number}", "x"))
+                written.append(int(reply.json()["metadata"]["resourceVersion"]))
+
+    async with client(replicas[0]) as listing:
+        revision = (await listing.call("GET", path(group))).json()["metadata"]["resourceVersion"]
+    writing = asyncio.create_task(write())
+    seen: list[int] = []
+    turn = 0
+    async with asyncio.timeout(30):
+        while len(seen) < 160:
+            turn += 1
+            async with client(replicas[turn % 3]) as watching:
+                async for line in watching.lines(f"{path(group)}?watch=1&resourceVersion={revision}"):
+                    event = json.loads(line)
+                    assert event["type"] == "ADDED", event
+                    revision = event["object"]["metadata"]["resourceVersion"]
+                    seen.append(int(revision))
+                    if len(seen) % 20 == 0:
+                        break
+    await writing
+    assert seen == written
+
+
+async def test_another_leads_within_10_s_of_the_leaders_death(cluster: Etcd, fleet: Fleet) -> None:
+    replicas = fleet.start(2, cluster.servers)
+    group = "heirs.example.com"
+    await define(replicas[0], group)
+    first = await a_leader(cluster, 10)
+    leader = next(replica for replica in replicas if replica.pid == first)
+    heir = next(replica for replica in replicas if replica is not leader)
+    held = register(group, "held", "x")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    async with client(heir) as asking:
+        for body in (held, register(group, "free", "x")):
+            assert (await asking.call("POST", path(group), body)).status == 201
+        assert (await asking.call("DELETE", f"{CRDS}/registers.{group}")).status == 200
+        # The leader empties the definition and waits for the finalizer; then it dies.
+        async with asyncio.timeout(5):
+            while (await asking.call("GET", path(group, "free"))).status != 404:
+                await asyncio.sleep(0.02)
+        leader.kill()
+        died = time.monotonic()
+        patch = {"metadata": {"finalizers": None}}
+        released = await asking.call("PATCH", path(group, "held"), patch, "application/merge-patch+json")
+        assert released.status == 200, released.body
+        reply = await asking.call("POST", CRDS, definition("orphans.example.com"))
+        assert reply.status == 201
+        await established(heir, "registers.orphans.example.com", 10)
+        async with asyncio.timeout(10):
+            while (await asking.call("GET", f"{CRDS}/registers.{group}")).status != 404:
+                await asyncio.sleep(0.05)
+        assert await a_leader(cluster, 10, other_than=first) == heir.pid
+        assert time.monotonic() - died < 10
+
+
+async def test_a_leader_that_stops_hands_over_at_once(cluster: Etcd, fleet: Fleet) -> None:
+    replicas = fleet.start(2, cluster.servers)
+    first = await a_leader(cluster, 10)
+    leader = next(replica for replica in replicas if replica.pid == first)
+    assert leader.stop() == 0
+    await a_leader(cluster, 2, other_than=first)
+
+
+async def test_a_namespace_deleted_through_one_that_does_not_lead_is_emptied(cluster: Etcd, fleet: Fleet) -> None:
+    replicas = fleet.start(2, cluster.servers)
+    group = "spaces.example.com"
+    await define(replicas[0], group)
+    first = await a_leader(cluster, 10)
+    other = next(replica for replica in replicas if replica.pid != first)
+    async with client(other) as asking, asyncio.timeout(10):
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "short"}}
+        assert (await asking.call("POST", "/api/v1/namespaces", namespace)).status == 201
+        where = path(group).replace("/default/", "/short/")
+        assert (await asking.call("POST", where, register(group, "a", "x"))).status == 201
+        assert (await asking.call("DELETE", "/api/v1/namespaces/short")).status == 200
+        while (await asking.call("GET", "/api/v1/namespaces/short")).status != 404:
+            await asyncio.sleep(0.02)
+        assert (await asking.call("GET", path(group))).json()["items"] == []

@@ -1,0 +1,119 @@
+"""The store on etcd when etcd fails it: failures are told apart, and it goes on by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from polykind.contract import Compacted, StoreError, Unavailable, Uncertain
+from polykind.store.etcd import Access, EtcdStore
+from tests.store.behaviour import Recorder
+from tests.support.etcd import etcd
+from tests.support.proxy import Proxy
+
+
+@asynccontextmanager
+async def opened(*urls: str) -> AsyncIterator[EtcdStore]:
+    store = EtcdStore(Access(urls))
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def until_healthy(store: EtcdStore, healthy: bool) -> None:
+    async with asyncio.timeout(15):
+        while store.healthy != healthy:
+            await asyncio.sleep(0.02)
+
+
+async def test_a_cluster_that_is_not_there_is_told_within_seconds() -> None:
+    store = EtcdStore(Access(["http://127.0.0.1:1"]))
+    async with asyncio.timeout(10):
+        with pytest.raises(Unavailable, match="etcd at http://127.0.0.1:1 does not answer"):
+            await store.start()
+
+
+async def test_an_address_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(StoreError, match="ftp://somewhere is not the address of an etcd server"):
+        await EtcdStore(Access(["ftp://somewhere"])).start()
+
+
+async def test_silence_makes_reads_unavailable_and_writes_uncertain_until_it_ends(tmp_path: Path) -> None:
+    with etcd(tmp_path) as cluster:
+        async with Proxy(cluster.members[0].port) as proxy, opened(proxy.url) as store, opened(*cluster.urls) as other:
+            first = await store.put("/r/a", b"1", expect=0)
+            listener = Recorder()
+            store.watch("/r/", first, listener)
+            proxy.cut()
+            answers = await asyncio.gather(
+                store.revision(),
+                store.get("/r/a"),
+                store.put("/r/b", b"2", expect=0),
+                other.put("/r/a", b"2", expect=first),
+                return_exceptions=True,
+            )
+            assert [type(answer) for answer in answers] == [Unavailable, Unavailable, Uncertain, int]
+            assert not store.healthy
+            proxy.heal()
+            await until_healthy(store, True)
+            assert await store.revision() == await other.revision()
+            # The write whose fate was unknown may have been made; the watch tells what is.
+            held = {item.key: item.revision for item in (await store.range("/r/")).items}
+            assert listener.revisions == sorted(held.values())
+            assert listener.lost == []
+
+
+async def test_a_watch_that_slept_through_a_compaction_is_lost_and_can_begin_anew(tmp_path: Path) -> None:
+    with etcd(tmp_path) as cluster:
+        async with Proxy(cluster.members[0].port) as proxy, opened(proxy.url) as store, opened(*cluster.urls) as other:
+            listener = Recorder()
+            store.watch("/r/", await store.revision(), listener)
+            proxy.cut()
+            for _ in range(5):
+                newest = await other.put("/r/a", b"", expect=None)
+            await other.compact(newest)
+            # As after a silence so long that the connection is given up instead of going on where it was.
+            store._feed._stream.cancel()  # type: ignore[union-attr]
+            proxy.heal()
+            await listener.until_lost()
+            assert isinstance(listener.lost[0], Compacted)
+            again = Recorder()
+            store.watch("/r/", await store.revision(), again)
+            written = await store.put("/r/b", b"", expect=None)
+            assert again.revisions == [written]
+
+
+async def test_members_are_left_when_they_die_or_fall_silent(tmp_path: Path) -> None:
+    with etcd(tmp_path, members=3) as cluster:
+        async with opened(*cluster.urls) as store:
+            listener = Recorder()
+            start = await store.revision()
+            store.watch("/r/", start, listener)
+            await store.put("/r/a", b"", expect=None)
+            cluster.members[0].kill()
+            last = await eventually(store)
+            cluster.restart(cluster.members[0])
+            current = next(m for m in cluster.members if m.url == store.client.member.url)
+            current.signal(signal.SIGSTOP)
+            last = await eventually(store)
+            current.signal(signal.SIGCONT)
+            await listener.until(last)
+            assert listener.revisions == list(range(start + 1, listener.revisions[-1] + 1))
+            assert listener.lost == []
+
+
+async def eventually(store: EtcdStore) -> int:
+    """A write that is made in the end, however many fates were unknown before."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await store.put("/r/a", b"", expect=None)
+            except Unavailable:
+                await asyncio.sleep(0.05)
