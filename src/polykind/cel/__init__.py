@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polykind.cel.check import RuleCompiler
 from polykind.cel.rules import Rules, compile_schema
 
-__all__ = ["Rules", "compile_schema"]
+__all__ = ["RuleCompiler", "Rules", "compile_schema"]

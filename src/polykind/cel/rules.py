@@ -9,6 +9,7 @@ from typing import Any
 from polykind.cel import expression
 from polykind.cel.declared import Declared, Registry, escape
 from polykind.cel.program import Program
+from polykind.cel.types import BOOL, STRING
 from polykind.contract import JsonObject
 from polykind.crd.field_path import PathError, find_field
 from polykind.errors import OMITTED, FieldError, duplicate, forbidden, invalid, required
@@ -55,13 +56,16 @@ class Rule:
         if checked.tree is None:
             self.broken = f"compilation failed: {checked.problems}"
             return
+        if checked.tree.type != BOOL:
+            self.broken = "cel expression must evaluate to a bool"
+            return
         self.uses_old = checked.uses_old
         self._program = checked.program(declared, registry)
         if raw.get("messageExpression"):
             message = expression.check(
                 raw["messageExpression"], declared, registry, optional_old=self.optional_old
             )
-            if message.tree is not None:
+            if message.tree is not None and message.tree.type == STRING:
                 self._message = message.program(declared, registry)
         if raw.get("fieldPath"):
             self.field = _normal_path(raw["fieldPath"], node.schema)
@@ -115,11 +119,11 @@ class Rules:
         self._node: Node | None = None
 
     def validate(
-        self, obj: JsonObject, old: JsonObject | None, *, root_path: str = ""
+        self, obj: Any, old: Any, *, root_path: str = "", ratchet: bool = True
     ) -> tuple[list[FieldError], list[str]]:
-        """What breaks a rule, and the warnings about what broke it before and is unchanged."""
+        """What breaks a rule, and the warnings about what broke it before and is unchanged (none without `ratchet`)."""
         correlation = None
-        if old is not None:
+        if old is not None and ratchet:
             if self._node is None:
                 self._node = Node(self._openapi)
             correlation = Correlation(obj, old, self._node)
@@ -342,12 +346,15 @@ def _normal_path(path: str, schema: JsonObject) -> str:
     return text
 
 
-def compile_schema(openapi: JsonObject) -> Rules | None:
-    """The rules of a structural schema, None if it has none. Each is compiled when an object first meets it."""
+def compile_schema(openapi: JsonObject, *, resource: bool = True) -> Rules | None:
+    """The rules of a structural schema, None if it has none. Each is compiled when an object first meets it.
+
+    The schema of a `resource` lets its rules see the object's kind and name.
+    """
     if not _has_rules(openapi):
         return None
     registry = Registry()
-    declared = registry.declare(openapi, _NAME, root=True)
+    declared = registry.declare(openapi, _NAME, root=resource)
     if declared is None:
         return None
     root = _node(openapi, declared, registry)
