@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from polykind import errors
 from polykind.contract import JsonObject
 from polykind.wire import codec
 
@@ -37,37 +38,73 @@ class Form:
         self.fields: dict[str, str] | None = None
 
 
-class Entry:
-    """One object at one revision. It never changes, but for the forms that are added to it on demand."""
+class Entry(Form):
+    """One stored object at one revision; where it is clean it is itself its form at the version it is stored at.
 
-    __slots__ = ("clean", "epoch", "forms", "key", "labels", "name", "namespace", "raw", "revision", "version")
+    It never changes, but for the forms at other versions that are added to it on demand.
+    """
+
+    __slots__ = ("clean", "epoch", "forms", "key", "namespace", "revision", "version")
 
     def __init__(
-        self, key: str, raw: bytes, revision: int, version: str, labels: dict[str, str] | None, clean: bool
+        self, key: str, data: bytes, revision: int, version: str, labels: dict[str, str] | None, clean: bool
     ) -> None:
+        super().__init__(data, labels)
         self.key = key
         """The key below the resource's prefix: namespace/name, or name."""
-        namespace, _, name = key.rpartition("/")
-        self.namespace = namespace
-        self.name = name
-        self.raw = raw
-        """The stored JSON, with metadata.resourceVersion spliced in."""
+        self.namespace = sys.intern(key[: key.rfind("/")]) if "/" in key else ""
         self.revision = revision
         self.version = version
         """The version it is stored at."""
-        self.labels = labels
         self.clean = clean
         """Written through the current schema of its stored version: a read at that version changes nothing."""
         self.epoch = 0
         """Which state of the definition `forms` and `clean` belong to."""
-        self.forms: dict[str, Form] = {}
+        self.forms: dict[str, Form] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.key[self.key.rfind("/") + 1 :]
+
+    @property
+    def raw(self) -> bytes:
+        """The stored JSON, with metadata.resourceVersion spliced in."""
+        return self.data
+
+    def form(self, version: str) -> Form | None:
+        """The form at a version that has been made before."""
+        return self.forms.get(version) if self.forms is not None else None
+
+    def keep(self, version: str, form: Form) -> None:
+        if self.forms is None:
+            self.forms = {}
+        self.forms[version] = form
+
+    def enter(self, epoch: int) -> None:
+        """The definition has changed: nothing that was made of this entry holds any more."""
+        self.forms = None
+        self.clean = False
+        self.epoch = epoch
 
     def value(self) -> JsonObject:
-        """The stored object, decoded."""
-        value = codec.decode(self.raw)
+        """The stored object, decoded. Raises InternalError where others have stored something else."""
+        try:
+            value = codec.decode(self.raw)
+        except errors.BadRequest as error:
+            raise errors.InternalError(f"{self.key} is not JSON in the store: {error.message}") from None
         if not isinstance(value, dict):
-            raise ValueError(f"{self.key} is not a JSON object in the store")
+            raise errors.InternalError(f"{self.key} is not a JSON object in the store")
         return value
+
+    def deleting(self) -> bool:
+        """Whether its deletion has begun."""
+        if b'"deletionTimestamp"' not in self.raw:
+            return False
+        try:
+            meta = self.value().get("metadata")
+        except errors.InternalError:
+            return False
+        return isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
 
 
 def intern_labels(labels: dict[str, str] | None) -> dict[str, str] | None:
@@ -88,8 +125,10 @@ def parse(key: str, value: bytes, revision: int, clean: bool) -> Entry:
         raw_meta = bytes(head.metadata)
         meta = _decode_meta(raw_meta)
         tail = b',"uid":"%b"}' % meta.uid.encode()
-        if meta.resourceVersion is None and raw_meta.endswith(tail):
-            end = value.index(raw_meta) + len(raw_meta) - len(tail)
+        start = value.find(raw_meta)
+        # Another part of the object may be a copy of its metadata: then nobody can tell here which is which.
+        if meta.resourceVersion is None and raw_meta.endswith(tail) and value.find(raw_meta, start + 1) < 0:
+            end = start + len(raw_meta) - len(tail)
             raw = b'%b,"resourceVersion":"%d"%b' % (value[:end], revision, value[end:].rstrip(b"\n"))
             version = sys.intern(head.apiVersion.rpartition("/")[2])
             return Entry(key, raw, revision, version, intern_labels(meta.labels), clean)
@@ -99,10 +138,13 @@ def parse(key: str, value: bytes, revision: int, clean: bool) -> Entry:
 
 
 def _parse_foreign(key: str, value: bytes, revision: int) -> Entry:
-    """Bytes that others wrote: whatever they hold becomes an entry, so that it can be seen and mended."""
-    obj = codec.decode(value)
+    """Bytes that others wrote: whatever they hold becomes an entry. What is no object is told to who reads it."""
+    try:
+        obj = codec.decode(value)
+    except errors.BadRequest:
+        obj = None
     if not isinstance(obj, dict):
-        obj = {"metadata": {}}
+        return Entry(key, value, revision, "", None, False)
     meta = obj.get("metadata")
     if not isinstance(meta, dict):
         meta = obj["metadata"] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Protocol
 
@@ -25,7 +25,7 @@ class Occurrence:
         self.revision = revision
         self.old = old
         self.new = new
-        self.frames: dict[object, bytes] = {}
+        self.frames: dict[object, bytes] | None = None
 
     @property
     def entry(self) -> Entry:
@@ -47,8 +47,9 @@ class Observer(Protocol):
 class ResourceCache:
     """Everything stored under one prefix such as /registry/example.com/crontabs/."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, progress: Callable[[], int] | None = None) -> None:
         self.prefix = prefix
+        self._progress = progress
         self.loaded = False
         self.revision = 0
         """Everything up to here has been seen."""
@@ -68,6 +69,11 @@ class ResourceCache:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def seen(self) -> int:
+        """Everything up to here has been seen, including what was written to other resources since."""
+        return self.revision if self._progress is None else max(self.revision, self._progress())
 
     # ------------------------------------------------------------------ reading
 
@@ -146,6 +152,8 @@ class ResourceCache:
         """Take in a batch of changes, then tell the observers."""
         occurrences = []
         for event in events:
+            if event.revision <= self.revision:
+                continue  # Already read: the store was ahead of its own watch when this was loaded.
             key = event.key[len(self.prefix) :]
             old = self._entries.get(key)
             if event.value is None:
@@ -163,7 +171,7 @@ class ResourceCache:
                 else:
                     self._entries[key] = new
             occurrences.append(Occurrence(event.revision, old, new))
-        self.revision = revision
+        self.revision = max(self.revision, revision)
         if not occurrences:
             return
         self.changed = occurrences[-1].revision
@@ -176,6 +184,15 @@ class ResourceCache:
             self.since = gone.revision
         for observer in list(self.observers):
             observer.on_occurrences(occurrences)
+        # Frames are for those who are told now; the window would keep them beyond its bound.
+        for occurrence in occurrences:
+            occurrence.frames = None
+
+    def reset(self) -> None:
+        """Changes were missed: what is here is not to be trusted until it has been read anew."""
+        self.loaded = False
+        for observer in list(self.observers):
+            observer.on_reset()
 
     def _remember(self, entry: Entry) -> None:
         self._entries[entry.key] = entry

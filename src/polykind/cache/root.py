@@ -22,8 +22,9 @@ class WatchCache:
         self.revision = 0
         self.ready = False
         self._resources: dict[str, ResourceCache] = {}
-        self._loading: dict[str, asyncio.Task[None]] = {}
-        self._held: dict[str, list[Event]] = {}
+        self._loading: dict[ResourceCache, asyncio.Task[None]] = {}
+        self._held: dict[str, list[list[Event]]] = {}
+        """What has come for a prefix since each of its readings began."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._watching: Watching | None = None
         self._restarting: asyncio.Task[None] | None = None
@@ -32,6 +33,7 @@ class WatchCache:
         self.revision = await self.store.revision()
         self._watching = self.store.watch(self.prefix, self.revision, self)
         self.ready = True
+        self._wake()
 
     async def close(self) -> None:
         if self._restarting is not None:
@@ -46,7 +48,7 @@ class WatchCache:
         prefix = f"{self.prefix}{group}/{plural}/" if group else f"{self.prefix}{plural}/"
         cache = self._resources.get(prefix)
         if cache is None:
-            cache = self._resources[prefix] = ResourceCache(prefix)
+            cache = self._resources[prefix] = ResourceCache(prefix, lambda: self.revision)
         return cache
 
     def drop(self, cache: ResourceCache) -> None:
@@ -66,22 +68,36 @@ class WatchCache:
         """Read a resource from the store; callers at the same time share one reading."""
         if cache.loaded:
             return
-        task = self._loading.get(cache.prefix)
+        task = self._loading.get(cache)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._load(cache))
-            self._loading[cache.prefix] = task
-            task.add_done_callback(lambda _: self._loading.pop(cache.prefix, None))
+            self._loading[cache] = task
+            task.add_done_callback(lambda _: self._loading.pop(cache, None))
         await asyncio.shield(task)
 
     async def _load(self, cache: ResourceCache) -> None:
-        held = self._held[cache.prefix] = []
-        try:
-            page = await self.store.range(cache.prefix)
-        finally:
-            self._held.pop(cache.prefix, None)
+        while True:
+            watching = self._watching
+            held: list[Event] = []
+            self._held.setdefault(cache.prefix, []).append(held)
+            try:
+                page = await self.store.range(cache.prefix)
+            finally:
+                self._release(cache.prefix, held)
+            if self._restarting is None or (self.ready and watching is self._watching):
+                break
+            # The watch was lost while this was read: what was written in between would be missing.
+            await asyncio.shield(self._restarting)
         cache.load(page.items, page.revision)
         late = [e for e in held if e.revision > page.revision]
         cache.follow(late, max(self.revision, page.revision))
+
+    def _release(self, prefix: str, held: list[Event]) -> None:
+        others = [h for h in self._held[prefix] if h is not held]
+        if others:
+            self._held[prefix] = others
+        else:
+            del self._held[prefix]
 
     async def reach(self, revision: int, within: float = 3.0) -> None:
         """Wait until everything up to a revision has been seen."""
@@ -124,9 +140,9 @@ class WatchCache:
         batches: dict[str, list[Event]] = {}
         for event in events:
             prefix = self._prefix_of(event.key)
-            if prefix in self._held:
-                self._held[prefix].append(event)
-            elif prefix in self._resources:
+            for held in self._held.get(prefix, ()):
+                held.append(event)
+            if prefix in self._resources:
                 batches.setdefault(prefix, []).append(event)
         self.revision = revision
         for prefix, batch in batches.items():
@@ -136,14 +152,18 @@ class WatchCache:
                     cache.follow(batch, revision)
                 except Exception:
                     log.exception("the cache of %s failed on an event and is read anew", prefix)
-                    cache.loaded = False
+                    cache.reset()
         if self._waiters:
-            due = [w for w in self._waiters if w[0] <= revision]
-            if due:
-                self._waiters = [w for w in self._waiters if w[0] > revision]
-                for _, future in due:
-                    if not future.done():
-                        future.set_result(None)
+            self._wake()
+
+    def _wake(self) -> None:
+        """Go on with who waited for what has been seen by now."""
+        due = [future for revision, future in self._waiters if revision <= self.revision]
+        if due:
+            self._waiters = [w for w in self._waiters if w[0] > self.revision]
+            for future in due:
+                if not future.done():
+                    future.set_result(None)
 
     def _prefix_of(self, key: str) -> str:
         """/registry/<group>/<plural>/ of a custom resource's key, /registry/<plural>/ of a core resource's."""
@@ -159,9 +179,7 @@ class WatchCache:
     def on_lost(self, error: StoreError) -> None:
         log.warning("the watch on the store was lost (%s): every resource is read anew", error)
         for cache in self._resources.values():
-            cache.loaded = False
-            for observer in list(cache.observers):
-                observer.on_reset()
+            cache.reset()
         self.ready = False
         self._restarting = asyncio.get_running_loop().create_task(self._restart())
 

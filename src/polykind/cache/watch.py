@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from itertools import islice
 from typing import Protocol
 
 from polykind import errors
@@ -20,6 +21,10 @@ from polykind.wire.response import Sink, frame
 log = logging.getLogger("polykind.watch")
 
 _CHUNK = 128 * 1024
+_WAITING = 8 * 1024 * 1024
+"""Bytes that may wait for a client that still takes its first events; then it is cut off."""
+_BATCH = 200
+"""Events whose objects are converted together."""
 
 
 class Viewer(Protocol):
@@ -30,8 +35,8 @@ class Viewer(Protocol):
     def ready(self, entry: Entry) -> Form | None:
         """The entry's form if it takes no waiting to have it."""
 
-    def view(self, entry: Entry) -> Awaitable[Form]:
-        """The entry's form, converted if need be."""
+    def view_many(self, entries: Sequence[Entry]) -> Awaitable[list[Form]]:
+        """The entries' forms, converted if need be."""
 
     def restamp(self, form: Form, revision: int) -> bytes:
         """The form's bytes with another resourceVersion."""
@@ -74,6 +79,7 @@ class Watcher:
         self._channel = channel
         self._sink: Sink | None = None
         self._waiting: list[bytes] | None = []
+        self._waiting_size = 0
         self._bookmarks = bookmarks
         self._after_first = b""
         self._interval = interval
@@ -84,16 +90,15 @@ class Watcher:
 
     def begin(self, sink: Sink) -> None:
         """The head of the answer is out: send what is due, then go live."""
-        if self._over:
-            sink.finish()
-            return
         self._sink = sink
         loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._catch_up(sink))
+        if self._over:
+            return
         self._timers.append(loop.call_later(self._timeout, self.finish))
         if self._bookmarks:
             self._timers.append(loop.call_later(max(0.0, self._timeout - 2), self._bookmark))
             self._timers.append(loop.call_later(self._interval, self._tick))
-        self._task = loop.create_task(self._catch_up(sink))
 
     async def _catch_up(self, sink: Sink) -> None:
         try:
@@ -111,7 +116,7 @@ class Watcher:
                 sink.send(frame(b"".join(batch)))
             self.first = ()
             while self._waiting:
-                waiting, self._waiting = self._waiting, []
+                waiting, self._waiting, self._waiting_size = self._waiting, [], 0
                 for index, data in enumerate(waiting):
                     sink.send(data)
                     if index % 64 == 63:
@@ -133,8 +138,18 @@ class Watcher:
         """Framed events."""
         if self._waiting is not None:
             self._waiting.append(data)
+            self._waiting_size += len(data)
+            if self._waiting_size > _WAITING:
+                self._cut_off()
         elif self._sink is not None:
             self._sink.send(data)
+
+    def _cut_off(self) -> None:
+        log.info("a watcher was cut off: it left more than %d bytes waiting behind its first events", _WAITING)
+        self._waiting, self._waiting_size, self.first, self._after_first = [], 0, (), b""
+        if self._sink is not None:
+            self._sink.abort()
+        self.finish()
 
     def finish(self) -> None:
         """End the stream cleanly, after what is still due."""
@@ -194,7 +209,7 @@ class Channel:
     @property
     def seen(self) -> int:
         """Everything up to this revision has been delivered."""
-        return self._backlog[0].revision - 1 if self._backlog else self._cache.revision
+        return self._backlog[0].revision - 1 if self._backlog else self._cache.seen
 
     def join(self, watcher: Watcher) -> None:
         self.watchers.add(watcher)
@@ -256,36 +271,39 @@ class Channel:
                         watcher.deliver(data)
         self._on_sent(len(ready) * len(self.watchers))
 
-    def _concerns(self, entry: Entry) -> bool:
+    def concerns(self, entry: Entry) -> bool:
+        """Whether an object may be selected at all, by where it lies."""
         selection = self.selection
         return (selection.namespace is None or entry.namespace == selection.namespace) and (
             selection.name is None or entry.name == selection.name
         )
 
+    def needed(self, occurrence: Occurrence) -> list[Entry]:
+        """The entries whose forms it takes to tell a change: what was there before does not always matter."""
+        old, new = occurrence.old, occurrence.new
+        if not self.concerns(occurrence.entry):
+            return []
+        if old is None or (new is not None and self.selection.everything):
+            return [new] if new is not None else []
+        return [old] if new is None else [old, new]
+
     def _waits(self, occurrence: Occurrence) -> bool:
         """Whether a conversion must be waited for."""
-        if not self._concerns(occurrence.entry):
-            return False
-        ready = self.viewer.ready
-        return (occurrence.new is not None and ready(occurrence.new) is None) or (
-            occurrence.old is not None
-            and (occurrence.new is None or not self.selection.everything)
-            and ready(occurrence.old) is None
-        )
+        return any(self.viewer.ready(entry) is None for entry in self.needed(occurrence))
 
     async def _work_off(self) -> None:
         try:
             while self._backlog:
-                occurrence = self._backlog[0]
-                if self._concerns(occurrence.entry):
-                    for entry in (occurrence.old, occurrence.new):
-                        if entry is not None and self.viewer.ready(entry) is None:
-                            self._made[entry] = await self.viewer.view(entry)
+                batch = list(islice(self._backlog, _BATCH))
+                entries = [e for o in batch for e in self.needed(o)]
+                self._made = dict(zip(entries, await self.viewer.view_many(entries), strict=True))
+                for occurrence in batch:
                     data = self.frame(occurrence)
-                    self._made.clear()
                     if data is not None:
                         self._send([(occurrence.revision, data)])
-                self._backlog.popleft()
+                    occurrence.frames.clear()
+                    self._backlog.popleft()
+                self._made = {}
             self._task = None
         except errors.APIError as error:
             self.fail(error)
@@ -310,11 +328,13 @@ class Channel:
         kind, form, revision = event
         key = (self.viewer.version, self.projection.key, kind)
         if self.projection.key is not None:
-            data = occurrence.frames.get(key)
+            data = occurrence.frames.get(key) if occurrence.frames is not None else None
             if data is not None:
                 return data
         data = frame(event_bytes(kind, self.object_bytes(form, revision)))
         if self.projection.key is not None:
+            if occurrence.frames is None:
+                occurrence.frames = {}
             occurrence.frames[key] = data
         return data
 
@@ -325,7 +345,7 @@ class Channel:
     def event(self, occurrence: Occurrence, made: dict[Entry, Form] | None = None) -> tuple[str, Form, int] | None:
         """ADDED, MODIFIED or DELETED, the form to show, and the resourceVersion to show it with (0: its own)."""
         made = self._made if made is None else made
-        if not self._concerns(occurrence.entry):
+        if not self.concerns(occurrence.entry):
             return None
         old, new = occurrence.old, occurrence.new
         new_form = self._form(new, made) if new is not None else None

@@ -10,17 +10,24 @@ from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEG
 from polykind.schema import metarules
 from polykind.selection import fields
 from polykind.typed import Struct
-from polykind.wire import codec
+from polykind.typed.protobuf import decode_message, encode_message
+from polykind.wire import codec, negotiation
 
 
 class BuiltinVersion(Version):
-    """A typed resource at one version."""
+    """A typed resource at one version. `package` and `scheme` are how the reference's texts name what it is of."""
 
     patch_types = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+    media = negotiation.BUILT_IN
+    typed = True
+    package = ""
+    scheme = ""
 
     def __init__(self, kind: Kind, version: str, struct: Struct) -> None:
         super().__init__(kind, version)
         self.struct = struct
+        self.object_type = f"*{self.package}.{kind.kind}"
+        self.list_type = f"*{self.package}.{kind.list_kind}"
 
     def refuse_field(self, label: str) -> str:
         return fields.unknown(label)
@@ -36,14 +43,21 @@ class BuiltinVersion(Version):
         return error
 
     def check_kind(self, kind: str, api_version: str) -> None:
-        if kind != self.kind.kind and api_version == self.api_version:
-            why = f'no kind "{kind}" is registered for version "{api_version}" in scheme'
+        if kind != self.kind.kind or all(v.api_version != api_version for v in self.kind.versions.values()):
+            version = api_version.rpartition("/")[2]
             raise errors.BadRequest(
-                f'{kind} in version "{self.version}" cannot be handled as a {self.kind.kind}: {why}'
+                f'{kind} in version "{version}" cannot be handled as a {self.kind.kind}: no kind "{kind}" is '
+                f'registered for version "{api_version}" in scheme "{self.scheme}"'
             )
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         return typed.decode(value, self.struct, report=report)
+
+    def message(self, obj: JsonObject) -> bytes:
+        return encode_message(obj, self.struct)
+
+    def from_message(self, data: bytes) -> JsonObject:
+        return decode_message(data, self.struct)
 
     def _meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         if old is not None:
@@ -57,8 +71,6 @@ class BuiltinVersion(Version):
         return True
 
     def show(self, entry: Entry) -> Form | None:
-        if entry.clean and entry.version == self.version:
-            return Form(entry.raw, entry.labels)
         obj = entry.value()
         obj["apiVersion"] = self.api_version
         try:

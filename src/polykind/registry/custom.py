@@ -222,8 +222,6 @@ class CustomVersion(Version):
 
     def show(self, entry: Entry) -> Form | None:
         if entry.version == self.version:
-            if entry.clean:
-                return Form(entry.raw, entry.labels)
             return self._form(entry, self._read(entry))
         if self.kind.converter is None:
             obj = self._read(entry)
@@ -247,8 +245,8 @@ class CustomVersion(Version):
 
     def _form(self, entry: Entry, obj: JsonObject) -> Form:
         data = codec.encode(obj)
-        if data == entry.raw:
-            return Form(entry.raw, entry.labels)
+        if data == entry.data and entry.version == self.version:
+            return entry
         return Form(data, labels_of(obj))
 
     async def convert_many(self, entries: Sequence[Entry]) -> list[Form]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from functools import partial
+from typing import Final, Literal
+
+import msgspec
 
 from polykind import crd as rules
+from polykind import errors
 from polykind.apply.typemodel import CRD_MODEL
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.crd import conditions
+from polykind.crd.outline import Outline, marked, outlined, parts, skimmed
 from polykind.crd.status import terminating_condition
 from polykind.errors import FieldError
 from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.encoding import Encoded
 from polykind.registry.kind import Kind
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
 from polykind.wire import codec
@@ -23,6 +29,8 @@ GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 Settle = Callable[[str], Awaitable[None]]
+
+_REMEMBERED: Final = 256
 
 
 class DefinitionKind(Kind):
@@ -42,11 +50,22 @@ class DefinitionKind(Kind):
         self._now = now
         self.settle: Settle | None = None
         """Brings a definition's status up to date; set by the controller."""
+        self._structural: dict[str, None] = {}
         self.versions["v1"] = DefinitionVersion(self, "v1")
         if v1beta1:
             self.versions["v1beta1"] = DefinitionVersion(self, "v1beta1")
 
     marks_deletion = False
+
+    def found_structural(self, uid: str) -> None:
+        """Remember that a definition on its way into the store has been found to have structural schemas only."""
+        self._structural[uid] = None
+        if len(self._structural) > _REMEMBERED:
+            del self._structural[next(iter(self._structural))]
+
+    def was_structural(self, uid: str) -> bool:
+        """Whether a definition was found so when it was created; asked once."""
+        return self._structural.pop(uid, False) is None
 
     def prepare_delete(self, obj: JsonObject) -> bool:
         """A definition stays until its instances are gone."""
@@ -63,6 +82,8 @@ class DefinitionVersion(BuiltinVersion):
     """Definitions at v1 or v1beta1; in memory and in the store they are v1."""
 
     kind: DefinitionKind
+    package = "apiextensions"
+    scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
     has_status = True
     model = CRD_MODEL
     table = DEFAULT
@@ -109,7 +130,10 @@ class DefinitionVersion(BuiltinVersion):
             obj.update(shown)
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        return rules.validate_create(self._canonical(obj), self.api)
+        found = rules.validate_create(self._canonical(obj), self.api)
+        if not found and self.api == "v1":
+            self.kind.found_structural(obj["metadata"]["uid"])
+        return found
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return rules.validate_update(self._canonical(new), self._canonical(old), self.api)
@@ -127,8 +151,6 @@ class DefinitionVersion(BuiltinVersion):
         return self.api == "v1"
 
     def show(self, entry: Entry) -> Form | None:
-        if self.api == "v1" and entry.clean and entry.version == "v1":
-            return Form(entry.raw, entry.labels)
         obj = stored_definition(entry)
         shown = self._shown(obj)
         return Form(codec.encode(shown), labels_of(shown))
@@ -144,3 +166,32 @@ def stored_definition(entry: Entry) -> JsonObject:
     if entry.clean:
         return obj
     return rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0]
+
+
+def outline(entry: Entry) -> Outline:
+    """A definition from the store, as v1, without its schemas."""
+    read = partial(stored_definition, entry)
+    if entry.version == "v1":
+        try:
+            cut = parts(entry.raw)
+            crd = skimmed(cut)
+            return Outline(crd if entry.clean else rules.decode(crd, "v1", False)[0], marked(bytes(cut.spec)), read)
+        except (msgspec.MsgspecError, errors.APIError):
+            pass
+    crd = read()
+    return outlined(crd, codec.encode(crd["spec"]), read)
+
+
+def restated(entry: Entry, metadata: JsonObject, status: JsonObject) -> bytes:
+    """A stored definition with other metadata and status, to be stored; its spec, most of it, is not decoded."""
+    metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
+    if entry.clean and entry.version == "v1":
+        cut = parts(entry.raw)
+        return b'{"apiVersion":"%b","kind":"%b","metadata":%b,"spec":%b,"status":%b}' % (
+            cut.apiVersion.encode(),
+            cut.kind.encode(),
+            codec.encode(metadata),
+            bytes(cut.spec),
+            codec.encode(status),
+        )
+    return Encoded({**stored_definition(entry), "metadata": metadata, "status": status}).stored()

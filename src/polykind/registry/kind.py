@@ -15,7 +15,7 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.flights import Flights
 from polykind.selection import fields
-from polykind.wire import codec
+from polykind.wire import codec, negotiation, partial
 
 if TYPE_CHECKING:
     from polykind.apply.typemodel import TypeModel
@@ -109,8 +109,8 @@ class Version(ABC):
     deprecation = ""
     model: TypeModel
     table: TableFormat
-    media: tuple[str, ...] = ("json", "yaml")
-    """What bodies may be written in."""
+    media: tuple[str, ...] = negotiation.CUSTOM
+    """What objects may be read and written in."""
     selectable: tuple[str, ...] = ()
     """JSON paths, with the leading dot, that field selectors may name."""
     unconditional = False
@@ -127,8 +127,11 @@ class Version(ABC):
         """Where requests are counted; kept here because they are looked up at each."""
         self._flights = Flights(self._convert)
 
-    needs_version = False
-    """Whether a body without an apiVersion is refused as unrecognizable."""
+    typed = False
+    """Whether bodies are decoded into a type, so that they need not say what they are of."""
+    object_type = partial.CUSTOM_OBJECT
+    list_type = partial.CUSTOM_LIST
+    """How refusals name the types of an object and of a list."""
 
     def check_kind(self, kind: str, api_version: str) -> None:
         """Refuse a body of a kind that is not known at all."""
@@ -211,14 +214,16 @@ class Version(ABC):
 
     def ready(self, entry: Entry) -> Form | None:
         if entry.epoch != self.cache.epoch:
-            entry.forms = {}
-            entry.clean = False
-            entry.epoch = self.cache.epoch
-        form = entry.forms.get(self.version)
+            entry.enter(self.cache.epoch)
+        if entry.clean and entry.version == self.version:
+            return entry
+        form = entry.form(self.version)
         if form is None:
             form = self.show(entry)
-            if form is not None:
-                entry.forms[self.version] = form
+            if form is entry:
+                entry.clean = True
+            elif form is not None:
+                entry.keep(self.version, form)
         return form
 
     async def view(self, entry: Entry) -> Form:
@@ -242,7 +247,7 @@ class Version(ABC):
         forms = await self.convert_many(entries)
         for entry, form in zip(entries, forms, strict=True):
             if self.keep and epoch == self.cache.epoch == entry.epoch:
-                entry.forms[self.version] = form
+                entry.keep(self.version, form)
         return forms
 
     def restamp(self, form: Form, revision: int) -> bytes:
@@ -252,6 +257,14 @@ class Version(ABC):
         return codec.encode(obj)
 
     # ------------------------------------------------------------------ shapes
+
+    def message(self, obj: JsonObject) -> bytes:
+        """An object as protobuf, without an envelope; only where `media` says that there are messages."""
+        raise NotImplementedError
+
+    def from_message(self, data: bytes) -> JsonObject:
+        """The fields of such a message. Raises ProtobufError."""
+        raise NotImplementedError
 
     def list_metadata(self, revision: int, continuation: str, remaining: int) -> JsonObject:
         metadata: JsonObject = {"continue": continuation, "resourceVersion": str(revision)}

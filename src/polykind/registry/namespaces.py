@@ -49,6 +49,8 @@ class NamespaceKind(Kind):
 class NamespaceVersion(BuiltinVersion):
     """v1."""
 
+    package = "core"
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
     has_status = True
     model = NAMESPACE_MODEL
     table = NAMESPACES

@@ -25,7 +25,7 @@ from polykind.store.sqlite.file import DatabaseFile
 from polykind.store.sqlite.log import Bounds, Log
 from polykind.store.sqlite.readers import Readers, Replay
 from polykind.store.sqlite.watches import Watches
-from polykind.store.sqlite.writer import Answers, Audience, Compaction, Stop, Write, Writer
+from polykind.store.sqlite.writer import MOST_WRITES, Answers, Audience, Compaction, Stop, Write, Writer
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -58,6 +58,7 @@ class SqliteStore:
         self._floor = 0
         self._publication: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._handing: list[Write] = []
 
     async def start(self) -> None:
         if self._running:
@@ -97,6 +98,7 @@ class SqliteStore:
             await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        self._hand_over()
         self._writer.submit(Stop())
         await self._ended
         self._running = False
@@ -150,8 +152,16 @@ class SqliteStore:
         self._check_open()
         _check_text(key)
         future: asyncio.Future[int] = self._loop.create_future()
-        self._writer.submit(Write(key, value, expect, future))
+        # Handed over once a turn of the loop: waking the writer for each would cost more than the write.
+        if not self._handing:
+            self._loop.call_soon(self._hand_over)
+        self._handing.append(Write(key, value, expect, future))
         return future
+
+    def _hand_over(self) -> None:
+        handed, self._handing = self._handing, []
+        for start in range(0, len(handed), MOST_WRITES):
+            self._writer.submit(handed[start : start + MOST_WRITES])
 
     async def compact(self, revision: int) -> None:
         self._check_open()
@@ -159,6 +169,7 @@ class SqliteStore:
             raise FutureRevision(revision, self._published)
         if revision > self._floor:
             future: asyncio.Future[int] = self._loop.create_future()
+            self._hand_over()
             self._writer.submit(Compaction(revision, future))
             await future
 

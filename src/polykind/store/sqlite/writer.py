@@ -51,7 +51,7 @@ class Stop(NamedTuple):
     """The end, once everything queued before it is done."""
 
 
-Request = Write | Compaction | Stop
+Request = list[Write] | Compaction | Stop
 
 
 class Audience(NamedTuple):
@@ -138,9 +138,9 @@ class Writer:
         size = 0
         request = self._first()
         while request is not None:
-            if isinstance(request, Write):
-                batch.append(request)
-                size += len(request.value or b"")
+            if isinstance(request, list):
+                batch += request
+                size += sum(len(write.value or b"") for write in request)
                 if len(batch) >= MOST_WRITES or size >= MOST_BYTES:
                     break
             elif isinstance(request, Compaction):
