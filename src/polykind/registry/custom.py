@@ -9,6 +9,7 @@ from polykind import errors, schema
 from polykind.apply.typemodel import TypeModel
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.resource import ResourceCache
+from polykind.cel import Rules, compile_schema
 from polykind.contract import Converter, JsonObject
 from polykind.crd import versions as crd_versions
 from polykind.crd.outline import whole
@@ -18,6 +19,17 @@ from polykind.registry.kind import Kind, Version
 from polykind.schema import Schema, metarules, objectmeta
 from polykind.wire import codec
 from polykind.wire.table import TableFormat
+
+
+_BLOCKING = frozenset(
+    ("FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid", "FieldValueNotSupported")
+)
+_NOT_CHECKED = errors.invalid(
+    "<nil>",
+    None,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
 
 
 class CustomKind(Kind):
@@ -42,6 +54,7 @@ class CustomKind(Kind):
         self.storage = crd_versions.storage(crd)
         self.declared = {v["name"] for v in spec["versions"]}
         self._schemas: dict[str, Schema] = {}
+        self._rules: dict[str, Rules | None] = {}
         for stanza in spec["versions"]:
             if stanza.get("served"):
                 self.versions[stanza["name"]] = CustomVersion(self, stanza)
@@ -75,6 +88,14 @@ class CustomKind(Kind):
         return machine
 
 
+    def rules(self, version: str) -> Rules | None:
+        """The CEL rules of a version's schema, None if it has none."""
+        if version not in self._rules:
+            openapi = crd_versions.stanza(self.crd, version).schema
+            self._rules[version] = compile_schema(openapi) if openapi else None
+        return self._rules[version]
+
+
 class CustomVersion(Version):
     """A custom resource at one served version."""
 
@@ -90,6 +111,8 @@ class CustomVersion(Version):
         self.scale = subresources.get("scale")
         self.deprecation = crd_versions.deprecation_warning(kind.crd, self.version) or ""
         self.selectable = tuple(f["jsonPath"] for f in stanza.get("selectableFields") or ())
+        self._rule_warnings: list[str] = []
+        """What the last validation warned of, until it is asked for."""
         self._table: TableFormat | None = None
         self._model: TypeModel | None = None
 
@@ -137,7 +160,8 @@ class CustomVersion(Version):
         found = self._type_errors(obj)
         if found:
             return found
-        return metarules.validate(obj["metadata"], namespaced=self.kind.namespaced) + self._value_errors(obj, None)
+        found = metarules.validate(obj["metadata"], namespaced=self.kind.namespaced)
+        return self._ruled(found + self.schema.validate(obj, None, scale=self.scale), obj, None)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         if self.has_status:
@@ -156,7 +180,10 @@ class CustomVersion(Version):
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self._type_errors(new)
-        return found or metarules.validate_update(new["metadata"], old["metadata"]) + self._value_errors(new, old)
+        if found:
+            return found
+        found = metarules.validate_update(new["metadata"], old["metadata"])
+        return self._ruled(found + self.schema.validate(new, old, scale=self.scale), new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         """Only status and managedFields come from the request."""
@@ -176,7 +203,7 @@ class CustomVersion(Version):
         if found:
             return found
         found = metarules.validate_update(new["metadata"], old["metadata"])
-        return found + self.schema.validate_status(new, old, scale=self.scale)
+        return self._ruled(found + self.schema.validate_status(new, old, scale=self.scale), new, old)
 
     def _type_errors(self, obj: JsonObject) -> list[FieldError]:
         found = []
@@ -186,11 +213,20 @@ class CustomVersion(Version):
             found.append(errors.invalid("apiVersion", obj.get("apiVersion"), f"must be {self.api_version}"))
         return found
 
-    def _value_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        return self.schema.validate(new, old, scale=self.scale)
+    def _ruled(self, found: list[FieldError], new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """What was found with what the rules add; they run only on what is sound enough for them."""
+        self._rule_warnings = []
+        rules = self.kind.rules(self.version)
+        if rules is None:
+            return found
+        if any(error.reason in _BLOCKING for error in found):
+            return [*found, _NOT_CHECKED]
+        broken, self._rule_warnings = rules.validate(new, old)
+        return found + broken
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
-        return metarules.finalizer_warnings(new["metadata"], (old or {}).get("metadata"))
+        warned, self._rule_warnings = self._rule_warnings, []
+        return warned + metarules.finalizer_warnings(new["metadata"], (old or {}).get("metadata"))
 
     # ------------------------------------------------------------------ storing
 

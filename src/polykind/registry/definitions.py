@@ -13,6 +13,7 @@ from polykind import errors
 from polykind.apply.typemodel import CRD_MODEL
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.root import WatchCache
+from polykind.cel import RuleCompiler
 from polykind.contract import JsonObject
 from polykind.crd import conditions
 from polykind.crd.outline import Outline, marked, outlined, parts, skimmed
@@ -29,6 +30,8 @@ GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 Settle = Callable[[str], Awaitable[None]]
+
+_RULES = RuleCompiler()
 
 _REMEMBERED: Final = 256
 
@@ -130,13 +133,13 @@ class DefinitionVersion(BuiltinVersion):
             obj.update(shown)
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        found = rules.validate_create(self._canonical(obj), self.api)
+        found = rules.validate_create(self._canonical(obj), self.api, rules=_RULES)
         if not found and self.api == "v1":
             self.kind.found_structural(obj["metadata"]["uid"])
         return found
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return rules.validate_update(self._canonical(new), self._canonical(old), self.api)
+        return rules.validate_update(self._canonical(new), self._canonical(old), self.api, rules=_RULES)
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return rules.validate_status_update(self._canonical(new), self._canonical(old))
