@@ -15,13 +15,16 @@ from polykind.wire import codec, negotiation
 
 
 class BuiltinVersion(Version):
-    """A typed resource at one version. `package` and `scheme` are how the reference's texts name what it is of."""
+    """A typed resource at one version."""
 
     patch_types = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
     media = negotiation.BUILT_IN
     typed = True
     package = ""
     scheme = ""
+    """What the reference's texts say the type is of."""
+    known: tuple[str, ...] = ()
+    """The versions that bodies can be read at, served or not."""
 
     def __init__(self, kind: Kind, version: str, struct: Struct) -> None:
         super().__init__(kind, version)
@@ -43,8 +46,8 @@ class BuiltinVersion(Version):
         return error
 
     def check_kind(self, kind: str, api_version: str) -> None:
-        if kind != self.kind.kind or all(v.api_version != api_version for v in self.kind.versions.values()):
-            version = api_version.rpartition("/")[2]
+        group, _, version = api_version.rpartition("/")
+        if (kind, group) != (self.kind.kind, self.kind.group) or version not in self.known:
             raise errors.BadRequest(
                 f'{kind} in version "{version}" cannot be handled as a {self.kind.kind}: no kind "{kind}" is '
                 f'registered for version "{api_version}" in scheme "{self.scheme}"'

@@ -136,12 +136,16 @@ class CustomVersion(Version):
     # ------------------------------------------------------------------ payloads
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        kind, api_version = value.get("kind", ""), value.get("apiVersion")
+        group, _, version = api_version.rpartition("/") if isinstance(api_version, str) else ("", "", "")
         meta, unknown = objectmeta.coerce(
-            value.get("metadata"), strict=True, kind=value.get("kind", ""), version=self.version, served=self.kind.kind
+            value.get("metadata"), strict=True, kind=kind, version=version, served=self.kind.kind
         )
         value["metadata"] = meta
-        pruned = self.schema.admit(value, report=report)
-        return value, unknown + pruned if report else []
+        # Of another kind there is no schema: such an object is taken as it is, to be refused for its kind.
+        if kind == self.kind.kind and group == self.kind.group and version in self.kind.declared:
+            unknown = unknown + self.kind.schema(version).admit(value, report=report)
+        return value, unknown if report else []
 
     def default(self, merged: JsonObject) -> JsonObject:
         meta, _ = objectmeta.coerce(

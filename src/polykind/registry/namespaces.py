@@ -51,6 +51,7 @@ class NamespaceVersion(BuiltinVersion):
 
     package = "core"
     scheme = "pkg/api/legacyscheme/scheme.go:30"
+    known = ("v1",)
     has_status = True
     model = NAMESPACE_MODEL
     table = NAMESPACES

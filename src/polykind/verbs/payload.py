@@ -7,52 +7,124 @@ from polykind.apply.rejected import go_name
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.verbs.call import Call
-from polykind.wire import codec, negotiation, yamlcodec
+from polykind.wire import codec, negotiation, typemeta, yamlcodec
 
+from polykind.typed.protobuf import open_envelope
+from polykind.typed.protowire import ProtobufError
 _HEAD = '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SHOWN = 30
 
 
 def read(call: Call, validation: str) -> JsonObject:
     """The body's object at the request's version."""
-    media = negotiation.body_media(call.request.header(b"content-type"), offers=call.version.media)
-    body = call.request.body
-    value, duplicates = _parse(call, body, media, validation)
-    _check_kind(call, value, body)
-    obj, unknown = call.version.decode(value, validation != "Ignore")
-    complaints = duplicates + [f"unknown field {go_quote(p)}" for p in unknown]
-    if complaints and validation == "Strict":
-        raise misfit(call, value, f"strict decoding error: {', '.join(complaints)}")
-    for text in complaints:
+    version, body = call.version, call.request.body
+    media = negotiation.body_media(call.request.header(b"content-type"), offers=version.media)
+    if media == "protobuf":
+        value, complaints = _message(call, body), []
+    else:
+        value, complaints = _parse(call, body, media, validation)
+        value = _named(call, value, media, validation)
+    refusal = _other_version(call, value.get("apiVersion", ""))
+    if refusal is not None and version.typed:
+        raise refusal
+    obj, unknown = version.decode(value, validation != "Ignore")
+    unknown = [f"unknown field {go_quote(path)}" for path in unknown]
+    if validation == "Strict" and (complaints or unknown):
+        if media == "yaml" and complaints:
+            complaints = [yamlcodec.strict_error(complaints)]
+        raise _misfit(value, value["kind"], f"strict decoding error: {', '.join(complaints + unknown)}")
+    for text in complaints + unknown:
         call.request.warn(text)
     return obj
 
 
-def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[JsonObject, list[str]]:
-    """The decoded body and what a strict reading complains of."""
+def _other_version(call: Call, found: str) -> errors.BadRequest | None:
+    expected = call.version.api_version
+    if found == expected:
+        return None
+    return errors.BadRequest(
+        f"the API version in the data ({found}) does not match the expected API version ({expected})"
+    )
+
+
+def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, list[str]]:
+    """The decoded body and the keys that it repeats, in a strict reader's words."""
     try:
         if media == "yaml":
             value, complaints = yamlcodec.decode_strict(body)
             duplicates = [yamlcodec.strict_error(complaints)] if complaints else []
         else:
             value = codec.decode(body)
-            duplicates = codec.duplicate_complaints(body, value) if validation != "Ignore" else []
-    except (errors.BadRequest, yamlcodec.MalformedYAML) as error:
-        raise unrecognized(call, body, str(error)) from None
-    if not isinstance(value, dict):
-        why = f"json: cannot unmarshal {go_name(value)} into Go value of type struct {_HEAD}"
-        raise unrecognized(call, body, f"couldn't get version/kind; json parse error: {why}")
-    return value, duplicates if validation != "Ignore" else []
+            complaints = codec.duplicate_complaints(body, value) if validation != "Ignore" else []
+        return value, complaints if validation != "Ignore" else []
+    except codec.Malformed as error:
+        if error.syntax:
+            raise _unrecognized(call, error.message) from None
+        raise _misfit(_defaulted(call, *_head(body)), call.kind.kind, error.text) from None
+    except yamlcodec.MalformedYAML as error:
+        raise _unrecognized(call, str(error)) from None
 
 
-def misfit(call: Call, value: JsonObject, why: str) -> errors.BadRequest:
-    """The body is of a kind that is known, but not fit for it."""
-    return errors.BadRequest(
-        f'{value["kind"]} in version "{call.version.version}" cannot be handled as a {call.kind.kind}: {why}'
-    )
+def _head(body: bytes) -> tuple[str, str]:
+    try:
+        head = msgspec.json.decode(body, type=_Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return "", ""
+    return head.apiVersion or "", head.kind or ""
 
 
-def unrecognized(call: Call, body: bytes, why: str) -> errors.BadRequest:
+def _named(call: Call, value: Any, media: str, validation: str) -> JsonObject:
+    """The body as an object that says what it is. A typed one need not, others must."""
+    try:
+        api_version, kind = typemeta.interpret(value)
+    except errors.BadRequest as error:
+        raise _unrecognized(call, error.message) from None
+    named = _defaulted(call, api_version, kind)
+    if call.version.typed:
+        call.version.check_kind(named["kind"], named["apiVersion"])
+        return {**value, **named} if value else named
+    if not kind:
+        raise _without_kind(call, value, named, media, validation)
+    if value.get("apiVersion", "") is None:
+        why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise _misfit({"kind": kind}, call.kind.kind, why)
+    found: JsonObject = value
+    return found
+
+
+def _without_kind(call: Call, value: Any, named: JsonObject, media: str, validation: str) -> errors.BadRequest:
+    """Nobody would know what it is. A reader that ignores what is unknown tells it by other words."""
+    if validation != "Ignore":
+        return _unrecognized(call, f"Object 'Kind' is missing in '{_text(call.request.body)}'")
+    read_as = codec.encode(value) if media == "yaml" else call.request.body
+    return _misfit(named, call.kind.kind, f"Object 'Kind' is missing in '{_text(read_as)}'")
+
+
+def _message(call: Call, body: bytes) -> JsonObject:
+    """The object of a body in protobuf, whose unknown fields nobody sees."""
+    try:
+        api_version, kind, message = open_envelope(body)
+    except ProtobufError as error:
+        raise _unrecognized(call, str(error)) from None
+    named = _defaulted(call, "" if api_version.count("/") > 1 else api_version, kind)
+    call.version.check_kind(named["kind"], named["apiVersion"])
+    try:
+        return {**call.version.from_message(message), **named}
+    except ProtobufError as error:
+        raise _misfit(named, call.kind.kind, str(error)) from None
+
+
+def _defaulted(call: Call, api_version: str, kind: str) -> JsonObject:
+    return {"kind": kind or call.kind.kind, "apiVersion": api_version or call.version.api_version}
+
+
+def _misfit(value: JsonObject, expected: str, why: str) -> errors.BadRequest:
+    """The body says what it is, but cannot be read as what it should be."""
+    version = value.get("apiVersion", "").rpartition("/")[2]
+    return errors.BadRequest(f'{value["kind"]} in version "{version}" cannot be handled as a {expected}: {why}')
+
+
+def _unrecognized(call: Call, why: str) -> errors.BadRequest:
     """The body does not even tell what it is."""
     return errors.BadRequest(
         f"the object provided is unrecognized (must be of type {call.kind.kind}): {why} ({_summary(body)})"
@@ -64,24 +136,8 @@ def _summary(body: bytes) -> str:
     if not body:
         return "<empty>"
     cut, more = body[:_SHOWN], " ..." if len(body) > _SHOWN else ""
-    return (cut.decode("utf-8", "replace") if body.startswith(b"{") else cut.hex()) + more
+    return (_text(cut) if body.startswith(b"{") else cut.hex()) + more
 
 
-def _check_kind(call: Call, value: JsonObject, body: bytes) -> None:
-    """The body must be an object that names its kind, at the version of the request."""
-    expected, text = call.version.api_version, body.decode("utf-8", "replace")
-    for field in ("apiVersion", "kind"):
-        found = value.get(field)
-        if found is not None and not isinstance(found, str):
-            why = f"json: cannot unmarshal {go_name(found)} into Go struct field .{field} of type string"
-            raise unrecognized(call, body, f"couldn't get version/kind; json parse error: {why}")
-    kind, api_version = value.get("kind") or "", value.get("apiVersion") or ""
-    if not kind:
-        raise unrecognized(call, body, f"Object 'Kind' is missing in '{text}'")
-    if not api_version and call.version.needs_version:
-        raise unrecognized(call, body, f"Object 'apiVersion' is missing in '{text}'")
-    call.version.check_kind(kind, api_version)
-    if api_version != expected:
-        raise errors.BadRequest(
-            f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        )
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
