@@ -87,6 +87,7 @@ class DefinitionVersion(BuiltinVersion):
     kind: DefinitionKind
     package = "apiextensions"
     scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+    known = ("v1", "v1beta1")
     has_status = True
     model = CRD_MODEL
     table = DEFAULT
