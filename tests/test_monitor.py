@@ -20,7 +20,7 @@ CRONTABS = f"/apis/{GROUP}/v1/namespaces/default/crontabs"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Live]:  # type: ignore[misc]
+async def server(tmp_path: Path) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
         await running.define(definition(GROUP))
         yield running

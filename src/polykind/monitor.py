@@ -53,7 +53,7 @@ class Monitor:
             self._converting.observe(seconds)
 
     def document(self, request: Request, answer: Response, started: float) -> None:
-        """Something besides resources was asked for. Paths that mean nothing are not counted: there is no end to them."""
+        """Something besides resources was asked for. Paths that mean nothing are not counted: they have no end."""
         root = request.path[1:].partition("/")[0]
         if root in _DOCUMENTS and request.method in ("GET", "HEAD"):
             series = self._metrics.request("GET", "", "", "", subresource=f"/{root}")

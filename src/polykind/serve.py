@@ -10,6 +10,7 @@ import os
 import secrets
 import socket
 import ssl
+from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 from types import TracebackType
@@ -21,11 +22,13 @@ from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.root import WatchCache
 from polykind.clock import SystemChance, SystemClock
 from polykind.contract import Chance, Clock, JsonObject, Leadership, Store
+from polykind.controllers.converters import Converters
 from polykind.controllers.definitions import Definitions
 from polykind.controllers.garbage import Garbage
 from polykind.controllers.namespaces import Namespaces
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
+from polykind.conversion.health import Health
 from polykind.conversion.inprocess import load
 from polykind.conversion.resolver import Resolver, parse_resolve
 from polykind.discovery import builtins
@@ -111,11 +114,12 @@ class Server:
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve))
         self._libraries = [load(spec) for spec in settings.converter]
+        self.converters = Converters(self._converter, self.clock)
         self.definitions = Definitions(
             self.api,
             definitions,
             builtins(v1beta1=settings.serve_v1beta1),
-            self._converter,
+            self.converters,
             settings.conversion_cache,
             self._stamp,
             self.leadership,
@@ -138,6 +142,7 @@ class Server:
         await self.leadership.close()
         await self._garbage.close()
         await self.definitions.close()
+        await self.converters.close()
         await self._namespaces.close()
         await self.cache.close()
         await self.store.close()
@@ -145,17 +150,16 @@ class Server:
     def _stamp(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def _converter(self, crd: JsonObject) -> ConversionGate | None:
-        """The way to convert a definition's objects; None where only the apiVersion changes."""
-        gate = build(
+    def _converter(self, crd: JsonObject, on_health: Callable[[Health], None]) -> ConversionGate:
+        return build(
             crd,
             resolver=self._resolver,
             clock=self.clock,
             libraries=self._libraries,
             feature_gates=self.settings.feature_gates,
             observer=self.metrics,
+            on_health=on_health,
         )
-        return gate if gate.calls_out else None
 
     def _checks(self) -> dict[str, Check]:
         return {

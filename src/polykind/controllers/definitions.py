@@ -9,13 +9,17 @@ from collections.abc import Callable
 from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
-from polykind.contract import Conflict, Converter, JsonObject, Leadership, StoreError
+from polykind.contract import Conflict, JsonObject, Leadership, StoreError
+from polykind.controllers.converters import Converters
+from polykind.conversion.health import TYPE as CONVERSION_HEALTHY
 from polykind.crd import conditions
+from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
+from polykind.crd.names import Taken
+from polykind.crd.outline import Outline, whole
 from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
 from polykind.discovery import Discovery, GroupVersionEntry
 from polykind.registry.custom import CustomKind
-from polykind.registry.definitions import FINALIZER, DefinitionKind, stored_definition
-from polykind.registry.encoding import Encoded
+from polykind.registry.definitions import FINALIZER, DefinitionKind, outline, restated
 from polykind.verbs.call import Api, Call
 from polykind.verbs.delete import delete_object
 from polykind.wire.options import DeleteOptions
@@ -24,6 +28,7 @@ from polykind.wire.request import Request
 log = logging.getLogger("polykind.definitions")
 
 _RETRY = 1.0
+_LEISURE = 0.02
 _LEADER = 2.0
 """How long a write of a definition waits for the leader to settle it; if none leads now, it is settled later."""
 
@@ -36,26 +41,29 @@ class Definitions:
         api: Api,
         kind: DefinitionKind,
         builtins: tuple[GroupVersionEntry, ...],
-        convert: Callable[[JsonObject], Converter | None],
+        converters: Converters,
         keep: bool,
         stamp: Callable[[], str],
         leadership: Leadership,
     ) -> None:
         self._api = api
         self._kind = kind
-        self._convert = convert
+        self._converters = converters
+        converters.write = self._tell_health
         self._keep = keep
         self._stamp = stamp
         self._leadership = leadership
         self._changed = asyncio.Event()
         self._builtins = builtins
-        self._crds: dict[str, JsonObject] = {}
+        self._crds: dict[str, Outline] = {}
+        self._taken = Taken()
         self._discovery = Discovery((), builtins)
         self._stale = False
         self._cleaning: dict[str, asyncio.Task[None]] = {}
         self._settling: dict[str, asyncio.Task[None]] = {}
-        self._flaws: dict[str, tuple[JsonObject, JsonObject | None]] = {}
-        """By name, a spec that was judged and the condition it deserves: judging takes a walk of the schemas."""
+        self._flaws: dict[str, tuple[bytes, JsonObject | None]] = {}
+        """By name, the mark of a spec that was judged and the condition it deserves: judging takes a walk of it."""
+        self._reviewing: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         await self._api.cache.load(self._kind.cache)
@@ -71,6 +79,8 @@ class Definitions:
 
     async def close(self) -> None:
         tasks = [*self._cleaning.values(), *self._settling.values()]
+        if self._reviewing is not None:
+            tasks.append(self._reviewing)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -79,17 +89,26 @@ class Definitions:
         """Only the leader writes statuses and empties what is deleted; it takes up whatever was left undone."""
         for task in self._cleaning.values():
             task.cancel()
-        for name in list(self._crds):
-            self._soon(name)
+        if self._reviewing is not None:
+            self._reviewing.cancel()
+        if leading:
+            for name, crd in self._crds.items():
+                if not _looks_settled(crd):
+                    self._soon(name)
+            self._reviewing = asyncio.get_running_loop().create_task(self._review(list(self._crds)))
+
+    async def _review(self, names: list[str]) -> None:
+        """Look at the others too, in no hurry: whoever wrote them may have ended before their status was right."""
+        for name in names:
+            await asyncio.sleep(_LEISURE)
+            if name in self._crds and name not in self._flaws:
+                await self._later(name)
 
     def discovery(self) -> Discovery:
         if self._stale:
             self._discovery = Discovery(self._crds.values(), self._builtins, previous=self._discovery)
             self._stale = False
         return self._discovery
-
-    def definition(self, name: str) -> JsonObject | None:
-        return self._crds.get(name)
 
     # ------------------------------------------------------------------ what is served follows the definitions
 
@@ -123,14 +142,17 @@ class Definitions:
     def _take(self, entry: Entry) -> None:
         """Serve what a definition says now."""
         try:
-            crd = stored_definition(entry)
+            crd = outline(entry)
         except errors.APIError as error:
             log.error("the definition %s in the store cannot be read and is not served: %s", entry.name, error.message)
             return
         before = self._crds.get(entry.name)
         self._crds[entry.name] = crd
+        if before is not None:
+            self._taken.remove(before)
+        self._taken.add(crd)
         self._stale = True
-        served = conditions.is_true(crd, "NamesAccepted") or conditions.is_true(crd, "Established")
+        served = conditions.is_true(crd, NAMES_ACCEPTED) or conditions.is_true(crd, ESTABLISHED)
         if not served:
             self._unserve(crd)
             return
@@ -139,6 +161,7 @@ class Definitions:
         if isinstance(kind, CustomKind) and before is not None and _same(before, crd):
             kind.crd = crd
             kind.creatable = creatable
+            self._converters.noted(crd)
             return
         self._serve(crd, kind if isinstance(kind, CustomKind) else None, creatable)
 
@@ -148,7 +171,7 @@ class Definitions:
             self._unserve(before.crd)
             cache = self._api.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         cache.epoch += 1
-        kind = CustomKind(crd, cache, self._convert(crd), self._keep)
+        kind = CustomKind(crd, cache, self._converters.take(crd), self._keep)
         kind.creatable = creatable
         self._api.registry.put(kind)
         if before is not None:
@@ -159,11 +182,13 @@ class Definitions:
         self._flaws.pop(name, None)
         self._stale = True
         if crd is not None:
+            self._taken.remove(crd)
             self._unserve(crd)
+            self._converters.forget(name)
             self._api.metrics.forget_crd(name)
             self._api.metrics.forget_resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
             for other in self._crds.values():
-                if other["spec"]["group"] == crd["spec"]["group"]:
+                if other["spec"]["group"] == crd["spec"]["group"] and not conditions.is_true(other, NAMES_ACCEPTED):
                     self._soon(other["metadata"]["name"])
 
     def _unserve(self, crd: JsonObject) -> None:
@@ -173,6 +198,7 @@ class Definitions:
             self._api.registry.remove(group, plural)
             kind.end_watches()
             self._api.cache.drop(kind.cache)
+            self._converters.drop(crd["metadata"]["name"])
 
     # ------------------------------------------------------------------ their status follows
 
@@ -222,25 +248,24 @@ class Definitions:
         entry, crd = self._kind.cache.get(name), self._crds.get(name)
         if entry is None or crd is None or crd["metadata"].get("deletionTimestamp"):
             return None
-        others = [c for n, c in self._crds.items() if n != name and c["spec"]["group"] == crd["spec"]["group"]]
-        status = reconcile(crd, others, self._stamp(), flaw=self._flaw(name, crd))
+        status = reconcile(crd, self._taken, self._stamp(), flaw=self._flaw(name, crd))
         return None if status == crd["status"] else (entry, crd, status)
 
-    def _flaw(self, name: str, crd: JsonObject) -> JsonObject | None:
+    def _flaw(self, name: str, crd: Outline) -> JsonObject | None:
         judged = self._flaws.get(name)
-        if judged is None or judged[0] != crd["spec"]:
-            judged = self._flaws[name] = (crd["spec"], nonstructural_condition(crd))
+        if judged is None or judged[0] != crd.mark:
+            meta = crd["metadata"]
+            sound = meta.get("generation") == 1 and self._kind.was_structural(meta["uid"])
+            judged = self._flaws[name] = (crd.mark, None if sound else nonstructural_condition(whole(crd)))
         return judged[1]
 
     async def _write_status(self, name: str, entry: Entry, crd: JsonObject, status: JsonObject) -> bool:
         """Whether the status was written; False if the definition has changed meanwhile."""
-        changed = {**crd, "status": status, "metadata": dict(crd["metadata"])}
-        changed["metadata"].pop("resourceVersion", None)
-        return await self._write(name, entry, changed)
+        return await self._write(name, entry, crd["metadata"], status)
 
-    async def _write(self, name: str, entry: Entry, changed: JsonObject) -> bool:
+    async def _write(self, name: str, entry: Entry, metadata: JsonObject, status: JsonObject) -> bool:
         cache = self._kind.cache
-        value = Encoded(changed).stored()
+        value = restated(entry, metadata, status)
         cache.trust(name, value, cache.epoch)
         try:
             await self._api.store.put(cache.prefix + name, value, expect=entry.revision)
@@ -248,6 +273,16 @@ class Definitions:
             cache.distrust(name)
             return False
         return True
+
+    async def _tell_health(self, name: str, condition: JsonObject | None) -> None:
+        entry, crd = self._kind.cache.get(name), self._crds.get(name)
+        if entry is None or crd is None:
+            return
+        if condition is not None:
+            status = conditions.set(crd["status"], condition, self._stamp())
+        else:
+            status = conditions.remove(crd["status"], CONVERSION_HEALTHY)
+        await self._write(name, entry, crd["metadata"], status)
 
     # ------------------------------------------------------------------ their end
 
@@ -311,7 +346,6 @@ class Definitions:
             if entry is None or crd is None:
                 return
             meta = dict(crd["metadata"])
-            meta.pop("resourceVersion", None)
             left = [f for f in meta.get("finalizers") or [] if f != FINALIZER]
             try:
                 if not left:
@@ -320,16 +354,22 @@ class Definitions:
                 meta["finalizers"] = left
                 done = terminating_condition("InstanceDeletionCompleted")
                 status = conditions.set(crd["status"], done, self._stamp())
-                if await self._write(name, entry, {**crd, "metadata": meta, "status": status}):
+                if await self._write(name, entry, meta, status):
                     return
             except Conflict:
                 continue
 
 
-def _same(before: JsonObject, after: JsonObject) -> bool:
+def _same(before: Outline, after: Outline) -> bool:
     """Whether two states of a definition serve the same."""
     return bool(
         before["metadata"]["uid"] == after["metadata"]["uid"]
-        and before["spec"] == after["spec"]
         and before["status"].get("acceptedNames") == after["status"].get("acceptedNames")
+        and (before.mark == after.mark or whole(before)["spec"] == whole(after)["spec"])
     )
+
+
+def _looks_settled(crd: JsonObject) -> bool:
+    """Whether a definition bears the status of one that has been seen to, and is to stay."""
+    named = crd["status"]["acceptedNames"] == crd["spec"]["names"]
+    return named and conditions.is_true(crd, ESTABLISHED) and not crd["metadata"].get("deletionTimestamp")

@@ -71,7 +71,8 @@ def condition(health: Health, now: datetime) -> JsonObject:
         return _condition(
             "True", "CertificateExpires", f"the converter's certificate ends at {_time(expires)}: renew it"
         )
-    return _condition("True", "Converting", "conversions succeed")
+    certificate = f", the converter's certificate ends at {_time(expires)}" if expires else ""
+    return _condition("True", "Converting", f"conversions succeed{certificate}")
 
 
 def transition(health: Health, previous: JsonObject | None, now: datetime) -> JsonObject | None:
