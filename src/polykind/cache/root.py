@@ -105,10 +105,10 @@ class WatchCache:
             return
         # No asyncio.timeout: a request that has not waited yet has no task to be cancelled.
         loop = asyncio.get_running_loop()
-        future = loop.create_future()
+        future: asyncio.Future[None] = loop.create_future()
         waiter = (revision, future)
         self._waiters.append(waiter)
-        timer = loop.call_later(within, lambda: future.done() or future.set_exception(TimeoutError()))
+        timer = loop.call_later(within, _time_out, future)
         try:
             await future
         except TimeoutError:
@@ -191,6 +191,11 @@ class WatchCache:
             except StoreError as error:
                 log.warning("the store does not answer yet: %s", error)
                 await asyncio.sleep(0.5)
+
+
+def _time_out(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
 
 
 def too_large(asked: int, current: int) -> errors.Timeout:

@@ -301,7 +301,7 @@ class Channel:
                     data = self.frame(occurrence)
                     if data is not None:
                         self._send([(occurrence.revision, data)])
-                    occurrence.frames.clear()
+                    occurrence.frames = None
                     self._backlog.popleft()
                 self._made = {}
             self._task = None
