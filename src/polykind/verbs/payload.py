@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from polykind import errors
-from polykind.apply.rejected import go_name
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
+from polykind.typed.protobuf import open_envelope
+from polykind.typed.protowire import ProtobufError
 from polykind.verbs.call import Call
 from polykind.wire import codec, negotiation, typemeta, yamlcodec
 
-from polykind.typed.protobuf import open_envelope
-from polykind.typed.protowire import ProtobufError
-_HEAD = '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SHOWN = 30
+
+
+class _Head(msgspec.Struct):
+    """What a body says it is, for bodies that cannot be read whole."""
+
+    apiVersion: str | None = None
+    kind: str | None = None
 
 
 def read(call: Call, validation: str) -> JsonObject:
@@ -35,6 +44,8 @@ def read(call: Call, validation: str) -> JsonObject:
         raise _misfit(value, value["kind"], f"strict decoding error: {', '.join(complaints + unknown)}")
     for text in complaints + unknown:
         call.request.warn(text)
+    if refusal is not None:
+        raise refusal
     return obj
 
 
@@ -52,7 +63,6 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, l
     try:
         if media == "yaml":
             value, complaints = yamlcodec.decode_strict(body)
-            duplicates = [yamlcodec.strict_error(complaints)] if complaints else []
         else:
             value = codec.decode(body)
             complaints = codec.duplicate_complaints(body, value) if validation != "Ignore" else []
@@ -127,7 +137,7 @@ def _misfit(value: JsonObject, expected: str, why: str) -> errors.BadRequest:
 def _unrecognized(call: Call, why: str) -> errors.BadRequest:
     """The body does not even tell what it is."""
     return errors.BadRequest(
-        f"the object provided is unrecognized (must be of type {call.kind.kind}): {why} ({_summary(body)})"
+        f"the object provided is unrecognized (must be of type {call.kind.kind}): {why} ({_summary(call.request.body)})"
     )
 
 
