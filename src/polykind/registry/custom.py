@@ -87,11 +87,10 @@ class CustomKind(Kind):
             self._schemas[version] = machine
         return machine
 
-
     def rules(self, version: str) -> Rules | None:
         """The CEL rules of a version's schema, None if it has none."""
         if version not in self._rules:
-            openapi = crd_versions.stanza(self.crd, version).schema
+            openapi = self.openapi(version)
             self._rules[version] = compile_schema(openapi) if openapi else None
         return self._rules[version]
 
