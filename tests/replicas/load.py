@@ -60,13 +60,15 @@ async def established(server: ServerProcess, name: str, seconds: float = 10) -> 
             await asyncio.sleep(0.02)
 
 
-async def define(server: ServerProcess, group: str) -> None:
-    async with client(server) as creating:
+async def define(servers: Sequence[ServerProcess], group: str) -> None:
+    """Create the definition through the first, and wait until all serve it."""
+    async with client(servers[0]) as creating:
         reply = await creating.call(
             "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(group)
         )
         assert reply.status == 201, reply.body
-    await established(server, f"registers.{group}")
+    for server in servers:
+        await established(server, f"registers.{group}")
 
 
 class Worker:
@@ -183,7 +185,7 @@ class Load:
 
     def failed(self, reply: Reply | None) -> None:
         if reply is not None:
-            self.refusals.append((reply.status, reply.json().get("message", "")))
+            self.refusals.append((reply.status, reply.body.decode()))
 
     async def start(self) -> None:
         async with client(self.servers[0]) as making:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.replicas.conftest import Fleet
 from tests.replicas.history import faults, gaps, writes
-from tests.replicas.load import Load, client, define, established, path, register
+from tests.replicas.load import Load, client, define, path, register
 from tests.support.etcd import Etcd
 from tests.support.proxy import Proxy
 from tests.support.server import ServerProcess
@@ -34,7 +34,7 @@ async def judge(load: Load) -> None:
 @asynccontextmanager
 async def under_load(replicas: list[ServerProcess]) -> AsyncIterator[Load]:
     """Load while the body does its worst; after it everything must have an explanation."""
-    await define(replicas[0], GROUP)
+    await define(replicas, GROUP)
     load = Load(replicas, GROUP)
     await load.start()
     try:
@@ -106,8 +106,7 @@ async def test_a_replica_that_is_cut_off_says_so_and_heals(cluster: Etcd, fleet:
     async with Proxy(cluster.members[0].port) as proxy:
         (well,) = fleet.start(1, cluster.servers)
         (cut,) = await asyncio.to_thread(fleet.start, 1, proxy.url)
-        await define(well, GROUP)
-        await established(cut, f"registers.{GROUP}")
+        await define([well, cut], GROUP)
         async with client(well) as near, client(cut) as far, client(cut) as writing:
             assert (await near.call("POST", path(GROUP), register(GROUP, "a", "before"))).status == 201
             assert (await far.call("GET", path(GROUP, "a"))).status == 200

@@ -61,7 +61,7 @@ async def served(replica: ServerProcess, group: str, since: float) -> float:
 async def test_a_list_through_any_shows_every_write_that_was_acknowledged(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     group = "lists.example.com"
-    await define(replicas[0], group)
+    await define(replicas, group)
     async with client(replicas[0]) as one, client(replicas[1]) as two:
         for number in range(60):
             writer, reader = (one, two) if number % 2 else (two, one)
@@ -77,7 +77,7 @@ async def test_a_list_through_any_shows_every_write_that_was_acknowledged(cluste
 async def test_a_watch_goes_on_at_another_replica_without_gap_or_repetition(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(3, cluster.servers)
     group = "watches.example.com"
-    await define(replicas[0], group)
+    await define(replicas, group)
     written: list[int] = []
 
     async def write() -> None:
@@ -109,7 +109,7 @@ async def test_a_watch_goes_on_at_another_replica_without_gap_or_repetition(clus
 async def test_another_leads_within_10_s_of_the_leaders_death(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     group = "heirs.example.com"
-    await define(replicas[0], group)
+    await define(replicas, group)
     first = await a_leader(cluster, 10)
     leader = next(replica for replica in replicas if replica.pid == first)
     heir = next(replica for replica in replicas if replica is not leader)
@@ -149,7 +149,7 @@ async def test_a_leader_that_stops_hands_over_at_once(cluster: Etcd, fleet: Flee
 async def test_a_namespace_deleted_through_one_that_does_not_lead_is_emptied(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     group = "spaces.example.com"
-    await define(replicas[0], group)
+    await define(replicas, group)
     first = await a_leader(cluster, 10)
     other = next(replica for replica in replicas if replica.pid != first)
     async with client(other) as asking, asyncio.timeout(10):
