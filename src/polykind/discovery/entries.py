@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from polykind.contract import JsonObject
+from polykind.crd.outline import whole
 from polykind.crd.versions import storage_version_hash
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -126,6 +127,7 @@ class CrdEntries:
     versions: tuple[str, ...]
     resources: Mapping[str, ResourceEntry]
     definition: JsonObject = field(repr=False)
+    """The definition, or the outline of it."""
 
     @cached_property
     def revision(self) -> str:
@@ -134,17 +136,19 @@ class CrdEntries:
         uid, generation = metadata.get("uid"), metadata.get("generation")
         if uid and generation:
             return f"{self.name}/{uid}/{generation}/{self._non_structural}"
-        content = repr(self.definition["spec"]).encode(errors="surrogatepass")
+        content = repr(whole(self.definition)["spec"]).encode(errors="surrogatepass")
         return f"{self.name}/{hashlib.sha256(content).hexdigest()}/{self._non_structural}"
 
-    def structural_schema(self, version: str) -> JsonObject | None:
-        """The schema of a version, None if there is none to publish."""
+    def structural_schemas(self) -> dict[str, JsonObject]:
+        """The schemas to publish, by their versions. They are read anew at each call."""
         if self._non_structural:
-            return None
-        spec = self.definition["spec"]
-        declared: JsonObject = next((found for found in spec["versions"] if found["name"] == version), {})
-        schema = _object(declared.get("schema")).get("openAPIV3Schema")
-        return schema if isinstance(schema, dict) else None
+            return {}
+        found = {}
+        for version in map(_object, _items(whole(self.definition)["spec"].get("versions"))):
+            schema = _object(version.get("schema")).get("openAPIV3Schema")
+            if isinstance(schema, dict):
+                found[_text(version.get("name"))] = schema
+        return found
 
     @property
     def _non_structural(self) -> bool:

@@ -50,7 +50,7 @@ def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
     for member in members:
         resource = _resource(member, version)
         paths |= encoded_paths(resource, V3)
-        schemas |= dict(_schemas(member, version, resource, V3))
+        schemas |= dict(_schemas(member, version, resource, member.structural_schemas().get(version), V3))
         shared |= {model for _, model, _ in resource.subresources} & {SCALE}
     schemas |= rendered(dependencies(SHARED, *shared), V3)
     return _document_v3(_CRD_INFO, paths, schemas)
@@ -121,8 +121,9 @@ def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) ->
     known = {**SHARED, **BUILTIN_MODELS, **models}
     yield from rendered(dependencies(known, *EVERYWHERE, SCALE, *models), V2).items()
     for member in members:
+        schemas = member.structural_schemas()
         for version in member.resources:
-            yield from _schemas(member, version, _resource(member, version), V2)
+            yield from _schemas(member, version, _resource(member, version), schemas.get(version), V2)
 
 
 def _resource(member: CrdEntries, version: str) -> Resource:
@@ -167,7 +168,9 @@ def _builtin_resource(entry: GroupVersionEntry, found: ResourceEntry) -> Resourc
     )
 
 
-def _schemas(member: CrdEntries, version: str, resource: Resource, dialect: Dialect) -> Pieces:
+def _schemas(
+    member: CrdEntries, version: str, resource: Resource, schema: JsonObject | None, dialect: Dialect
+) -> Pieces:
     spec = member.definition["spec"]
     declared = next(found for found in spec["versions"] if found["name"] == version)
     extensions: JsonObject = {}
@@ -176,7 +179,6 @@ def _schemas(member: CrdEntries, version: str, resource: Resource, dialect: Dial
     ]
     if selectable:
         extensions["x-kubernetes-selectable-fields"] = selectable
-    schema = member.structural_schema(version)
     kind = kind_schema(schema, dialect, preserve=spec.get("preserveUnknownFields") is True)
     yield resource.model, ordered(kind | _gvk(resource, resource.kind) | extensions)
     list_kind = _list_kind(spec["names"])
