@@ -67,7 +67,10 @@ class Router:
         path = request.path
         if self._documents.is_open(path):
             return await self._document(request)
-        request.user = self._authentication.user(request)
+        try:
+            request.user = self._authentication.user(request)
+        except errors.APIError as error:
+            return self._documents.refuse(request, error)
         parts = path.split("/")
         if "%" in path:
             parts = [unquote(p) for p in parts]
@@ -80,7 +83,10 @@ class Router:
 
     async def _document(self, request: Request) -> Response:
         started = perf_counter()
-        answer = await self._documents.answer(request)
+        try:
+            answer = await self._documents.answer(request)
+        except errors.APIError as error:
+            answer = self._documents.refuse(request, error)
         self._monitor.document(request, answer, started)
         return answer
 
@@ -109,14 +115,16 @@ class Router:
         verb = self._verb(call, legacy_watch)
         if verb is None:
             return NOT_FOUND
-        if "timeout=" in request.query:
-            request.timeout = request_timeout(call.query)
         if served.deprecation:
             request.warn(served.deprecation)
         started = perf_counter()
         under_way = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
         under_way.value += 1
         try:
+            if "timeout=" in request.query:
+                request.timeout = request_timeout(call.query)
+            if served.unavailable:
+                raise errors.Unexplained(served.unavailable)
             answer = await (self._converting(call, verb) if served.converts else verb(call))
         except errors.APIError as error:
             answer = self._documents.refuse(request, error)

@@ -108,7 +108,13 @@ class Server:
             request_timeout=settings.request_timeout,
         )
         namespaces = NamespaceKind(self.cache)
-        definitions = DefinitionKind(self.cache, self._stamp, settings.serve_v1beta1)
+        definitions = DefinitionKind(
+            self.cache,
+            self._stamp,
+            settings.serve_v1beta1,
+            webhooks=settings.gate("CustomResourceWebhookConversion"),
+            defaulting=settings.gate("CustomResourceDefaulting"),
+        )
         self.registry.put(namespaces)
         self.registry.put(definitions)
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)

@@ -65,6 +65,7 @@ def build(
         clock=clock,
         observer=observer,
         on_health=on_health,
+        off=f"{_SAID} ({remote.address})" if isinstance(remote, _Disabled) else "",
     )
 
 
@@ -80,9 +81,10 @@ class _Disabled:
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         for obj in objects:
             if obj.get("apiVersion") != to:
-                off = Failure("webhook conversion is disabled on this cluster", CALL, "Connection", explained=_OFF)
+                off = Failure(_SAID, CALL, "Connection", explained=_OFF)
                 raise ConversionFailed(off, obj, to, self.address)
         return list(objects)
 
 
+_SAID = "webhook conversion is disabled on this cluster"
 _OFF = "the feature gate is off"

@@ -51,8 +51,11 @@ class ConversionGate:
         clock: Clock,
         observer: Observer | None = None,
         on_health: Callable[[Health], None] | None = None,
+        off: str = "",
     ) -> None:
         self.crd_name = crd_name
+        self.off = off
+        """Why no conversion can succeed at all; empty if they may."""
         self.identity = identity
         self.health = Health()
         self._versions = frozenset(versions)

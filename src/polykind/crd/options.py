@@ -31,9 +31,15 @@ class Options:
     """The strictness of one write; `old` is the inner spec before it, None for a create. Answers come when asked."""
 
     def __init__(
-        self, new: JsonObject, old: JsonObject | None = None, *, established: bool = False, beta: bool = False
+        self,
+        new: JsonObject,
+        old: JsonObject | None = None,
+        *,
+        established: bool = False,
+        beta: bool = False,
+        defaulting: bool = True,
     ) -> None:
-        self.new, self.old, self.established, self.beta = new, old, established, beta
+        self.new, self.old, self.established, self.beta, self.defaulting = new, old, established, beta, defaulting
 
     def _old_has(self, trait: Callable[[JsonObject], object]) -> bool:
         return self.old is not None and any(trait(node) for node in self._old_nodes)
@@ -45,7 +51,9 @@ class Options:
     @cached_property
     def defaults_refused(self) -> str | None:
         """Why schemas may hold no defaults; None if they may."""
-        return _NO_BETA_DEFAULTS if self.beta and not self._old_has(has_default) else None
+        if (self.beta or not self.defaulting) and not self._old_has(has_default):
+            return _NO_BETA_DEFAULTS if self.defaulting else ""
+        return None
 
     @cached_property
     def schema_required(self) -> bool:

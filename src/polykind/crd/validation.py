@@ -37,30 +37,41 @@ def _bounded(judge: Callable[P, list[FieldError]]) -> Callable[P, list[FieldErro
 
 
 @_bounded
-def validate_create(crd: JsonObject, request_version: str = "v1", *, rules: Rules | None = None) -> list[FieldError]:
-    """What is wrong with a new definition, as a request at an API version is told."""
-    return judge_create(crd, to_internal(crd["spec"]), request_version, rules)
+def validate_create(
+    crd: JsonObject, request_version: str = "v1", *, rules: Rules | None = None, defaulting: bool = True
+) -> list[FieldError]:
+    """What is wrong with a new definition, as a request at an API version is told.
+
+    Without `defaulting` schemas may hold no defaults, unless they held some before.
+    """
+    return judge_create(crd, to_internal(crd["spec"]), request_version, rules, defaulting)
 
 
 def judge_create(
-    crd: JsonObject, inner: JsonObject, request_version: str, rules: Rules | None = None
+    crd: JsonObject, inner: JsonObject, request_version: str, rules: Rules | None = None, defaulting: bool = True
 ) -> list[FieldError]:
     """The same for a definition whose inner spec is not that of its v1 shape."""
     beta = request_version == "v1beta1"
     errors = _create_meta_problems(crd)
-    errors += spec_problems(inner, Options(inner, beta=beta), rules)
+    errors += spec_problems(inner, Options(inner, beta=beta, defaulting=defaulting), rules)
     return errors + _status_problems(crd) + ([] if beta else _v1_problems(crd, None))
 
 
 @_bounded
 def validate_update(
-    new: JsonObject, old: JsonObject, request_version: str = "v1", *, rules: Rules | None = None
+    new: JsonObject,
+    old: JsonObject,
+    request_version: str = "v1",
+    *,
+    rules: Rules | None = None,
+    defaulting: bool = True,
 ) -> list[FieldError]:
     """What is wrong with a changed definition; what was wrong before may stay so."""
     beta, established = request_version == "v1beta1", is_true(old, ESTABLISHED)
     inner, before = to_internal(new["spec"]), to_internal(old["spec"])
     errors = validate_meta_update(new["metadata"], old["metadata"])
-    errors += spec_problems(inner, Options(inner, before, established=established, beta=beta), rules)
+    options = Options(inner, before, established=established, beta=beta, defaulting=defaulting)
+    errors += spec_problems(inner, options, rules)
     errors += immutable_problems(new["spec"], old["spec"], established=established)
     return errors + _status_problems(new) + ([] if beta else _v1_problems(new, old))
 

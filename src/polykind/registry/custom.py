@@ -11,6 +11,7 @@ from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.resource import ResourceCache
 from polykind.cel import Rules, compile_schema
 from polykind.contract import Converter, JsonObject
+from polykind.conversion.gate import ConversionGate
 from polykind.crd import versions as crd_versions
 from polykind.crd.outline import whole
 from polykind.eager import in_task
@@ -105,6 +106,8 @@ class CustomVersion(Version):
         self.stanza = stanza
         self.keep = kind.keep
         self.converts = kind.converter is not None
+        if isinstance(kind.converter, ConversionGate) and self.version != kind.storage:
+            self.unavailable = kind.converter.off
         subresources = stanza.get("subresources") or {}
         self.has_status = "status" in subresources
         self.scale = subresources.get("scale")

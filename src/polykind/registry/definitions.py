@@ -39,7 +39,15 @@ _REMEMBERED: Final = 256
 class DefinitionKind(Kind):
     """The resource `customresourcedefinitions`."""
 
-    def __init__(self, cache: WatchCache, now: Callable[[], str], v1beta1: bool) -> None:
+    def __init__(
+        self,
+        cache: WatchCache,
+        now: Callable[[], str],
+        v1beta1: bool,
+        *,
+        webhooks: bool = True,
+        defaulting: bool = True,
+    ) -> None:
         super().__init__(
             cache.resource(GROUP, "customresourcedefinitions"),
             group=GROUP,
@@ -50,6 +58,10 @@ class DefinitionKind(Kind):
             namespaced=False,
         )
         self.storage = "v1"
+        self.webhooks = webhooks
+        """Whether definitions may begin to convert by webhooks and to differ from version to version."""
+        self.defaulting = defaulting
+        """Whether definitions may begin to have defaults."""
         self._now = now
         self.settle: Settle | None = None
         """Brings a definition's status up to date; set by the controller."""
@@ -113,9 +125,21 @@ class DefinitionVersion(BuiltinVersion):
         return rules.decode(obj, self.api, False)[0] if self.api != "v1" else obj
 
     def prepare_create(self, obj: JsonObject) -> None:
+        self._clear_per_version(obj, None)
         self._in_v1(obj, rules.prepare_create)
 
+    def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
+        """With the gate closed versions cannot begin to differ; at v1, where each has its own fields, they always can."""
+        if self.kind.webhooks or self.api == "v1":
+            return
+        before = old["spec"].get("versions") or () if old is not None else ()
+        for field in ("schema", "subresources", "additionalPrinterColumns"):
+            if not any(version.get(field) for version in before):
+                for version in new["spec"].get("versions") or ():
+                    version.pop(field, None)
+
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        self._clear_per_version(new, old)
         before = self._canonical(old)
         self._in_v1(new, lambda obj: rules.prepare_update(obj, before))
 
@@ -134,13 +158,26 @@ class DefinitionVersion(BuiltinVersion):
             obj.update(shown)
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        found = rules.validate_create(self._canonical(obj), self.api, rules=_RULES)
+        crd = self._canonical(obj)
+        found = rules.validate_create(crd, self.api, rules=_RULES, defaulting=self.kind.defaulting)
+        found += self._gate_problems(crd, None)
         if not found and self.api == "v1":
             self.kind.found_structural(obj["metadata"]["uid"])
         return found
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return rules.validate_update(self._canonical(new), self._canonical(old), self.api, rules=_RULES)
+        crd, before = self._canonical(new), self._canonical(old)
+        found = rules.validate_update(crd, before, self.api, rules=_RULES, defaulting=self.kind.defaulting)
+        return found + self._gate_problems(crd, before)
+
+    def _gate_problems(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        if self.kind.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
+            return []
+        why = (
+            "required when strategy is set to Webhook, "
+            "but not allowed because the CustomResourceWebhookConversion feature is disabled"
+        )
+        return [errors.required("spec.conversion.webhookClientConfig", why)]
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return rules.validate_status_update(self._canonical(new), self._canonical(old))
@@ -162,6 +199,11 @@ class DefinitionVersion(BuiltinVersion):
     async def after_write(self, name: str, dry_run: bool) -> None:
         if not dry_run and self.kind.settle is not None:
             await self.kind.settle(name)
+
+
+def _strategy(crd: JsonObject) -> str:
+    strategy: str = (crd["spec"].get("conversion") or {}).get("strategy", "None")
+    return strategy
 
 
 def stored_definition(entry: Entry) -> JsonObject:

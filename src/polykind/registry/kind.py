@@ -209,6 +209,8 @@ class Version(ABC):
 
     keep = True
     """Whether forms that took a conversion are kept."""
+    unavailable = ""
+    """Why nothing can be served at this version; empty if it can."""
     converts = False
     """Whether reading or writing at this version may take a call to a converter."""
 
