@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import unquote
-
-import orjson
 
 from polykind import __version__, errors
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.metrics import Metrics
+from polykind.typed.discovery import encode_document
+from polykind.typed.meta import STATUS
+from polykind.typed.protobuf import encode_object
 from polykind.wire import codec, negotiation, yamlcodec
+from polykind.wire.negotiation import TYPES
 from polykind.wire.query import parse_query
 from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
 _MINOR = "36"
+_PROTOBUF = TYPES["protobuf"].encode()
+_LONG = 64 * 1024
 
 Check = Callable[[], str]
 """A health check: the empty text when all is well, else what is wrong."""
@@ -49,10 +54,12 @@ class Documents:
             headers = ((b"Retry-After", str(retry).encode()),)
         accept = request.header(b"accept")
         accepted = negotiation.negotiate_error(accept)
+        if accepted is not None and accepted.media == "protobuf":
+            return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
         if accepted is not None and accepted.media == "yaml":
             return Response(error.code, yamlcodec.encode(status), b"application/yaml", headers)
         if accepted is None or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
-            return Response(error.code, codec.indent(orjson.dumps(status)), JSON, headers)
+            return Response(error.code, codec.indent(codec.encode_ordered(status)), JSON, headers)
         return Response(error.code, error.encode(), JSON, headers)
 
     async def answer(self, request: Request) -> Response:
@@ -71,7 +78,7 @@ class Documents:
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
         if root == "openapi":
             return await self._openapi(request, path)
-        return self._found(request, path)
+        return await self._found(request, path)
 
     def _not_allowed(self, request: Request) -> Response:
         return Response(405, b"Method Not Allowed\n", TEXT)
@@ -106,15 +113,15 @@ class Documents:
 
     # ------------------------------------------------------------------ discovery
 
-    def _found(self, request: Request, path: str) -> Response:
+    async def _found(self, request: Request, path: str) -> Response:
         discovery, accept = self._discovery(), request.header(b"accept")
         if path in ("/api", "/apis"):
             media = aggregated_media_type(accept)
             if media is not None:
                 document = discovery.aggregated(core=path == "/api")
-                return self._tagged(request, document.body, document.etag, media, AGGREGATED_PARAMETERS)
+                return await self._tagged(request, document.body, document.etag, media, AGGREGATED_PARAMETERS)
             body = discovery.api_versions(self.address) if path == "/api" else discovery.groups()
-            return self._negotiated(request, body)
+            return await self._negotiated(request, body)
         if path == "/":
             paths = [*discovery.paths(), *_OPEN, "/metrics", "/openapi/v2", "/openapi/v3"]
             return Response(200, codec.encode_line({"paths": sorted(set(paths))}))
@@ -126,22 +133,27 @@ class Documents:
             found = discovery.resources(parts[2], parts[3])
         elif parts[1] == "api" and len(parts) == 3:
             found = discovery.resources("", parts[2])
-        return _not_found() if found is None else self._negotiated(request, found)
+        return _not_found() if found is None else await self._negotiated(request, found)
 
-    def _negotiated(self, request: Request, body: bytes) -> Response:
-        """A document as JSON or YAML."""
-        accepted = negotiation.negotiate(request.header(b"accept"))
+    async def _negotiated(self, request: Request, body: bytes) -> Response:
+        """A document in the form that is asked for."""
+        accept = request.header(b"accept")
+        accepted = negotiation.negotiate(accept, offers=negotiation.BUILT_IN, transforms=negotiation.NOT_TRANSFORMED)
+        if accepted.media == "protobuf":
+            return Response(200, await _message(body), _PROTOBUF)
         if accepted.media == "yaml":
             return Response(200, yamlcodec.encode(codec.decode(body)), b"application/yaml")
         if negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
             return Response(200, codec.indent(body))
         return Response(200, body)
 
-    def _tagged(self, request: Request, body: bytes, etag: str, media: str, parameters: str) -> Response:
+    async def _tagged(self, request: Request, body: bytes, etag: str, media: str, parameters: str) -> Response:
         headers = ((b"ETag", etag.encode()), (b"Vary", b"Accept"))
         if request.header(b"if-none-match") == etag:
             return Response(304, b"", b"", headers)
-        if media.endswith("yaml"):
+        if media == TYPES["protobuf"]:
+            body = await _message(body)
+        elif media.endswith("yaml"):
             body = yamlcodec.encode(codec.decode(body))
         return Response(200, body, (media + parameters).encode(), headers)
 
@@ -155,7 +167,7 @@ class Documents:
                 return Response(406, b"", b"")
             build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
             document = await asyncio.to_thread(build)
-            return self._tagged(request, document.body, document.etag, media, "")
+            return await self._tagged(request, document.body, document.etag, media, "")
         if openapi_v3_media_type(accept) is None:
             return Response(406, b"", b"")
         if path == "/openapi/v3":
@@ -169,7 +181,17 @@ class Documents:
         if asked and asked != found.etag.strip('"'):
             where = f"{path}?hash={found.etag.strip(chr(34))}".encode()
             return Response(301, b"", JSON, ((b"Location", where),))
-        return self._tagged(request, found.body, found.etag, "application/json", "")
+        return await self._tagged(request, found.body, found.etag, "application/json", "")
+
+
+async def _message(body: bytes) -> bytes:
+    """A document in protobuf; a long one is made elsewhere than on the loop, and the last few are kept."""
+    return await asyncio.to_thread(_encoded, body) if len(body) > _LONG else _encoded(body)
+
+
+@lru_cache(maxsize=16)
+def _encoded(body: bytes) -> bytes:
+    return encode_document(codec.decode(body))
 
 
 def _not_found() -> Response:

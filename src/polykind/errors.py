@@ -28,10 +28,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
-
 from polykind.contract import JsonObject
-from polykind.gotext import go_float, go_json, go_quote
+from polykind.gotext import go_float, go_json, go_quote, json_bytes
 
 
 class _Omitted:
@@ -181,7 +179,7 @@ class APIError(Exception):
         return out
 
     def encode(self) -> bytes:
-        return orjson.dumps(self.status()) + b"\n"
+        return json_bytes(self.status(), ordered=True) + b"\n"
 
 
 def _about(name: str, group: str, kind: str) -> JsonObject:

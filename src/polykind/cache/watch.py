@@ -43,7 +43,7 @@ class Viewer(Protocol):
 
 
 class Projection(Protocol):
-    """How an event's object is written: whole, as a Table, as metadata only."""
+    """How an event and its object are written: in which form, whole, as a Table, as metadata only."""
 
     key: Hashable | None
     """Equal keys write equal bytes; None: no two watchers may share."""
@@ -51,6 +51,12 @@ class Projection(Protocol):
     def encode(self, data: bytes) -> bytes: ...
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes: ...
+
+    def event(self, kind: str, data: bytes) -> bytes:
+        """An event about an object that is written already."""
+
+    def error(self, error: errors.APIError) -> bytes:
+        """The event that tells why a watch ends."""
 
 
 class Selection(Protocol):
@@ -63,10 +69,6 @@ class Selection(Protocol):
     """Neither labels nor fields are asked for."""
 
     def matches(self, form: Form) -> bool: ...
-
-
-def event_bytes(kind: str, data: bytes) -> bytes:
-    return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
 
 class Watcher:
@@ -132,7 +134,7 @@ class Watcher:
 
     def after_first(self, bookmark: bytes) -> None:
         """The bookmark that tells the end of the first events."""
-        self._after_first = event_bytes("BOOKMARK", bookmark)
+        self._after_first = self._channel.projection.event("BOOKMARK", bookmark)
 
     def deliver(self, data: bytes) -> None:
         """Framed events."""
@@ -173,8 +175,9 @@ class Watcher:
 
     def _bookmark(self) -> None:
         if self._waiting is None and not self._over:
-            data = self._channel.projection.bookmark(max(self._channel.seen, self.after), False)
-            self.deliver(frame(event_bytes("BOOKMARK", data)))
+            projection = self._channel.projection
+            data = projection.bookmark(max(self._channel.seen, self.after), False)
+            self.deliver(frame(projection.event("BOOKMARK", data)))
 
     def _tick(self) -> None:
         self._bookmark()
@@ -313,7 +316,7 @@ class Channel:
 
     def fail(self, error: errors.APIError) -> None:
         """Tell the watchers why, and end."""
-        data = frame(event_bytes("ERROR", error.encode().rstrip()))
+        data = frame(self.projection.error(error))
         for watcher in list(self.watchers):
             watcher.deliver(data)
             watcher.finish()
@@ -331,7 +334,7 @@ class Channel:
             data = occurrence.frames.get(key) if occurrence.frames is not None else None
             if data is not None:
                 return data
-        data = frame(event_bytes(kind, self.object_bytes(form, revision)))
+        data = frame(self.projection.event(kind, self.object_bytes(form, revision)))
         if self.projection.key is not None:
             if occurrence.frames is None:
                 occurrence.frames = {}

@@ -13,7 +13,7 @@ JSON: Final = "application/json"
 AGGREGATED_MEDIA_TYPE: Final = f"{JSON}{AGGREGATED_PARAMETERS}"
 OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
-_SERVED: Final = (JSON, "application/yaml")
+_SERVED: Final = (JSON, "application/yaml", "application/vnd.kubernetes.protobuf")
 _OPENAPI_V2: Final = (
     (JSON, JSON),
     (OPENAPI_V2_PROTOBUF.replace("v2.v1", "v2@v1"), OPENAPI_V2_PROTOBUF),

@@ -1,15 +1,15 @@
-"""Answers in the form the client asked for: JSON or YAML, whole objects, Tables or metadata only."""
+"""Answers in the form the client asked for: JSON, YAML or protobuf, whole objects, Tables or metadata only."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
-import orjson
-
 from polykind.contract import JsonObject
+from polykind.typed.meta import PARTIAL_OBJECT_METADATA, STATUS
+from polykind.typed.protobuf import encode_list, encode_message, encode_object, envelope
 from polykind.verbs.call import Call
 from polykind.wire import codec, negotiation, partial, yamlcodec
 from polykind.wire.negotiation import Accepted
@@ -17,28 +17,18 @@ from polykind.wire.options import include_object
 from polykind.wire.response import JSON, Response
 from polykind.wire.table import TableFormat
 
-_ONE = frozenset(t for t in negotiation.OBJECTS if t[2] != "PartialObjectMetadataList")
-_MANY = frozenset(t for t in negotiation.OBJECTS if t[2] != "PartialObjectMetadata")
 _YAML = b"application/yaml"
+_PROTOBUF = b"application/vnd.kubernetes.protobuf"
+_NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
+"""The fields of a PartialObjectMetadataList by version: metadata and items."""
 _GZIP = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 _SLICE = 200
 """Objects handled before others get their turn on the loop."""
 
 
-def accepted_object(call: Call) -> Accepted:
-    """The form that one object is to be answered in."""
-    return _pretty(call, negotiation.negotiate(call.request.header(b"accept"), transforms=_ONE))
-
-
-def accepted_list(call: Call) -> Accepted:
-    return _pretty(call, negotiation.negotiate(call.request.header(b"accept"), transforms=_MANY))
-
-
-def accepted_watch(call: Call) -> Accepted:
-    return negotiation.negotiate_watch(call.request.header(b"accept"), transforms=_ONE)
-
-
-def _pretty(call: Call, accepted: Accepted) -> Accepted:
+def negotiated(call: Call) -> Accepted:
+    """The form that an object or a list is to be answered in."""
+    accepted = negotiation.negotiate(call.request.header(b"accept"), offers=call.version.media)
     if negotiation.is_pretty(call.query, call.request.header(b"user-agent")):
         return replace(accepted, pretty=True)
     return accepted
@@ -52,7 +42,7 @@ def plain(accepted: Accepted) -> bool:
 def object_answer(
     call: Call, accepted: Accepted, status: int, data: bytes, table: TableFormat | None = None
 ) -> Response:
-    """One object; as a Table by its resource's columns, or by those of `table`."""
+    """One object; as a Table by its resource's columns, or by those of `table`, if it is another kind's."""
     if plain(accepted):
         body = data + b"\n"
         if len(body) > negotiation.GZIP_ABOVE:
@@ -68,20 +58,41 @@ def object_answer(
             include=include,
             version=accepted.as_version,
         )
-    elif accepted.as_kind == "PartialObjectMetadata":
+        return _encoded(call, accepted, status, obj, codec.encode_ordered)
+    if accepted.as_kind == "PartialObjectMetadata":
         obj = partial.partial_object(obj, accepted.as_version)
+        if accepted.media == "protobuf":
+            return _protobuf(call, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
+        return _encoded(call, accepted, status, obj, codec.encode_ordered)
+    if accepted.as_kind is not None:
+        raise partial.not_a_list("*v1.Scale" if table is not None else call.version.object_type)
+    if accepted.media == "protobuf":
+        version = call.version
+        return _protobuf(call, envelope(version.api_version, version.kind.kind, version.message(obj)), status)
     return _encoded(call, accepted, status, obj)
 
 
 def status_answer(call: Call, accepted: Accepted, status: JsonObject) -> Response:
     """A Status: its keys keep the order they are given in."""
-    return _encoded(call, accepted, 200, status, orjson.dumps(status))
+    if accepted.media == "protobuf":
+        return _protobuf(call, encode_object(status, STATUS))
+    return _encoded(call, accepted, 200, status, codec.encode_ordered)
 
 
-def _encoded(call: Call, accepted: Accepted, status: int, value: JsonObject, data: bytes | None = None) -> Response:
+def _protobuf(call: Call, body: bytes, status: int = 200) -> Response:
+    return compressed(call, Response(status, body, _PROTOBUF))
+
+
+def _encoded(
+    call: Call,
+    accepted: Accepted,
+    status: int,
+    value: JsonObject,
+    encode: Callable[[JsonObject], bytes] = codec.encode,
+) -> Response:
     if accepted.media == "yaml":
         return compressed(call, Response(status, yamlcodec.encode(value), _YAML))
-    encoded = codec.encode(value) if data is None else data
+    encoded = encode(value)
     if accepted.pretty:
         return compressed(call, Response(status, codec.indent(encoded)))
     return compressed(call, Response(status, encoded + b"\n"))
@@ -106,10 +117,15 @@ async def list_answer(call: Call, accepted: Accepted, items: Sequence[bytes], me
             return Response(200, body, JSON, _GZIP)
         return Response(200, parts)
     if accepted.as_kind == "Table":
-        return _encoded(call, accepted, 200, await _table(call, accepted, items, metadata))
-    if accepted.as_kind == "PartialObjectMetadataList":
+        return _encoded(call, accepted, 200, await _table(call, accepted, items, metadata), codec.encode_ordered)
+    if accepted.as_kind == "PartialObjectMetadata":
+        raise partial.is_a_list(version.list_type)
+    if accepted.media == "protobuf":
+        return await _protobuf_list(call, accepted, items, metadata)
+    if accepted.as_kind is not None:
         objects = [o async for o in _objects(items)]
-        return _encoded(call, accepted, 200, partial.partial_list(objects, metadata, accepted.as_version))
+        value = partial.partial_list(objects, metadata, accepted.as_version)
+        return _encoded(call, accepted, 200, value, codec.encode_ordered)
     value = {
         "apiVersion": version.api_version,
         "kind": version.kind.list_kind,
@@ -117,6 +133,22 @@ async def list_answer(call: Call, accepted: Accepted, items: Sequence[bytes], me
         "items": [o async for o in _objects(items)],
     }
     return _encoded(call, accepted, 200, value)
+
+
+async def _protobuf_list(call: Call, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject) -> Response:
+    """A list in protobuf, of whole objects or of their metadata; an object may be large, so each has its turn."""
+    version, messages = call.version, []
+    for data in items:
+        obj = _object(data)
+        if accepted.as_kind is None:
+            messages.append(version.message(obj))
+        else:
+            messages.append(encode_message(partial.partial_object(obj), PARTIAL_OBJECT_METADATA))
+        await asyncio.sleep(0)
+    if accepted.as_kind is None:
+        return _protobuf(call, encode_list(version.api_version, version.kind.list_kind, metadata, messages))
+    api_version, numbers = f"{accepted.as_group}/{accepted.as_version}", _NUMBERS[accepted.as_version]
+    return _protobuf(call, encode_list(api_version, accepted.as_kind, metadata, messages, numbers=numbers))
 
 
 async def _objects(items: Sequence[bytes]) -> AsyncIterator[JsonObject]:

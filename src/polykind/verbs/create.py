@@ -17,7 +17,7 @@ _BASE = 58
 
 
 async def create(call: Call) -> Response:
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     options = CreateOptions.from_query(call.query)
     obj = payload.read(call, options.field_validation)
     form = await create_object(call, obj, options)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.contract import JsonObject
+from polykind.typed.meta import DELETE_OPTIONS
+from polykind.typed.protobuf import decode_message, open_envelope
+from polykind.typed.protowire import ProtobufError
 from polykind.verbs import answer
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, remove
@@ -17,7 +20,7 @@ ORPHAN = "orphan"
 
 
 async def delete(call: Call) -> Response:
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     options = delete_options(call)
     gone, data, uid = await delete_object(call, options)
     if not gone:
@@ -42,11 +45,21 @@ def delete_options(call: Call) -> DeleteOptions:
     body = call.request.body
     if not body:
         return DeleteOptions.from_query(call.query)
-    media = negotiation.body_media(call.request.header(b"content-type"))
-    value = yamlcodec.decode(body) if media == "yaml" else codec.decode(body)
-    if isinstance(value, dict) and value.get("kind") not in (None, "", "DeleteOptions"):
-        raise errors.BadRequest(f"the body of a delete is DeleteOptions, not {value['kind']}")
-    return DeleteOptions.from_body(value)
+    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILT_IN)
+    if media == "protobuf":
+        return DeleteOptions.from_body(_message(body))
+    return DeleteOptions.from_body(yamlcodec.decode(body) if media == "yaml" else codec.decode(body))
+
+
+def _message(body: bytes) -> JsonObject:
+    try:
+        api_version, kind, message = open_envelope(body)
+        named = {"apiVersion": "" if api_version.count("/") > 1 else api_version, "kind": kind}
+        if kind not in ("", DELETE_OPTIONS.kind):
+            return named
+        return {**decode_message(message, DELETE_OPTIONS), **named}
+    except ProtobufError as error:
+        raise errors.BadRequest(str(error)) from None
 
 
 async def delete_object(call: Call, options: DeleteOptions) -> tuple[bool, bytes, str]:

@@ -13,7 +13,7 @@ from polykind.wire.response import Response
 
 
 async def deletecollection(call: Call) -> Response:
-    accepted = answer.accepted_list(call)
+    accepted = answer.negotiated(call)
     listing = ListOptions.from_query(call.query)
     options = delete_options(call)
     items, metadata = await collect(call, listing, Selected(call, listing))

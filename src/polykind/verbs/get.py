@@ -9,7 +9,7 @@ from polykind.wire.response import Response
 
 
 async def get(call: Call) -> Response:
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     cache = call.kind.cache
     if call.request.query:
         await at_least(call)

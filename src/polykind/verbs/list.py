@@ -18,7 +18,7 @@ _SLICE = 500
 
 
 async def list_(call: Call) -> Response:
-    accepted = answer.accepted_list(call)
+    accepted = answer.negotiated(call)
     options = ListOptions.from_query(call.query)
     items, metadata = await collect(call, options, Selected(call, options))
     return await answer.list_answer(call, accepted, [form.data for _, form in items], metadata)

@@ -23,7 +23,7 @@ async def patch(call: Call) -> Response:
         content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
     except errors.UnsupportedMediaType as error:
         raise call.version.unsupported_patch() or error from None
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
         body = applied_object(call, options)

@@ -17,10 +17,10 @@ from polykind.wire import codec, negotiation, typemeta, yamlcodec
 _SHOWN = 30
 
 
-class _Head(msgspec.Struct):
+class _Head(msgspec.Struct, rename="camel"):
     """What a body says it is, for bodies that cannot be read whole."""
 
-    apiVersion: str | None = None
+    api_version: str | None = None
     kind: str | None = None
 
 
@@ -29,7 +29,7 @@ def read(call: Call, validation: str) -> JsonObject:
     version, body = call.version, call.request.body
     media = negotiation.body_media(call.request.header(b"content-type"), offers=version.media)
     if media == "protobuf":
-        value, complaints = _message(call, body), []
+        value, complaints = _message(call, body), list[str]()
     else:
         value, complaints = _parse(call, body, media, validation)
         value = _named(call, value, media, validation)
@@ -37,6 +37,8 @@ def read(call: Call, validation: str) -> JsonObject:
     if refusal is not None and version.typed:
         raise refusal
     obj, unknown = version.decode(value, validation != "Ignore")
+    if version.typed and complaints and media == "json":
+        complaints = [c for c in complaints if not any(_lies_in(c, path) for path in unknown)]
     unknown = [f"unknown field {go_quote(path)}" for path in unknown]
     if validation == "Strict" and (complaints or unknown):
         if media == "yaml" and complaints:
@@ -63,6 +65,9 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, l
     try:
         if media == "yaml":
             value, complaints = yamlcodec.decode_strict(body)
+            if call.version.typed:
+                # It is read by way of JSON, whose keys are in order: so are its unknown fields.
+                value = codec.decode(codec.encode(value))
         else:
             value = codec.decode(body)
             complaints = codec.duplicate_complaints(body, value) if validation != "Ignore" else []
@@ -75,12 +80,18 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, l
         raise _unrecognized(call, str(error)) from None
 
 
+def _lies_in(complaint: str, path: str) -> bool:
+    """Whether a repeated key is, or lies in, a field that the type does not have: nobody looks there."""
+    prefix = f"duplicate field {go_quote(path)[:-1]}"
+    return complaint.startswith(prefix) and complaint[len(prefix)] in '".['
+
+
 def _head(body: bytes) -> tuple[str, str]:
     try:
         head = msgspec.json.decode(body, type=_Head)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return "", ""
-    return head.apiVersion or "", head.kind or ""
+    return head.api_version or "", head.kind or ""
 
 
 def _named(call: Call, value: Any, media: str, validation: str) -> JsonObject:

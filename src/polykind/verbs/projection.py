@@ -1,14 +1,18 @@
-"""How the objects of a watch are written: whole, as Tables, or as metadata only."""
+"""How the events of a watch are written: in JSON or protobuf, objects whole, as Tables, or as metadata only."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
+from polykind import errors
 from polykind.contract import JsonObject
+from polykind.typed.meta import PARTIAL_OBJECT_METADATA, STATUS
+from polykind.typed.protobuf import encode_object, envelope, watch_frame
 from polykind.verbs.call import Call
 from polykind.wire import codec, partial
 from polykind.wire.negotiation import Accepted
 from polykind.wire.options import include_object
+from polykind.wire.response import JSON
 
 _END = "k8s.io/initial-events-end"
 
@@ -24,6 +28,7 @@ class Whole:
     """Objects as they are: no decoding at all."""
 
     key: Hashable | None = "whole"
+    content_type = JSON
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -33,6 +38,12 @@ class Whole:
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
         return codec.encode(_bookmark(self._call, revision, initial_end))
+
+    def event(self, kind: str, data: bytes) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
+
+    def error(self, error: errors.APIError) -> bytes:
+        return self.event("ERROR", codec.encode_ordered(error.status()))
 
 
 class Partial(Whole):
@@ -44,11 +55,11 @@ class Partial(Whole):
         self.key = ("partial", version)
 
     def encode(self, data: bytes) -> bytes:
-        return codec.encode(partial.partial_object(codec.decode(data), self._version))
+        return codec.encode_ordered(partial.partial_object(codec.decode(data), self._version))
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
         obj = _bookmark(self._call, revision, initial_end)
-        return codec.encode(partial.partial_object(obj, self._version))
+        return codec.encode_ordered(partial.partial_object(obj, self._version))
 
 
 class AsTable(Whole):
@@ -79,12 +90,51 @@ class AsTable(Whole):
             headers=not self._told,
         )
         self._told = True
-        return codec.encode(shown)
+        return codec.encode_ordered(shown)
+
+
+class Messages(Whole):
+    """Whole objects in protobuf, each event with its length before it."""
+
+    key: Hashable | None = "messages"
+    content_type = b"application/vnd.kubernetes.protobuf;stream=watch"
+
+    def encode(self, data: bytes) -> bytes:
+        return self._message(codec.decode(data))
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        return self._message(_bookmark(self._call, revision, initial_end))
+
+    def event(self, kind: str, data: bytes) -> bytes:
+        return watch_frame(kind, data)
+
+    def error(self, error: errors.APIError) -> bytes:
+        return watch_frame("ERROR", encode_object(error.status(), STATUS))
+
+    def _message(self, obj: JsonObject) -> bytes:
+        version = self._call.version
+        return envelope(version.api_version, version.kind.kind, version.message(obj))
+
+
+class PartialMessages(Messages):
+    """The metadata of objects, custom ones as well, in protobuf."""
+
+    def __init__(self, call: Call, version: str) -> None:
+        super().__init__(call)
+        self._version = version
+        self.key = ("partial messages", version)
+
+    def _message(self, obj: JsonObject) -> bytes:
+        return encode_object(partial.partial_object(obj, self._version), PARTIAL_OBJECT_METADATA)
 
 
 def projection_for(call: Call, accepted: Accepted) -> Whole:
     if accepted.as_kind == "Table":
         return AsTable(call, accepted.as_version)
+    protobuf = accepted.media == "protobuf"
     if accepted.as_kind == "PartialObjectMetadata":
-        return Partial(call, accepted.as_version)
-    return Whole(call)
+        return PartialMessages(call, accepted.as_version) if protobuf else Partial(call, accepted.as_version)
+    # No event has a list to be made a list of metadata: what cannot be transformed is sent as it is.
+    if protobuf and not call.version.typed:
+        raise partial.not_a_list(call.version.object_type)
+    return Messages(call) if protobuf else Whole(call)

@@ -28,7 +28,7 @@ _UNSET = -2147483648
 
 
 async def get_scale(call: Call) -> Response:
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     cache = call.kind.cache
     await call.api.cache.fresh(cache)
     entry = cache.get(call.key)
@@ -43,7 +43,7 @@ async def get_scale(call: Call) -> Response:
 
 
 async def update_scale(call: Call) -> Response:
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
     media = negotiation.body_media(call.request.header(b"content-type"))
     sent = yamlcodec.decode(call.request.body) if media == "yaml" else codec.decode(call.request.body)
@@ -59,7 +59,7 @@ async def update_scale(call: Call) -> Response:
 
 async def patch_scale(call: Call) -> Response:
     content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
         return await _change(call, accepted, _applying(call, options), options, applied=True)

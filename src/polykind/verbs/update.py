@@ -21,7 +21,7 @@ Change = Callable[[JsonObject], Awaitable[JsonObject]]
 
 
 async def update(call: Call) -> Response:
-    accepted = answer.accepted_object(call)
+    accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
     obj = payload.read(call, options.field_validation)
     check_name(call, obj)

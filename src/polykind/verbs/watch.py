@@ -7,22 +7,24 @@ from collections.abc import Hashable, Iterator
 
 from polykind import errors
 from polykind.cache.resource import Occurrence
-from polykind.cache.watch import Channel, Projection, Watcher, event_bytes
+from polykind.cache.watch import Channel, Projection, Watcher
 from polykind.registry.kind import Kind
-from polykind.verbs import answer, revisions
+from polykind.verbs import revisions
 from polykind.verbs.call import Call
 from polykind.verbs.projection import projection_for
 from polykind.verbs.selected import Selected
+from polykind.wire import negotiation
 from polykind.wire.options import ListOptions
-from polykind.wire.response import JSON, Response, Stream
+from polykind.wire.response import Response, Stream
 
 _SHORTEST, _SPREAD = 1800.0, 1800.0
 
 
 async def watch(call: Call) -> Response | Stream:
-    accepted = answer.accepted_watch(call)
+    accepted = negotiation.negotiate_watch(call.request.header(b"accept"), offers=call.version.media)
     options = ListOptions.from_query(call.query, watch=True)
     selected = Selected(call, options)
+    projection = projection_for(call, accepted)
     revision = revisions.parse(options.resource_version, listing=False)
     cache, api = call.kind.cache, call.api
     await api.cache.fresh(cache)
@@ -33,17 +35,16 @@ async def watch(call: Call) -> Response | Stream:
         if initial and revision > api.cache.revision:
             await api.cache.reach(revision)
     except errors.Timeout as error:
-        return Response(200, event_bytes("ERROR", error.encode().rstrip()), JSON)
+        return Response(200, projection.error(error), projection.content_type)
     if not revision:
         revision = max(cache.revision, api.cache.revision)
-    projection = projection_for(call, accepted)
     timeout = float(options.timeout_seconds or 0) or _SHORTEST + random.random() * _SPREAD  # noqa: S311
     past: list[Occurrence] = []
     if not initial:
         try:
             past = await api.cache.past(cache, revision)
         except errors.Expired as error:
-            return Response(200, event_bytes("ERROR", error.encode().rstrip()), JSON)
+            return Response(200, projection.error(error), projection.content_type)
     # From here to the first await nothing else happens: no change can fall between the past and the present.
     channel = _channel(call, selected, projection)
     watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, api.bookmark_interval)
@@ -58,7 +59,7 @@ async def watch(call: Call) -> Response | Stream:
     except BaseException:
         channel.leave(watcher)
         raise
-    return Stream(watcher.begin, watcher.ended, JSON)
+    return Stream(watcher.begin, watcher.ended, projection.content_type)
 
 
 def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
@@ -86,7 +87,7 @@ async def _begin_with_state(call: Call, watcher: Watcher, channel: Channel, sele
 
     def added() -> Iterator[bytes]:
         for form in chosen:
-            yield event_bytes("ADDED", channel.object_bytes(form, 0))
+            yield channel.projection.event("ADDED", channel.object_bytes(form, 0))
 
     watcher.first = added()
 
@@ -103,7 +104,7 @@ async def _begin_with_past(
         event = channel.event(occurrence, made)
         if event is not None:
             kind, form, stamp = event
-            events.append(event_bytes(kind, channel.object_bytes(form, stamp)))
+            events.append(channel.projection.event(kind, channel.object_bytes(form, stamp)))
     watcher.first = events
 
 
