@@ -15,6 +15,8 @@ from polykind.schema.node import META_KEYS, Node
 from polykind.schema.prune import prune
 from polykind.schema.values import check
 
+_DEFAULTING = frozenset({"default", "items", "properties"})
+_SCALARS = frozenset({bool, int, float, str})
 _TYPE_META = {"kind": "Validation", "apiVersion": "validation/v1"}
 
 
@@ -60,10 +62,15 @@ class _Walk:
         if items is not None:
             self.visit(items, f"{path}.items", resource, (*steps, 0), inside_meta)
         for name, child in (schema.get("properties") or {}).items():
+            if _DEFAULTING.isdisjoint(child):
+                continue
             meta = inside_meta or (EMBEDDED in schema and name in META_KEYS)
             self.visit(child, f"{path}.properties[{name}]", resource, (*steps, name), meta)
 
     def _value_problems(self, schema: JsonObject, at: str) -> list[FieldError]:
+        if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
+            # There is nothing in a scalar to prune, nor an object to have metadata.
+            return field_errors(check(_as_declared(schema), schema["default"]).faults, at)
         errors: list[FieldError] = []
         if self.pruned and not _is_pruned(schema):
             errors.append(invalid(at, schema["default"], "must not have unknown fields"))

@@ -40,6 +40,7 @@ _MERGING = frozenset({PRESERVE, MAP_TYPE, LIST_TYPE, LIST_MAP_KEYS})
 _NESTING = frozenset(
     {"additionalProperties", "properties", "not", "allOf", "oneOf", "anyOf", "definitions", "items", "dependencies"}
 )
+_LOUD = (_JUDGED | _MERGING | _NESTING | {RULES}) - {"type"}
 
 
 class Strictness(NamedTuple):
@@ -139,6 +140,9 @@ class SchemaRules:
             context = context._replace(uncorrelated=path)
         resource = root or EMBEDDED in node
         for name, child in node["properties"].items():
+            # Most fields have a type and no more that could be wrong.
+            if _LOUD.isdisjoint(child) and child.get("type") in TYPES:
+                continue
             inner = context
             if resource and name in _META:
                 inner = context._replace(inside_meta=True)

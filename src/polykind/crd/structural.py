@@ -40,8 +40,16 @@ _UNSUPPORTED = (
 )
 
 
+_READ = frozenset(
+    {*(key for key, _ in _UNSUPPORTED), *_NARROWING, PRESERVE, "items", "properties", "additionalProperties"}
+)
+_SPECIFIED = frozenset({"items", "properties", "additionalProperties", EMBEDDED, INT_OR_STRING, *_NARROWING})
+
+
 def unsupported(schema: JsonObject) -> str | None:
     """Why a schema cannot even be read as structural: keywords and shapes there is no place for."""
+    if _READ.isdisjoint(schema):
+        return None
     for key, name in _UNSUPPORTED:
         if key in schema and (schema[key] or key == "additionalItems"):
             return f"OpenAPIV3Schema '{name}' is not supported"
@@ -90,7 +98,9 @@ def _specified(node: JsonObject, level: str, path: str, errors: list[FieldError]
         errors.append(required(f"{path}.items", "must be specified"))
     if properties:
         for name, child in properties.items():
-            _specified(child, _FIELD, f"{path}.properties[{name}]", errors)
+            # Most fields are scalars with a type, and have no rule to break.
+            if not _SPECIFIED.isdisjoint(child) or child.get("type", "") in ("", "array"):
+                _specified(child, _FIELD, f"{path}.properties[{name}]", errors)
     additional = node.get("additionalProperties")
     if additional is not None:
         if level is _ROOT:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from polykind.contract import JsonObject
@@ -33,18 +33,17 @@ def nodes(schema: JsonObject) -> list[JsonObject]:
         node = waiting.pop()
         out.append(node)
         if not _NESTING.isdisjoint(node):
-            waiting.extend(reversed(list(_children(node))))
+            waiting.extend(reversed(_children(node)))
     return out
 
 
-def _children(node: JsonObject) -> Iterator[JsonObject]:
+def _children(node: JsonObject) -> list[JsonObject]:
+    found: list[JsonObject] = []
     for key, value in node.items():
-        if key not in _NESTING:
-            continue
-        inside: Iterable[Any] = value.values() if key in _NAMED else value if isinstance(value, list) else (value,)
-        for child in inside:
-            if isinstance(child, dict):
-                yield child
+        if key in _NESTING:
+            inside: Iterable[Any] = value.values() if key in _NAMED else value if isinstance(value, list) else (value,)
+            found += [child for child in inside if isinstance(child, dict)]
+    return found
 
 
 def schemas(inner: JsonObject) -> list[JsonObject]:

@@ -17,6 +17,9 @@ class Kind:
 
     __slots__ = ("go",)
 
+    plain: type | None = None
+    """Values of this type are canonical as they are."""
+
     def __init__(self, go: str) -> None:
         self.go = go
 
@@ -34,6 +37,7 @@ class Kind:
 
 class String(Kind):
     __slots__ = ()
+    plain = str
 
     def zero(self) -> str:
         return ""
@@ -47,6 +51,7 @@ class String(Kind):
 
 class Bool(Kind):
     __slots__ = ()
+    plain = bool
 
     def zero(self) -> bool:
         return False
@@ -163,8 +168,11 @@ class ListOf(Kind):
             run.mismatch(value, self.go, at)
             return None
         depth = deeper(at)
-        element = self.item.element
-        return [element(item, Place(at, index, "", depth), run) for index, item in enumerate(value)]
+        element, plain = self.item.element, self.item.plain
+        return [
+            item if type(item) is plain else element(item, Place(at, index, "", depth), run)
+            for index, item in enumerate(value)
+        ]
 
 
 class MapOf(Kind):
@@ -181,8 +189,11 @@ class MapOf(Kind):
             run.mismatch(value, self.go, at)
             return None
         depth = deeper(at)
-        element = self.item.element
-        out = {key: element(item, Place(at, key, "", depth), run) for key, item in value.items()}
+        element, plain = self.item.element, self.item.plain
+        out = {
+            key: item if type(item) is plain else element(item, Place(at, key, "", depth), run)
+            for key, item in value.items()
+        }
         return dict(sorted(out.items()))
 
 
@@ -220,7 +231,9 @@ class Struct(Kind):
         """Set the fields; apart from the constructor for structs that contain themselves."""
         self.fields = tuple(fields)
         self.numbered = tuple(sorted((f for f in fields if f.number), key=lambda f: f.number))
-        self._index = {f.name: (position, f.kind, f.always, f.pointer) for position, f in enumerate(fields)}
+        self._index = {
+            f.name: (position, f.kind, f.always, f.pointer, f.kind.plain) for position, f in enumerate(fields)
+        }
         self._always = tuple((position, f.name, f.kind) for position, f in enumerate(fields) if f.always)
 
     def zero(self) -> JsonObject:
@@ -241,20 +254,16 @@ class Struct(Kind):
                 continue
             if item is None:
                 continue
-            position, kind, always, pointer = known
-            decoded = kind.decode(item, Place(at, key, struct, depth), run)
+            position, kind, always, pointer, plain = known
+            decoded = item if type(item) is plain else kind.decode(item, Place(at, key, struct, depth), run)
             if decoded or always or (pointer and decoded is not None):
                 found.append((position, key, decoded))
         if self._always:
             have = {key for _, key, _ in found}
             found += [(position, name, kind.zero()) for position, name, kind in self._always if name not in have]
-        if len(found) > 1:
-            found.sort(key=_position)
+        # No two have the same position, so nothing but positions is ever compared.
+        found.sort()
         return {key: decoded for _, key, decoded in found}
-
-
-def _position(entry: tuple[int, str, Any]) -> int:
-    return entry[0]
 
 
 def sorted_keys(value: Any, depth: int = 0) -> Any:
