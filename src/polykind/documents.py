@@ -66,9 +66,10 @@ class Documents:
         if request.method not in ("GET", "HEAD"):
             return _not_found() if request.path not in ("/api", "/apis") else self._not_allowed(request)
         path = unquote(request.path)
-        if path != "/" and path.endswith("/"):
-            path = path.rstrip("/")
-        root = path.split("/", 2)[1]
+        if not path.startswith("/"):
+            return _not_found()
+        path = path.rstrip("/") or "/"
+        root = path[1:].partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
             return self._health(request, path)
         if path == "/version":
@@ -148,8 +149,9 @@ class Documents:
         return Response(200, body)
 
     async def _tagged(self, request: Request, body: bytes, etag: str, media: str, parameters: str) -> Response:
-        headers = ((b"ETag", etag.encode()), (b"Vary", b"Accept"))
-        if request.header(b"if-none-match") == etag:
+        tag = f'"{etag}"'
+        headers = ((b"ETag", tag.encode()), (b"Vary", b"Accept"))
+        if request.header(b"if-none-match") == tag:
             return Response(304, b"", b"", headers)
         if media == TYPES["protobuf"]:
             body = await _message(body)
@@ -178,8 +180,8 @@ class Documents:
         if found is None:
             return Response(404, b"", b"")
         asked = next((q.partition("=")[2] for q in request.query.split("&") if q.startswith("hash=")), "")
-        if asked and asked != found.etag.strip('"'):
-            where = f"{path}?hash={found.etag.strip(chr(34))}".encode()
+        if asked and asked != found.etag:
+            where = f"{path}?hash={found.etag}".encode()
             return Response(301, b"", JSON, ((b"Location", where),))
         return await self._tagged(request, found.body, found.etag, "application/json", "")
 

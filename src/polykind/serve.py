@@ -29,7 +29,7 @@ from polykind.controllers.namespaces import Namespaces
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
 from polykind.conversion.health import Health
-from polykind.conversion.inprocess import load
+from polykind.conversion.inprocess import Library, load
 from polykind.conversion.resolver import Resolver, parse_resolve
 from polykind.discovery import builtins
 from polykind.documents import Check, Documents
@@ -61,6 +61,7 @@ class Server:
     ) -> None:
         self.settings = settings or Settings()
         self.settings.check()
+        self._libraries = [_library(spec) for spec in self.settings.converter]
         self.clock = clock or SystemClock()
         self.chance = chance or SystemChance()
         self.store, self.leadership = (store, Alone()) if store is not None else _choose(self.settings)
@@ -119,7 +120,6 @@ class Server:
         self.registry.put(definitions)
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve))
-        self._libraries = [load(spec) for spec in settings.converter]
         self.converters = Converters(self._converter, self.clock)
         self.definitions = Definitions(
             self.api,
@@ -241,3 +241,10 @@ def _choose(settings: Settings) -> tuple[Store, Leadership]:
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+def _library(spec: str) -> Library:
+    try:
+        return load(spec)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
