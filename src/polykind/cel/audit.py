@@ -36,6 +36,21 @@ def audit(tree: Expr, source: Source) -> None:
             _call(node, source)
 
 
+def unusable_pattern(tree: Expr) -> str | None:
+    """What is wrong with a constant pattern that is compiled with the program, None if nothing is."""
+    for node, _ in _walk(tree):
+        if not isinstance(node, Call) or node.function not in ("matches", "find", "findAll"):
+            continue
+        args = [*([node.target] if node.target is not None else []), *node.args]
+        given = args[1] if len(args) > 1 else None
+        if isinstance(given, Literal) and isinstance(given.value, str):
+            try:
+                pattern(given.value)
+            except PatternError as wrong:
+                return str(wrong)
+    return None
+
+
 def _walk(tree: Expr) -> Iterator[tuple[Expr, bool]]:
     """All nodes, and whether each stands in the arguments of format()."""
     pending = [(tree, False)]

@@ -101,6 +101,9 @@ class _Check:
                 problem = f"compilation failed: {checked.problems}"
             elif checked.tree.type != types.BOOL:
                 problem = "cel expression must evaluate to a bool"
+            elif (wrong := checked.unusable()) is not None:
+                uses_old = checked.uses_old
+                problem = f"program instantiation failed: {wrong}"
             else:
                 uses_old = checked.uses_old
                 cost = min(estimate(checked.tree, declared).high * cardinality, LARGEST)
@@ -123,6 +126,8 @@ class _Check:
             problem = f"messageExpression compilation failed: {checked.problems}"
         elif checked.tree.type != types.STRING:
             problem = "messageExpression must evaluate to a string"
+        elif (wrong := checked.unusable()) is not None:
+            problem = f"messageExpression instantiation failed: {wrong}"
         else:
             self._spend(at, "estimated messageExpression cost", estimate(checked.tree, declared).high)
             return

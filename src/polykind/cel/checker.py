@@ -259,8 +259,11 @@ class Checker:
         else:
             self.source.report(node.at, f"'{node.name}' is not a message type")
         node.type = ERROR
-        for _, _, value, _ in node.fields:
+        if found is None:
+            return
+        for at, _, value, _ in node.fields:
             self._check(value)
+            self.source.report(at, f"unexpected failed resolution of '{node.name}'")
 
     # ------------------------------------------------------------------ folds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polykind.cel.audit import audit
+from polykind.cel.audit import audit, unusable_pattern
 from polykind.cel.checker import Checker
 from polykind.cel.declared import Declared, Registry
 from polykind.cel.parser import parse
@@ -21,6 +21,10 @@ class Expression(NamedTuple):
     problems: str
     uses_old: bool
     optional_old: bool
+
+    def unusable(self) -> str | None:
+        """Why no program can be made of it, though it is well-typed; None if one can."""
+        return unusable_pattern(self.tree) if self.tree is not None else None
 
     def program(self, declared: Declared, registry: Registry) -> Program:
         if self.tree is None:

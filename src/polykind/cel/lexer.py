@@ -49,7 +49,7 @@ def tokens(source: Source) -> list[Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             end = _garbage_end(text, at)
-            source.report(at, f"Syntax error: token recognition error at: '{_shown(text[at:end])}'")
+            source.report(at, f"Syntax error: token recognition error at: '{text[at:end]}'")
             at = end
             continue
         kind, matched = str(match.lastgroup), match[0]
@@ -103,6 +103,3 @@ def _escape_read(text: str, at: int) -> int:
         read += 1
     return read
 
-
-def _shown(text: str) -> str:
-    return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")

@@ -15,6 +15,10 @@ _NAMED = types.PRIMITIVES | {
     "quantity": types.QUANTITY,
     "semver": types.SEMVER,
     "format": types.FORMAT,
+    **{
+        name: types.struct(f"kubernetes.authorization.{name}")
+        for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+    },
 }
 _word = re.compile(r"\w+|[(),]")
 
@@ -224,6 +228,25 @@ isSemver is_semver_string_bool string bool -> bool
 format.named format-named string -> optional(format)
 """
 
+_AUTHORIZATION = """
+.path authorizer_path Authorizer string -> PathCheck
+.group authorizer_group Authorizer string -> GroupCheck
+.serviceAccount authorizer_serviceaccount Authorizer string string -> Authorizer
+.resource groupcheck_resource GroupCheck string -> ResourceCheck
+.subresource resourcecheck_subresource ResourceCheck string -> ResourceCheck
+.namespace resourcecheck_namespace ResourceCheck string -> ResourceCheck
+.name resourcecheck_name ResourceCheck string -> ResourceCheck
+.check pathcheck_check PathCheck string -> Decision
+.check resourcecheck_check ResourceCheck string -> Decision
+.errored decision_errored Decision -> bool
+.error decision_error Decision -> string
+.allowed decision_allowed Decision -> bool
+.reason decision_reason Decision -> string
+.fieldSelector authorizer_fieldselector ResourceCheck string -> ResourceCheck
+.labelSelector authorizer_labelselector ResourceCheck string -> ResourceCheck
+"""
+"""Declared, though nothing in a rule has such a type: a call is refused for its types, not for its name."""
+
 FORMATS = (
     "dns1123Label dns1123Subdomain dns1035Label qualifiedName dns1123LabelPrefix dns1123SubdomainPrefix "
     "dns1035LabelPrefix labelValue uri uuid byte date datetime"
@@ -309,7 +332,7 @@ def _nested(words: list[str], params: set[str]) -> tuple[Type, list[str]]:
 def _table() -> tuple[dict[str, tuple[Overload, ...]], dict[str, Overload]]:
     functions: dict[str, list[Overload]] = {}
     by_id: dict[str, Overload] = {}
-    for line in [*_DECLARED.strip().splitlines(), *_generated()]:
+    for line in [*_DECLARED.strip().splitlines(), *_AUTHORIZATION.strip().splitlines(), *_generated()]:
         overload = _read(line)
         functions.setdefault(overload.function, []).append(overload)
         by_id[overload.id] = overload

@@ -28,6 +28,8 @@ _NAMED = frozenset({"<EOF>", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTE
 _STARTS = frozenset("[ { ( . - ! true false null NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER".split())
 _MEMBER_STARTS = _STARTS - {"!"}
 _OPERATORS = frozenset("== != in < <= >= > && || [ . - ? + * / %".split())
+_ELEMENTS = _STARTS | {"?"}
+_RESUMING = _OPERATORS - {".", "["}
 _NUMBERS = frozenset({"NUM_INT", "NUM_FLOAT"})
 
 
@@ -59,6 +61,9 @@ class _Parser:
         self.tokens = tokens(source)
         self.position = 0
         self.depth = 0
+        self.enclosing: list[frozenset[str]] = [frozenset({"<EOF>"})]
+        """What may follow an expression, besides operators, inside each bracket that is open."""
+        self.recovering = False
 
     @property
     def next(self) -> Token:
@@ -70,9 +75,13 @@ class _Parser:
 
     def take(self) -> Token:
         token = self.tokens[self.position]
+        self.recovering = False
+        self.skip()
+        return token
+
+    def skip(self) -> None:
         if self.position < len(self.tokens) - 1:
             self.position += 1
-        return token
 
     def accept(self, kind: str) -> Token | None:
         return self.take() if self.next.kind == kind else None
@@ -80,31 +89,44 @@ class _Parser:
     # ------------------------------------------------------------------ complaints
 
     def syntax(self, message: str, token: Token | None = None) -> None:
-        self.source.report((token or self.next).at, f"Syntax error: {message}")
+        """One complaint for each stretch of text that cannot be read."""
+        if not self.recovering:
+            self.source.report((token or self.next).at, f"Syntax error: {message}")
+        self.recovering = True
 
     def mismatched(self, expected: Iterable[str]) -> NoReturn:
         self.syntax(f"mismatched input '{self.next.text}' expecting {_listed(expected)}")
         raise _Stop
 
-    def no_viable(self, start: Token) -> NoReturn:
+    def no_viable(self, start: Token) -> None:
+        """Nothing that starts so can be read; parsing goes on where an operator or the end of a bracket comes."""
         end = self.next.at + (0 if self.next.kind == "<EOF>" else len(self.next.text))
         text = self.source.text[start.at : end].strip()
-        for word in ("true", "false", "null"):
-            if text == f".{word}":
-                self.syntax(f"mismatched input '{word}' expecting IDENTIFIER")
-                raise _Stop
-        self.syntax(f"no viable alternative at input '{text}'")
-        raise _Stop
+        if text in (".true", ".false", ".null"):
+            self.syntax(f"mismatched input '{text[1:]}' expecting IDENTIFIER")
+        else:
+            self.syntax(f"no viable alternative at input '{text}'")
+        self.resume()
 
-    def sync(self, expected: frozenset[str]) -> None:
-        """What must come next; a single stray token before it is left out."""
+    def resume(self) -> None:
+        while self.next.kind not in _RESUMING and self.next.kind not in self.enclosing[-1]:
+            if self.next.kind == "<EOF>":
+                return
+            self.skip()
+
+    def stray(self, expected: frozenset[str]) -> bool:
+        """Whether what must come next does; a single stray token before it is left out."""
         if self.next.kind in expected:
-            return
+            return False
         if self.after in expected and self.next.kind != "<EOF>":
             self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(expected)}")
-            self.take()
-            return
-        self.mismatched(expected)
+            self.skip()
+            return False
+        return True
+
+    def sync(self, expected: frozenset[str]) -> None:
+        if self.stray(expected):
+            self.mismatched(expected)
 
     def expect(self, kind: str, *also: str) -> Token:
         """A token that closes something; one that is only missing is added, one stray token before it left out."""
@@ -113,12 +135,16 @@ class _Parser:
         expected = {kind, *also}
         if self.after == kind and self.next.kind != "<EOF>":
             self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(expected)}")
-            self.take()
+            self.skip()
             return self.take()
-        if not also and (self.next.kind in _OPERATORS or self.next.kind in ("<EOF>", ")", "]", "}", ",", ":")):
+        follows = _STARTS if kind == ":" else _OPERATORS | self.enclosing[-1]
+        if not also and self.next.kind in follows:
             self.syntax(f"missing '{kind}' at '{self.next.text}'")
             return self.next
         self.mismatched(expected)
+
+    def inside(self, *closing: str) -> None:
+        self.enclosing.append(frozenset(closing))
 
     def error(self, at: int, message: str) -> Expr:
         self.source.report(at, message)
@@ -132,7 +158,7 @@ class _Parser:
             if self.after == "<EOF>":
                 self.syntax(f"extraneous input '{self.next.text}' expecting <EOF>")
                 raise _Stop
-            self.mismatched({"<EOF>"} | _OPERATORS)
+            self.mismatched({"<EOF>"})
         return tree
 
     def expr(self) -> Expr:
@@ -142,7 +168,9 @@ class _Parser:
             raise _Stop
         tree = self.binary(1)
         if mark := self.accept("?"):
+            self.inside(":")
             middle = self.binary(1)
+            self.enclosing.pop()
             self.expect(":")
             tree = Call(mark.at, "_?_:_", None, [tree, middle, self.expr()])
         self.depth -= 1
@@ -170,18 +198,42 @@ class _Parser:
         return left
 
     def unary(self) -> Expr:
-        self.sync(_STARTS)
+        if self.stray(_STARTS):
+            return self.nothing()
         kind = self.next.kind
         if kind not in ("!", "-") or (kind == "-" and self.after in _NUMBERS):
             return self.member()
+        if kind == "-" and self.after not in _MEMBER_STARTS:
+            return self.lone_minus()
         first = self.take()
         count = 1
         while self.next.kind == kind:
             self.take()
             count += 1
-        self.sync(_MEMBER_STARTS if kind == "-" else _STARTS)
+        if self.next.kind not in _STARTS:
+            self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(_STARTS)}")
+            while self.next.kind not in _STARTS:
+                if self.next.kind == "<EOF>":
+                    raise _Stop
+                self.skip()
         operand = self.member()
         return operand if count % 2 == 0 else Call(first.at, f"{kind}_", None, [operand])
+
+    def nothing(self) -> Expr:
+        """No operand where one must stand; parsing goes on behind it."""
+        at = self.next.at
+        self.syntax(f"mismatched input '{self.next.text}' expecting {_listed(_STARTS)}")
+        self.resume()
+        return Literal(at, None)
+
+    def lone_minus(self) -> Expr:
+        """A minus before nothing it could negate is then read as one that subtracts."""
+        start = self.next
+        self.position += 1
+        end = self.next.at + (0 if self.next.kind == "<EOF>" else len(self.next.text))
+        self.syntax(f"no viable alternative at input '{self.source.text[start.at : end]}'")
+        self.position -= 1
+        return Literal(start.at, None)
 
     def member(self) -> Expr:
         tree = self.primary()
@@ -199,11 +251,15 @@ class _Parser:
         optional = self.accept("?")
         if self.next.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
             if optional:
-                self.mismatched({"IDENTIFIER", "ESC_IDENTIFIER"})
+                at = self.next.at
+                self.syntax(f"mismatched input '{self.next.text}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
+                self.resume()
+                return self.error(at, "unsupported ident kind")
             self.no_viable(dot)
+            return operand
         name = self.take()
         if name.kind == "ESC_IDENTIFIER":
-            return self.error(dot.at, "unsupported syntax: '`'")
+            return self.error(name.at, "unsupported syntax: '`'")
         if optional:
             return Call(dot.at, "_?._", None, [operand, Literal(name.at, name.text)])
         if opened := self.accept("("):
@@ -215,7 +271,9 @@ class _Parser:
         optional = self.accept("?")
         if not optional:
             self.sync(_STARTS | {"?"})
+        self.inside("]")
         index = self.expr()
+        self.enclosing.pop()
         self.expect("]")
         return Call(opened.at, "_[?_]" if optional else "_[_]", None, [operand, index])
 
@@ -223,9 +281,11 @@ class _Parser:
         self.sync(_STARTS | {")"})
         found: list[Expr] = []
         if self.next.kind != ")":
+            self.inside(",", ")")
             found.append(self.expr())
             while self.accept(","):
                 found.append(self.expr())
+            self.enclosing.pop()
         self.expect(")")
         return found
 
@@ -245,7 +305,9 @@ class _Parser:
             return self.named()
         if kind == "(":
             self.take()
+            self.inside(")")
             tree = self.expr()
+            self.enclosing.pop()
             self.expect(")")
             return tree
         if kind == "[":
@@ -259,6 +321,7 @@ class _Parser:
         dot = self.accept(".")
         if self.next.kind != "IDENTIFIER":
             self.no_viable(dot or self.next)
+            return Literal(self.next.at, None)
         start = self.next
         if self._opens_message():
             return self.message("." if dot else "")
@@ -301,15 +364,16 @@ class _Parser:
         self.sync(_STARTS | {"]", ",", "?"})
         items: list[Expr] = []
         optional: set[int] = set()
-        while self.next.kind not in ("]", ","):
+        self.inside(",", "]")
+        while self.next.kind in _ELEMENTS:
             if self.accept("?"):
                 optional.add(len(items))
             items.append(self.expr())
             if not self.accept(","):
+                self.enclosing.pop()
                 self.expect("]", ",")
                 return ListExpr(opened.at, items, frozenset(optional))
-            if self.next.kind == "]":
-                break
+        self.enclosing.pop()
         if not items:
             self.accept(",")
         self.expect("]")
@@ -318,16 +382,18 @@ class _Parser:
     def entries(self) -> list[MapEntry]:
         self.sync(_STARTS | {"}", ",", "?"})
         found: list[MapEntry] = []
-        while self.next.kind not in ("}", ","):
+        while self.next.kind in _ELEMENTS:
             optional = self.accept("?") is not None
+            self.inside(":")
             key = self.expr()
+            self.enclosing.pop()
             colon = self.expect(":")
+            self.inside(",", "}")
             found.append(MapEntry(colon.at, key, self.expr(), optional))
+            self.enclosing.pop()
             if not self.accept(","):
                 self.expect("}", ",")
                 return found
-            if self.next.kind == "}":
-                break
         if not found:
             self.accept(",")
         self.expect("}")

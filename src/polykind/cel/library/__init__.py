@@ -6,8 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.cel.library import core, formats, lists, net, quantity, regex, semver, strings, urls
+from polykind.cel.overloads import BY_ID
+from polykind.cel.values import NO_OVERLOAD, EvalError
+
+def _absent(*args: Any) -> Any:
+    raise EvalError(NO_OVERLOAD)
+
 
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(BY_ID, _absent),
     **core.FUNCTIONS,
     **strings.FUNCTIONS,
     **lists.FUNCTIONS,
