@@ -17,7 +17,7 @@ from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
 from polykind.crd.names import Taken
 from polykind.crd.outline import Outline, whole
 from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
-from polykind.discovery import Discovery, GroupVersionEntry
+from polykind.discovery import CrdEntries, Discovery, GroupVersionEntry, from_crd
 from polykind.registry.custom import CustomKind
 from polykind.registry.definitions import FINALIZER, DefinitionKind, outline, restated
 from polykind.verbs.call import Api, Call
@@ -57,6 +57,7 @@ class Definitions:
         self._builtins = builtins
         self._crds: dict[str, Outline] = {}
         self._taken = Taken()
+        self._entries: dict[str, CrdEntries] = {}
         self._discovery = Discovery((), builtins)
         self._stale = False
         self._cleaning: dict[str, asyncio.Task[None]] = {}
@@ -106,7 +107,7 @@ class Definitions:
 
     def discovery(self) -> Discovery:
         if self._stale:
-            self._discovery = Discovery(self._crds.values(), self._builtins, previous=self._discovery)
+            self._discovery = Discovery(self._entries.values(), self._builtins, previous=self._discovery)
             self._stale = False
         return self._discovery
 
@@ -151,6 +152,7 @@ class Definitions:
         if before is not None:
             self._taken.remove(before)
         self._taken.add(crd)
+        self._entries[entry.name] = from_crd(crd).prepare()
         self._stale = True
         served = conditions.is_true(crd, NAMES_ACCEPTED) or conditions.is_true(crd, ESTABLISHED)
         if not served:
@@ -180,6 +182,7 @@ class Definitions:
     def _drop(self, name: str) -> None:
         crd = self._crds.pop(name, None)
         self._flaws.pop(name, None)
+        self._entries.pop(name, None)
         self._stale = True
         if crd is not None:
             self._taken.remove(crd)

@@ -11,7 +11,7 @@ from polykind.discovery.accept import (
     parse_aggregated_accept,
 )
 from polykind.discovery.builtins import BUILTINS, builtins
-from polykind.discovery.entries import GroupVersionEntry, ResourceEntry, SubresourceEntry, from_crd
+from polykind.discovery.entries import CrdEntries, GroupVersionEntry, ResourceEntry, SubresourceEntry, from_crd
 from polykind.discovery.shelf import Document
 from polykind.discovery.snapshot import Discovery
 
@@ -19,6 +19,7 @@ __all__ = [
     "AGGREGATED_MEDIA_TYPE",
     "BUILTINS",
     "OPENAPI_V2_PROTOBUF",
+    "CrdEntries",
     "Discovery",
     "Document",
     "GroupVersionEntry",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -129,6 +129,12 @@ class CrdEntries:
     definition: JsonObject = field(repr=False)
     """The definition, or the outline of it."""
 
+    def prepare(self) -> CrdEntries:
+        """Encode what aggregated discovery tells of it, so that the first who asks for all need not wait for each."""
+        for resource in self.resources.values():
+            _ = resource.aggregated
+        return self
+
     @cached_property
     def revision(self) -> str:
         """Changes with the definition's spec, and so with all that OpenAPI says of it."""
@@ -159,11 +165,12 @@ def from_crd(crd: JsonObject) -> CrdEntries:
     """The entries of a v1 CustomResourceDefinition as served."""
     spec = _object(crd.get("spec"))
     served = [version for version in map(_object, _items(spec.get("versions"))) if version.get("served") is True]
+    true = true_conditions(crd)
     return CrdEntries(
         name=crd["metadata"]["name"],
         group=_text(spec.get("group")),
         versions=tuple(_text(version.get("name")) for version in served),
-        resources=_resources(crd, served) if "Established" in true_conditions(crd) else {},
+        resources=_resources(crd, served, true) if "Established" in true else {},
         definition=crd,
     )
 
@@ -174,26 +181,26 @@ def true_conditions(crd: JsonObject) -> set[str]:
     return {_text(found.get("type")) for found in conditions if found.get("status") == "True"}
 
 
-def _resources(crd: JsonObject, served: Sequence[JsonObject]) -> dict[str, ResourceEntry]:
+def _resources(crd: JsonObject, served: Sequence[JsonObject], true: set[str]) -> dict[str, ResourceEntry]:
     spec, names = crd["spec"], _object(_object(crd.get("status")).get("acceptedNames"))
     # A storage version that is not served has no hash.
     stored = any(version.get("storage") is True for version in served)
-    common = ResourceEntry(
-        name=_text(names.get("plural")),
-        singular=_text(names.get("singular")),
-        kind=_text(names.get("kind")),
-        namespaced=spec.get("scope") == "Namespaced",
-        verbs=_TERMINATING_VERBS if "Terminating" in true_conditions(crd) else _VERBS,
-        short_names=tuple(map(_text, _items(names.get("shortNames")))),
-        categories=tuple(map(_text, _items(names.get("categories")))),
-        storage_hash=storage_version_hash(crd) if stored else "",
-        group=_text(spec.get("group")),
-    )
+    common: dict[str, Any] = {
+        "name": _text(names.get("plural")),
+        "singular": _text(names.get("singular")),
+        "kind": _text(names.get("kind")),
+        "namespaced": spec.get("scope") == "Namespaced",
+        "verbs": _TERMINATING_VERBS if "Terminating" in true else _VERBS,
+        "short_names": tuple(map(_text, _items(names.get("shortNames")))),
+        "categories": tuple(map(_text, _items(names.get("categories")))),
+        "storage_hash": storage_version_hash(crd) if stored else "",
+        "group": _text(spec.get("group")),
+    }
     return {
-        _text(version.get("name")): replace(
-            common,
+        _text(version.get("name")): ResourceEntry(
             version=_text(version.get("name")),
-            subresources=_subresources(common.kind, _object(version.get("subresources"))),
+            subresources=_subresources(common["kind"], _object(version.get("subresources"))),
+            **common,
         )
         for version in served
     }

@@ -31,12 +31,13 @@ class Discovery:
 
     Making one costs next to nothing: documents are encoded when first asked for, and what `previous` had worked out
     about CRDs and groups that have not changed since is taken over. A CRD is the same if it is the same object or has
-    the same name and resourceVersion. The CRDs given must not be changed afterwards.
+    the same name and resourceVersion. The CRDs given must not be changed afterwards. Who has made the entries of a CRD
+    gives these.
     """
 
     def __init__(
         self,
-        crds: Iterable[JsonObject],
+        crds: Iterable[JsonObject | CrdEntries],
         builtins: Iterable[GroupVersionEntry] = BUILTINS,
         *,
         previous: Discovery | None = None,
@@ -144,6 +145,9 @@ class Discovery:
         known, _ = self._known
         out = {}
         for crd in self._crds:
+            if isinstance(crd, CrdEntries):
+                out[crd.name] = crd
+                continue
             name = crd["metadata"]["name"]
             entries = known.get(name)
             if entries is None or not _same(entries.definition, crd):
