@@ -12,6 +12,9 @@ from polykind.contract import Compacted, Event, FutureRevision, Store, StoreErro
 
 log = logging.getLogger("polykind.cache")
 
+_RETRY = 0.5
+"""Seconds between two tries to follow the store again."""
+
 
 class WatchCache:
     """All resources' caches. A resource is read from the store when it is first asked for."""
@@ -190,7 +193,7 @@ class WatchCache:
                 return
             except StoreError as error:
                 log.warning("the store does not answer yet: %s", error)
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(_RETRY)
 
 
 def _time_out(future: asyncio.Future[None]) -> None:

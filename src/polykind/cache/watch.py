@@ -218,6 +218,8 @@ class Channel:
         self.watchers.add(watcher)
 
     def leave(self, watcher: Watcher) -> None:
+        if watcher not in self.watchers:
+            return
         self.watchers.discard(watcher)
         if not self.watchers:
             self.close()
