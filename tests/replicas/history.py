@@ -94,11 +94,8 @@ def _against_time(
             others = (r for r, w in written.items() if r != operation.expect and w.begin < operation.end)
             if not any(r > operation.expect for r in others):
                 found.append(f"{name}: a write over {operation.expect} was refused, but nobody had changed it")
-    for revision, operation in written.items():
-        for read in operations:
-            if read.kind == "read" and read.revision == revision and read.end < operation.begin:
-                found.append(f"{name}: {revision} was read before it was written")
-    return found
+    early = (o for o in operations if o.kind == "read" and o.revision in written and o.end < written[o.revision].begin)
+    return found + [f"{name}: {read.revision} was read before it was written" for read in early]
 
 
 def gaps(history: Iterable[Operation], seen: Sequence[Seen], after: int) -> list[str]:
@@ -113,9 +110,9 @@ def gaps(history: Iterable[Operation], seen: Sequence[Seen], after: int) -> list
     for revision, (name, value) in sorted(writes(history).items()):
         if revision <= after:
             continue
-        event = told.get(revision)
-        if event is None:
+        known = told.get(revision)
+        if known is None:
             found.append(f"{name}: revision {revision} was never told")
-        elif (event.name, event.value) != (name, value):
-            found.append(f"{name}: revision {revision} was told as {event}")
+        elif (known.name, known.value) != (name, value):
+            found.append(f"{name}: revision {revision} was told as {known}")
     return found

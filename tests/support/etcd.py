@@ -36,10 +36,15 @@ def binary() -> str:
 class Member:
     """One etcd process. It can be killed, paused and started again on its data."""
 
-    def __init__(self, name: str, folder: Path, *flags: str, scheme: str = "http") -> None:
+    def __init__(self, name: str, folder: Path, *flags: str, tls: bool = False) -> None:
         self.name, self.folder, self.flags = name, folder, flags
         self.port, self.peer_port = free_port(), free_port()
-        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.health_port = self.port
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        if tls:
+            # Its health must be asked for without a certificate.
+            self.health_port = free_port()
+            self.flags = (*flags, f"--listen-metrics-urls=http://127.0.0.1:{self.health_port}")
         self.peer_url = f"http://127.0.0.1:{self.peer_port}"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -72,7 +77,7 @@ class Member:
             self.process.wait()
 
     def healthy(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        connection = http.client.HTTPConnection("127.0.0.1", self.health_port, timeout=2)
         try:
             connection.request("GET", "/health")
             return bool(json.loads(connection.getresponse().read()).get("health") == "true")
@@ -98,8 +103,8 @@ class Member:
 class Etcd:
     """A cluster."""
 
-    def __init__(self, folder: Path, members: int = 1) -> None:
-        self.members = [Member(f"m{n}", folder / f"m{n}") for n in range(members)]
+    def __init__(self, folder: Path, members: int = 1, *flags: str, tls: bool = False) -> None:
+        self.members = [Member(f"m{n}", folder / f"m{n}", *flags, tls=tls) for n in range(members)]
 
     @property
     def urls(self) -> list[str]:
@@ -137,8 +142,8 @@ class Etcd:
 
 
 @contextmanager
-def etcd(folder: Path, members: int = 1) -> Iterator[Etcd]:
-    cluster = Etcd(folder, members)
+def etcd(folder: Path, members: int = 1, *flags: str, tls: bool = False) -> Iterator[Etcd]:
+    cluster = Etcd(folder, members, *flags, tls=tls)
     try:
         cluster.start()
         yield cluster

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from polykind.contract import KeyValue
+from polykind.store.etcd.protobuf import MAGIC, as_json
 from polykind.store.etcd.wire import data, fields, message, number
 
 RANGE = "/etcdserverpb.KV/Range"
@@ -59,6 +60,9 @@ def _compare(key: bytes, result: int, target: int, revision: int) -> bytes:
 def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) -> bytes:
     """Write if the key's revision is `expect`, else tell what it holds."""
     condition = b"" if expect is None else message(1, _compare(key, _EQUAL, _MODIFIED, expect))
+    if value[-1:] == b"}":
+        # Kubernetes ends JSON with a new line, and takes a value without one for changed.
+        value += b"\n"
     put = message(2, data(1, key) + data(2, value) + number(3, lease))
     return condition + message(2, put) + message(3, message(1, get_request(key)))
 
@@ -154,6 +158,10 @@ def key_value(raw: bytes) -> KeyValue:
             revision = cast(int, what)
         elif field == 5:
             value = cast(bytes, what)
+    if value[:4] == MAGIC:
+        value = as_json(value)
+    elif value[-2:] == b"}\n":
+        value = value[:-1]
     return KeyValue(key.decode(errors="surrogateescape"), value, revision)
 
 

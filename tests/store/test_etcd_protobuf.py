@@ -1,0 +1,106 @@
+"""Namespaces as Kubernetes keeps them are read as JSON; everything else stays what it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.store.etcd.protobuf import MAGIC, as_json
+from polykind.store.etcd.wire import data, fields, message, number, varint
+
+# The namespace "default", as a Kubernetes 1.36 wrote it.
+DEFAULT = bytes.fromhex(
+    "6b3873000a0f0a02763112094e616d6573706163651286020aeb010a0764656661756c7412001a0022002a2435373063643737662d64"
+    "6538342d343134392d626665652d36616265303564663365633832003800420808c6d8e8d70610005a260a1b6b756265726e65746573"
+    "2e696f2f6d657461646174612e6e616d65120764656661756c748a017d0a0e6b7562652d61706973657276657212065570646174651a"
+    "027631220808c6d8e8d706100032084669656c647356313a490a477b22663a6d65746164617461223a7b22663a6c6162656c73223a7b"
+    "222e223a7b7d2c22663a6b756265726e657465732e696f2f6d657461646174612e6e616d65223a7b7d7d7d7d4200120c0a0a6b756265"
+    "726e657465731a080a064163746976651a002200"
+)
+
+
+def test_a_namespace_is_read() -> None:
+    assert json.loads(as_json(DEFAULT)) == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "default",
+            "uid": "570cd77f-de84-4149-bfee-6abe05df3ec8",
+            "creationTimestamp": "2026-11-15T22:03:50Z",
+            "labels": {"kubernetes.io/metadata.name": "default"},
+            "managedFields": [
+                {
+                    "manager": "kube-apiserver",
+                    "operation": "Update",
+                    "apiVersion": "v1",
+                    "time": "2026-11-15T22:03:50Z",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}},
+                }
+            ],
+        },
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
+def test_a_namespace_that_is_being_deleted_is_read() -> None:
+    moment = number(1, 1_700_000_000)
+    owner = data(1, b"Team") + data(3, b"a") + data(4, b"u") + data(5, b"example.com/v1") + number(6, 1)
+    meta = data(1, b"gone") + data(5, b"uid") + message(9, moment) + message(13, owner) + data(14, b"example.com/hold")
+    meta += message(12, data(1, b"note") + data(2, b"text")) + message(12, data(1, b"empty"))
+    condition = data(1, b"NamespaceDeletionContentFailure") + data(2, b"False") + message(4, moment) + data(5, b"Why")
+    raw = message(1, meta) + message(2, b"") + message(3, data(1, b"Terminating") + message(2, condition))
+    value = MAGIC + message(1, data(1, b"v1") + data(2, b"Namespace")) + message(2, raw)
+    assert json.loads(as_json(value)) == {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "gone",
+            "uid": "uid",
+            "deletionTimestamp": "2023-11-14T22:13:20Z",
+            "annotations": {"note": "text", "empty": ""},
+            "ownerReferences": [
+                {"kind": "Team", "name": "a", "uid": "u", "apiVersion": "example.com/v1", "controller": True}
+            ],
+            "finalizers": ["example.com/hold"],
+        },
+        "status": {
+            "phase": "Terminating",
+            "conditions": [
+                {
+                    "type": "NamespaceDeletionContentFailure",
+                    "status": "False",
+                    "lastTransitionTime": "2023-11-14T22:13:20Z",
+                    "reason": "Why",
+                }
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize("kind", [b"Pod", b""])
+def test_other_kinds_stay_as_they_are(kind: bytes) -> None:
+    value = MAGIC + message(1, data(1, b"v1") + data(2, kind)) + message(2, b"\x0a\x00")
+    assert as_json(value) == value
+
+
+@given(st.binary(max_size=60))
+def test_whatever_cannot_be_read_stays_as_it_is(noise: bytes) -> None:
+    for value in (MAGIC + noise, MAGIC + message(1, data(1, b"v1") + data(2, b"Namespace")) + message(2, noise)):
+        read = as_json(value)
+        assert read == value or json.loads(read)["kind"] == "Namespace"
+
+
+@given(st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 2**64 - 1) | st.binary(min_size=1, max_size=300))))
+def test_fields_come_back_as_they_were_written(written: list[tuple[int, int | bytes]]) -> None:
+    raw = b"".join(number(f, v) if isinstance(v, int) else data(f, v) for f, v in written)
+    assert list(fields(raw)) == written
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_numbers_come_back(value: int) -> None:
+    assert list(fields(b"\x08" + varint(value))) == [(1, value)]
