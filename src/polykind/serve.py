@@ -11,13 +11,14 @@ import secrets
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from datetime import UTC
 from pathlib import Path
 from types import TracebackType
 
 from polykind import certificates
 from polykind.auth.authentication import Authentication
-from polykind.auth.tokens import Tokens
+from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.root import WatchCache
 from polykind.clock import SystemChance, SystemClock
@@ -38,6 +39,7 @@ from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
 from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.registry import Registry
+from polykind.registry.services import ServiceKind
 from polykind.router import Router
 from polykind.settings import Settings, SettingsError
 from polykind.store.alone import Alone
@@ -69,6 +71,8 @@ class Server:
         self.token = ""
         """The admin's token."""
         self._ca: Path | None = None
+        self._begun = AsyncExitStack()
+        """What is to be closed, in the reverse order of its beginning."""
 
     @property
     def url(self) -> str:
@@ -90,14 +94,28 @@ class Server:
         await self.stop()
 
     async def start(self) -> None:
-        settings = self.settings
+        """Begin to serve; what fails leaves nothing behind."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def stop(self) -> None:
+        """End watches, finish what is under way, lose nothing."""
+        await self._begun.aclose()
+
+    async def _start(self) -> None:
+        settings, begun = self.settings, self._begun.push_async_callback
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         tls = self._tls()
         authentication = Authentication(self._tokens())
         await self.store.start()
+        begun(self.store.close)
         self.metrics = Metrics()
         self.cache = WatchCache(self.store, settings.etcd_prefix.rstrip("/") + "/")
         await self.cache.start()
+        begun(self.cache.close)
         self.registry = Registry()
         self.api = Api(
             self.store,
@@ -116,10 +134,12 @@ class Server:
             webhooks=settings.gate("CustomResourceWebhookConversion"),
             defaulting=settings.gate("CustomResourceDefaulting"),
         )
+        services = ServiceKind(self.cache)
         self.registry.put(namespaces)
+        self.registry.put(services)
         self.registry.put(definitions)
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
-        self._resolver = Resolver(parse_resolve(settings.resolve))
+        self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
         self.converters = Converters(self._converter, self.clock)
         self.definitions = Definitions(
             self.api,
@@ -131,27 +151,19 @@ class Server:
             self.leadership,
         )
         self._garbage = Garbage(self.api, self.leadership)
-        await asyncio.gather(self._namespaces.start(), self.definitions.start())
+        for controller in (self._namespaces, self.converters, self.definitions, self._garbage, self.leadership):
+            begun(controller.close)
+        await asyncio.gather(self._namespaces.start(), self.cache.load(services.cache), self.definitions.start())
         if settings.garbage_collector:
             self._garbage.start()
         await self.leadership.start()
         documents = Documents(self.metrics, self.definitions.discovery, self._checks())
         router = Router(self.api, authentication, documents, Monitor(self.metrics, self.registry))
         self.http = HttpServer(router, Limits(request=settings.request_timeout))
+        begun(self.http.stop)
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
         documents.address = self.url.removeprefix("https://")
         self._write_kubeconfig()
-
-    async def stop(self) -> None:
-        """End watches, finish what is under way, lose nothing."""
-        await self.http.stop()
-        await self.leadership.close()
-        await self._garbage.close()
-        await self.definitions.close()
-        await self.converters.close()
-        await self._namespaces.close()
-        await self.cache.close()
-        await self.store.close()
 
     def _stamp(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -185,13 +197,19 @@ class Server:
             names = list(dict.fromkeys(["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"]))
             if settings.bind_address not in ("0.0.0.0", "::", *names):  # noqa: S104
                 names.append(settings.bind_address)
-            certificate, key, self._ca = certificates.ensure(folder, names)
+            certificate, key, self._ca = certificates.ensure(folder, names, self.clock.now())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.load_cert_chain(certificate, key)
+        try:
+            context.load_cert_chain(certificate, key)
+        except OSError as error:
+            raise SettingsError(f"the certificate {certificate} and the key {key} cannot be used: {error}") from None
         context.set_alpn_protocols(["http/1.1"])
         if settings.client_ca_file:
-            context.load_verify_locations(settings.client_ca_file)
+            try:
+                context.load_verify_locations(settings.client_ca_file)
+            except OSError as error:
+                raise SettingsError(f"--client-ca-file {settings.client_ca_file}: {error}") from None
             context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
@@ -204,7 +222,10 @@ class Server:
         tokens = Tokens()
         tokens.add(self.token, User("admin", "admin", (ADMIN_GROUP,)))
         if self.settings.token_auth_file:
-            tokens.load(self.settings.token_auth_file)
+            try:
+                tokens.load(self.settings.token_auth_file)
+            except (OSError, TokenFileError) as error:
+                raise SettingsError(f"--token-auth-file: {error}") from None
         return tokens
 
     def _write_kubeconfig(self) -> None:

@@ -93,6 +93,11 @@ def test_core_group() -> None:
         b'"storageVersionHash":"Q3oi5N2YM8M="},'
         b'{"name":"namespaces/finalize","singularName":"","namespaced":false,"kind":"Namespace","verbs":["update"]},'
         b'{"name":"namespaces/status","singularName":"","namespaced":false,"kind":"Namespace",'
+        b'"verbs":["get","patch","update"]},'
+        b'{"name":"services","singularName":"service","namespaced":true,"kind":"Service",'
+        b'"verbs":["create","delete","deletecollection","get","list","patch","update","watch"],"shortNames":["svc"],'
+        b'"categories":["all"],"storageVersionHash":"0/CO1lhkEBI="},'
+        b'{"name":"services/status","singularName":"","namespaced":true,"kind":"Service",'
         b'"verbs":["get","patch","update"]}]}\n'
     )
     core = named(discovery.aggregated(core=True).body)["items"]

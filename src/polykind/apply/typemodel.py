@@ -221,6 +221,26 @@ CRD_MODEL = _object(
 NAMESPACE_MODEL = _object(
     _struct(finalizers=_ATOMIC), _struct(conditions=_condition(), phase=STRING), {"spec": {}, "status": {}}
 )
+_PORT = _struct(
+    appProtocol=STRING, name=STRING, nodePort=NUMERIC, port=NUMERIC, protocol=STRING, targetPort=SCALAR
+)
+if _PORT.map is not None:
+    _PORT.map.fields["protocol"] = _PORT.map.fields["protocol"]._replace(default="TCP")
+_SELECTOR = Type(map_type=MapType({}, STRING, atomic=True))
+SERVICE_MODEL = _object(
+    _struct(
+        **dict.fromkeys(("clusterIP", "externalName", "externalTrafficPolicy", "internalTrafficPolicy"), STRING),
+        **dict.fromkeys(("ipFamilyPolicy", "loadBalancerClass", "loadBalancerIP", "sessionAffinity", "type"), STRING),
+        **dict.fromkeys(("clusterIPs", "externalIPs", "ipFamilies", "loadBalancerSourceRanges"), _ATOMIC),
+        **dict.fromkeys(("allocateLoadBalancerNodePorts", "publishNotReadyAddresses"), BOOLEAN),
+        healthCheckNodePort=NUMERIC,
+        ports=Type(list_type=ListType(_PORT, atomic=False, keys=("port", "protocol"))),
+        selector=_SELECTOR,
+        trafficDistribution=STRING,
+    ),
+    _struct(loadBalancer=_struct()),
+    {"spec": {}, "status": {"loadBalancer": {}}},
+)
 SCALE_MODEL = _object(
     _struct(replicas=NUMERIC), _struct(replicas=NUMERIC, selector=STRING), {"spec": {}, "status": {"replicas": 0}}
 )

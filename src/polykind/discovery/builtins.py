@@ -48,6 +48,14 @@ _NAMESPACES: Final = _resource(
     verbs=_VERBS_ONE_BY_ONE,
     subresources=(SubresourceEntry("finalize", "Namespace", ("update",)), SubresourceEntry("status", "Namespace")),
 )
+_SERVICES: Final = _resource(
+    "services",
+    "Service",
+    "/v1",
+    short=("svc",),
+    categories=("all",),
+    subresources=(SubresourceEntry("status", "Service"),),
+)
 # The reference announces the version it once stored CRDs at, and clients compare.
 _DEFINITIONS: Final = _resource(
     "customresourcedefinitions",
@@ -61,7 +69,7 @@ _DEFINITIONS: Final = _resource(
 
 # Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
 _TABLE: Final = (
-    GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES,)),
+    GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES, _SERVICES)),
     GroupVersionEntry("apiextensions.k8s.io", "v1", 16700, 15, (_DEFINITIONS,)),
     GroupVersionEntry("apiextensions.k8s.io", "v1beta1", 16700, 9, (_DEFINITIONS,)),
 )

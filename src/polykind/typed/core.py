@@ -1,8 +1,20 @@
-"""Namespace, and the Scale that stands for an object's replicas."""
+"""Namespace, Service, and the Scale that stands for an object's replicas."""
 
 from __future__ import annotations
 
-from polykind.typed.kinds import INT32, STRING, TIME, Field, ListOf, String, Struct
+from polykind.typed.kinds import (
+    BOOL,
+    INT32,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    TIME,
+    Field,
+    IntOrString,
+    ListOf,
+    String,
+    Struct,
+)
 from polykind.typed.meta import OBJECT_META, TYPE_META
 
 NAMESPACE_CONDITION = Struct(
@@ -37,6 +49,56 @@ NAMESPACE = Struct(
     kind="Namespace",
     version="v1",
 )
+
+SERVICE_PORT = Struct(
+    "v1.ServicePort",
+    (
+        Field("name", STRING, 1),
+        Field("protocol", String("v1.Protocol"), 2),
+        Field("appProtocol", STRING, 6, pointer=True),
+        Field("port", INT32, 3, omitempty=False),
+        Field("targetPort", IntOrString("intstr.IntOrString"), 4),
+        Field("nodePort", INT32, 5),
+    ),
+)
+
+SERVICE_SPEC = Struct(
+    "v1.ServiceSpec",
+    (
+        Field("ports", ListOf(SERVICE_PORT), 1),
+        Field("selector", STRING_MAP, 2),
+        Field("clusterIP", STRING, 3),
+        Field("clusterIPs", STRINGS, 18),
+        Field("type", String("v1.ServiceType"), 4),
+        Field("externalIPs", STRINGS, 5),
+        Field("sessionAffinity", String("v1.ServiceAffinity"), 7),
+        Field("loadBalancerIP", STRING, 8),
+        Field("loadBalancerSourceRanges", STRINGS, 9),
+        Field("externalName", STRING, 10),
+        Field("externalTrafficPolicy", String("v1.ServiceExternalTrafficPolicy"), 11),
+        Field("healthCheckNodePort", INT32, 12),
+        Field("publishNotReadyAddresses", BOOL, 13),
+        Field("ipFamilies", ListOf(String("v1.IPFamily")), 19),
+        Field("ipFamilyPolicy", String("v1.IPFamilyPolicy"), 17, pointer=True),
+        Field("allocateLoadBalancerNodePorts", BOOL, 20, pointer=True),
+        Field("loadBalancerClass", STRING, 21, pointer=True),
+        Field("internalTrafficPolicy", String("v1.ServiceInternalTrafficPolicy"), 22, pointer=True),
+        Field("trafficDistribution", STRING, 23, pointer=True),
+    ),
+)
+
+SERVICE = Struct(
+    "v1.Service",
+    (
+        *TYPE_META,
+        Field("metadata", OBJECT_META, 1),
+        Field("spec", SERVICE_SPEC, 2),
+        Field("status", Struct("v1.ServiceStatus", (Field("loadBalancer", Struct("v1.LoadBalancerStatus"), 1),)), 3),
+    ),
+    kind="Service",
+    version="v1",
+)
+"""Without what only a cluster's network fills in."""
 
 SCALE = Struct(
     "v1.Scale",

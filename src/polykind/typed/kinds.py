@@ -138,6 +138,23 @@ class Time(Kind):
             raise DecodeError(str(error)) from None
 
 
+class IntOrString(Kind):
+    """A number or a text, such as the number of a port or its name."""
+
+    __slots__ = ()
+
+    def zero(self) -> int:
+        return 0
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        if type(value) is int and -(1 << 31) <= value < 1 << 31:
+            return value
+        if type(value) is str:
+            return value
+        run.mismatch(value, "int32" if type(value) in (int, float) else "string", at)
+        return 0
+
+
 class Raw(Kind):
     """Any JSON, written again with sorted keys."""
 

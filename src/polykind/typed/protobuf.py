@@ -19,11 +19,15 @@ from polykind.typed.decoding import DEEPEST
 from polykind.typed.jsonschema import SchemaOrArray, SchemaOrBool, SchemaOrStrings
 from polykind.typed.kinds import (
     BOOL,
+    INT32,
+    INT64,
+    STRING,
     Bool,
     Bytes,
     Field,
     Float,
     Int,
+    IntOrString,
     Kind,
     ListOf,
     MapOf,
@@ -57,6 +61,9 @@ _GO_NAMES = {
     "x-kubernetes-validations": "XValidations",
 }
 """Fields that Go spells otherwise than by a capital letter."""
+_INT_OR_STRING = Struct(
+    "intstr.IntOrString", (Field("type", INT64, 1), Field("intVal", INT32, 2), Field("strVal", STRING, 3))
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -141,6 +148,9 @@ def _payload(value: Any, kind: Kind) -> bytes:
         return decode_base64(value)
     if isinstance(kind, Time):
         return _time(value)
+    if isinstance(kind, IntOrString):
+        text, counted = (value, 0) if isinstance(value, str) else ("", value)
+        return integer(1, int(isinstance(value, str))) + integer(2, counted) + delimited(3, utf8(text))
     if isinstance(kind, Raw | Verbatim):
         return b"" if value is None else delimited(1, go_json(value).encode())
     if isinstance(kind, SchemaOrBool):
@@ -215,6 +225,9 @@ def _value(raw: int | bytes, kind: Kind, field: Field, depth: int) -> Any:
         return encode_base64(data)
     if isinstance(kind, Time):
         return _moment(data)
+    if isinstance(kind, IntOrString):
+        found = decode_message(data, _INT_OR_STRING, depth)
+        return found.get("strVal", "") if found.get("type") == 1 else found.get("intVal", 0)
     if isinstance(kind, Raw | Verbatim):
         return _json(data)
     if isinstance(kind, Struct):

@@ -199,12 +199,37 @@ def _phase(obj: JsonObject, now: datetime) -> str:
     return (obj.get("status") or {}).get("phase") or ""
 
 
+def _service_type(obj: JsonObject, now: datetime) -> str:
+    return (obj.get("spec") or {}).get("type") or ""
+
+
+def _external_name(obj: JsonObject, now: datetime) -> str:
+    return (obj.get("spec") or {}).get("externalName") or "<none>"
+
+
+def _ports(obj: JsonObject, now: datetime) -> str:
+    ports = (obj.get("spec") or {}).get("ports") or []
+    return ",".join(f"{p.get('port')}/{p.get('protocol', 'TCP')}" for p in ports) or "<none>"
+
+
 DEFAULT: Final = TableFormat.built_in([(_definition("Created At", "date", "", _CREATED), _created)])
 """For definitions, and for every built-in kind without columns of its own."""
 
 NAMESPACES: Final = TableFormat.built_in(
     [
         (_definition("Status", "string", "", "The status of the namespace"), _phase),
+        (_definition("Age", "string", "", _AGE), _age),
+    ]
+)
+
+SERVICES: Final = TableFormat.built_in(
+    [
+        (
+            _definition("Type", "string", "", "What the service is"),
+            _service_type,
+        ),
+        (_definition("External-Name", "string", "", "The name that an ExternalName service leads to"), _external_name),
+        (_definition("Port(s)", "string", "", "The ports of the service"), _ports),
         (_definition("Age", "string", "", _AGE), _age),
     ]
 )

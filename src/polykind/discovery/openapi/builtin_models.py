@@ -63,6 +63,45 @@ _NAMESPACES: Final = {
     ),
 }
 
+_SERVICES: Final = {
+    f"{_CORE}Service": stored(
+        "A service names what can be called, here: where a webhook is.",
+        "",
+        "v1",
+        "Service",
+        spec=ref(f"{_CORE}ServiceSpec", "What is wanted of it."),
+        status=ref(f"{_CORE}ServiceStatus", "What has become of it."),
+    ),
+    f"{_CORE}ServiceList": listed(f"{_CORE}Service", "", "v1", "Service"),
+    f"{_CORE}ServiceSpec": record(
+        "What is wanted of a service.",
+        **dict.fromkeys(("clusterIP", "externalTrafficPolicy", "internalTrafficPolicy", "ipFamilyPolicy"), text()),
+        **dict.fromkeys(("loadBalancerClass", "loadBalancerIP", "sessionAffinity", "trafficDistribution"), text()),
+        **dict.fromkeys(("clusterIPs", "externalIPs", "ipFamilies", "loadBalancerSourceRanges"), many(text())),
+        **dict.fromkeys(("allocateLoadBalancerNodePorts", "publishNotReadyAddresses"), flag()),
+        externalName=text("The host that a service of type ExternalName leads to."),
+        healthCheckNodePort=integer("", 32),
+        ports={
+            **many(ref(f"{_CORE}ServicePort"), "The ports it has.", "map", ("port", "protocol")),
+            "x-kubernetes-patch-merge-key": "port",
+            "x-kubernetes-patch-strategy": "merge",
+        },
+        selector={**mapping(text(), "Which pods are behind it."), "x-kubernetes-map-type": "atomic"},
+        type=text("What it is.", enum=["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]),
+    ),
+    f"{_CORE}ServicePort": record(
+        "One port of a service.",
+        ("port",),
+        appProtocol=text("What is spoken there."),
+        name=text("What it is called."),
+        nodePort=integer("", 32),
+        port=integer("Its number.", 32),
+        protocol=text("TCP, UDP or SCTP.", default="TCP"),
+        targetPort={"description": "The port behind it.", "type": "string", "format": "int-or-string"},
+    ),
+    f"{_CORE}ServiceStatus": record("What has become of a service.", loadBalancer={"type": "object"}),
+}
+
 _SCHEMA: Final = ref(f"{_CRD}JSONSchemaProps")
 _SCHEMAS: Final = many(_SCHEMA)
 _NAMED_SCHEMAS: Final = mapping(_SCHEMA)
@@ -239,7 +278,7 @@ _DEFINITIONS: Final = {
     ),
 }
 
-BUILTIN_MODELS: Final[Mapping[str, Model]] = {**_NAMESPACES, **_DEFINITIONS}
+BUILTIN_MODELS: Final[Mapping[str, Model]] = {**_NAMESPACES, **_SERVICES, **_DEFINITIONS}
 
 _PACKAGES: Final = {
     "": "io.k8s.api.core",
