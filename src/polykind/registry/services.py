@@ -24,7 +24,8 @@ class ServiceKind(Kind):
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
-            cache.resource("", "services"),
+            # Apart from those of a Kubernetes on the same etcd: its services are not ours to serve, nor ours its.
+            cache.resource("polykind", "services"),
             group="",
             plural="services",
             singular="service",
