@@ -59,5 +59,7 @@ class Settings:
         unknown = sorted(set(self.feature_gates) - set(GATES))
         if unknown:
             raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known are {', '.join(sorted(GATES))}")
+        if not self.request_timeout > 0:
+            raise SettingsError("--request-timeout must be longer than 0s")
         if not 0 <= self.secure_port <= 65535:
             raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")

@@ -11,28 +11,27 @@ from polykind.wire.request import Request
 
 
 class Authentication:
-    """Tokens first, then the client certificate that TLS has verified."""
+    """The client certificate that TLS has verified first, then tokens."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
 
     def user(self, request: Request) -> User:
         """Who asks. Raises Unauthorized where no credential, or a wrong one, was given."""
-        header = request.headers.get(b"authorization")
-        if header is not None:
-            scheme, _, token = header.partition(b" ")
-            token = token.strip()
-            if scheme.lower() == b"bearer" and token:
-                user = self._tokens.find(token)
-                if user is not None:
-                    return user
+        user = _certificate_user(request.peer_certificate) if request.peer_certificate is not None else None
+        if user is None:
+            user = self._token_user(request.headers.get(b"authorization", b""))
+        if user is None:
             raise errors.Unauthorized
-        if request.peer_certificate is not None:
-            return _certificate_user(request.peer_certificate)
-        raise errors.Unauthorized
+        return user
+
+    def _token_user(self, header: bytes) -> User | None:
+        scheme, _, token = header.strip().partition(b" ")
+        token = token.strip()
+        return self._tokens.find(token) if scheme.lower() == b"bearer" and token else None
 
 
-def _certificate_user(certificate: dict[str, Any]) -> User:
+def _certificate_user(certificate: dict[str, Any]) -> User | None:
     """The common name is the user, each organisation a group."""
     names, groups = [], []
     for relative in certificate.get("subject", ()):
@@ -41,6 +40,4 @@ def _certificate_user(certificate: dict[str, Any]) -> User:
                 names.append(value)
             elif key == "organizationName":
                 groups.append(value)
-    if not names:
-        raise errors.Unauthorized
-    return User(names[-1], groups=(*groups, AUTHENTICATED))
+    return User(names[-1], groups=(*dict.fromkeys(groups), AUTHENTICATED)) if names else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import hmac
+from collections.abc import Iterator
 from pathlib import Path
 
 from polykind.auth.user import AUTHENTICATED, User
@@ -32,7 +33,7 @@ class Tokens:
     def load(self, path: Path) -> None:
         """Read token,user,uid and optionally a quoted list of groups from each line."""
         with path.open(newline="", encoding="utf-8") as file:
-            for number, row in enumerate(csv.reader(file), 1):
+            for number, row in _rows(path, csv.reader(file)):
                 if not row or not "".join(row).strip() or row[0].lstrip().startswith("#"):
                     continue
                 fields = [f.strip() for f in row]
@@ -47,3 +48,17 @@ class Tokens:
         digest = _digest(token)
         known = self._users.get(digest[:8])
         return known[1] if known is not None and hmac.compare_digest(known[0], digest) else None
+
+
+def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """The rows by their numbers."""
+    number = 1
+    while True:
+        try:
+            row = next(reader, None)
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise TokenFileError(f"{path}, line {number}: {error}") from None
+        if row is None:
+            return
+        yield number, row
+        number += 1
