@@ -1,0 +1,58 @@
+"""From credentials to users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind import errors
+from polykind.auth.authentication import Authentication
+from polykind.auth.tokens import Tokens
+from polykind.auth.user import User
+from polykind.wire.request import Request
+
+ALL = "system:authenticated"
+
+
+def ask(authorization: bytes | None = None, certificate: dict[str, Any] | None = None) -> User:
+    tokens = Tokens()
+    tokens.add("t1", User("alice", "1", ("dev",)))
+    request = Request("GET", "/", "", {} if authorization is None else {b"authorization": authorization}, b"")
+    request.peer_certificate = certificate
+    return Authentication(tokens).user(request)
+
+
+def certificate(*names: tuple[str, str]) -> dict[str, Any]:
+    return {"subject": tuple((name,) for name in names)}
+
+
+@pytest.mark.parametrize("header", [b"Bearer t1", b"bearer t1", b"Bearer  t1 ", b"BEARER t1"])
+def test_a_bearer_token(header: bytes) -> None:
+    assert ask(header) == User("alice", "1", ("dev", ALL))
+
+
+@pytest.mark.parametrize(
+    "header", [None, b"", b"Bearer", b"Bearer ", b"Bearer t2", b"Basic t1", b"t1", b"Bearer t1,t1"]
+)
+def test_no_credential_or_a_wrong_one(header: bytes | None) -> None:
+    with pytest.raises(errors.Unauthorized, match="Unauthorized"):
+        ask(header)
+
+
+def test_a_client_certificate_names_the_user_and_the_groups() -> None:
+    subject = certificate(("organizationName", "dev"), ("organizationName", "ops"), ("commonName", "bob"))
+    assert ask(certificate=subject) == User("bob", groups=("dev", "ops", ALL))
+
+
+def test_a_client_certificate_comes_before_a_token() -> None:
+    subject = certificate(("commonName", "bob"))
+    for header in (b"Bearer t1", b"Bearer wrong", b"Basic x"):
+        assert ask(header, subject).name == "bob"
+
+
+def test_a_client_certificate_without_a_name_says_nothing() -> None:
+    nameless = certificate(("organizationName", "dev"))
+    assert ask(b"Bearer t1", nameless).name == "alice"
+    with pytest.raises(errors.Unauthorized):
+        ask(None, nameless)

@@ -1,0 +1,130 @@
+"""`polykind serve`: from flags to settings, and what it says when it cannot run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from polykind import __version__
+from polykind.cli import main, parser
+from polykind.cli.serve import settings
+from polykind.settings import Settings, SettingsError
+
+
+def flags(*given: str) -> Settings:
+    return settings(parser().parse_args(["serve", *given]))
+
+
+def test_without_flags_the_settings_are_the_defaults() -> None:
+    assert flags() == Settings()
+
+
+def test_flags_become_settings() -> None:
+    chosen = flags(
+        "--bind-address=::1",
+        "--secure-port=0",
+        "--data-dir=/d",
+        "--cert-dir=/c",
+        "--tls-cert-file=/t.crt",
+        "--tls-private-key-file=/t.key",
+        "--client-ca-file=/ca",
+        "--token-auth-file=/tokens",
+        "--etcd-servers=http://a:1,http://b:2",
+        "--etcd-prefix=/other",
+        "--feature-gates=CustomResourceDefaulting=false",
+        "--feature-gates=CustomResourceWebhookConversion=true",
+        "--request-timeout=1m30s",
+        "--authorization-mode=AlwaysAllow",
+        "--conversion-cache=false",
+        "--resolve=ns/svc=127.0.0.1:9443",
+        "--resolve=ns/other=127.0.0.1:9444",
+        "--converter=mod:obj",
+        "--serve-v1beta1=false",
+    )
+    assert chosen == Settings(
+        data_dir=Path("/d"),
+        bind_address="::1",
+        secure_port=0,
+        cert_dir=Path("/c"),
+        tls_cert_file=Path("/t.crt"),
+        tls_private_key_file=Path("/t.key"),
+        client_ca_file=Path("/ca"),
+        token_auth_file=Path("/tokens"),
+        etcd_servers=("http://a:1", "http://b:2"),
+        etcd_prefix="/other",
+        feature_gates={"CustomResourceDefaulting": False, "CustomResourceWebhookConversion": True},
+        request_timeout=90.0,
+        conversion_cache=False,
+        resolve=("ns/svc=127.0.0.1:9443", "ns/other=127.0.0.1:9444"),
+        converter=("mod:obj",),
+        serve_v1beta1=False,
+    )
+
+
+@pytest.mark.parametrize(("text", "meant"), [("", True), ("=true", True), ("=1", True), ("=F", False), ("=0", False)])
+def test_truths_are_spelled_as_go_spells_them(text: str, meant: bool) -> None:
+    assert flags(f"--conversion-cache{text}").conversion_cache is meant
+
+
+@pytest.mark.parametrize(
+    ("flag", "text"),
+    [
+        ("--request-timeout=soon", "--request-timeout soon: not a duration such as 60s"),
+        ("--feature-gates=A=perhaps", "--feature-gates A: 'perhaps' is neither true nor false"),
+        ("--feature-gates=A", "--feature-gates A: '' is neither true nor false"),
+        ("--resolve=nonsense", "nonsense"),
+    ],
+)
+def test_flags_that_make_no_sense_are_named(flag: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=text):
+        flags(flag)
+
+
+@pytest.mark.parametrize("flag", ["--secure-port=many", "--conversion-cache=perhaps", "--nonsense"])
+def test_flags_that_do_not_parse_end_with_2(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parser().parse_args(["serve", flag])
+    assert caught.value.code == 2
+    assert flag.partition("=")[0] in capsys.readouterr().err
+
+
+def run(capsys: pytest.CaptureFixture[str], folder: Path, *given: str) -> tuple[int, str]:
+    code = main(["serve", f"--data-dir={folder / 'data'}", "--secure-port=0", *given])
+    return code, capsys.readouterr().err
+
+
+def refusals(folder: Path) -> list[tuple[str, int, str]]:
+    (folder / "file").write_text("nonsense")
+    (folder / "tokens").write_text("only-a-token\n")
+    (folder / "pem").write_text("nonsense")
+    pair = f"--tls-cert-file={folder / 'pem'} --tls-private-key-file={folder / 'pem'}"
+    return [
+        ("--authorization-mode=ABAC", 2, "--authorization-mode ABAC is not supported"),
+        (f"--token-auth-file={folder / 'tokens'}", 2, "line 1: needs at least 3 columns: token,user,uid"),
+        (f"--token-auth-file={folder / 'absent'}", 2, "No such file"),
+        (f"--client-ca-file={folder / 'absent'}", 2, "--client-ca-file"),
+        (pair, 2, "cannot be used"),
+        (f"--data-dir={folder / 'file'}", 1, "File exists"),
+        ("--converter=no.such.module:x", 2, "no.such.module"),
+        ("--bind-address=192.0.2.1", 1, "192.0.2.1"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_what_keeps_the_server_from_running_is_said_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    given, code, text = refusals(tmp_path)[number]
+    status, said = run(capsys, tmp_path, *given.split())
+    assert status == code
+    assert said.startswith("polykind serve: ")
+    assert text in said
+    assert len(said.splitlines()) == 1
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"polykind {__version__}\n"
