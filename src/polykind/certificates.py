@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -93,28 +94,36 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _good(folder: Path, names: list[str], now: datetime) -> bool:
-    """Whether the serving certificate at hand covers the names and lasts."""
+def _pair(folder: Path, name: str, now: datetime) -> x509.Certificate | None:
+    """A certificate that lasts, with its key beside it; None where that is not so: a start may have been cut short."""
     try:
-        certificate = x509.load_pem_x509_certificate((folder / "apiserver.crt").read_bytes())
-        alternative = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (OSError, ValueError, x509.ExtensionNotFound):
+        certificate = x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes())
+        key = serialization.load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
+    except (OSError, ValueError):
+        return None
+    fits = certificate.public_key() == key.public_key() and certificate.not_valid_after_utc > now + _RENEW
+    return certificate if fits else None
+
+
+def _good(folder: Path, ca: x509.Certificate, names: list[str], now: datetime) -> bool:
+    """Whether the serving certificate at hand is of this CA, covers the names and lasts."""
+    certificate = _pair(folder, "apiserver", now)
+    if certificate is None:
         return False
-    covered = set(alternative)
-    return (
-        (folder / "apiserver.key").exists()
-        and all(_general_name(n) in covered for n in names)
-        and certificate.not_valid_after_utc > now + _RENEW
-    )
+    try:
+        covered = set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
+        certificate.verify_directly_issued_by(ca)
+    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
+        return False
+    return all(_general_name(n) in covered for n in names)
 
 
-def ensure(folder: Path, names: list[str]) -> tuple[Path, Path, Path]:
-    """Make what is missing or about to expire; the paths of the certificate, its key and the CA."""
-    now = datetime.now(UTC)
+def ensure(folder: Path, names: list[str], now: datetime) -> tuple[Path, Path, Path]:
+    """Make what is missing, unfit or about to expire; the paths of the certificate, its key and the CA."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not (folder / "ca.crt").exists() or not (folder / "ca.key").exists():
-        _make_ca(folder, now)
-        (folder / "apiserver.crt").unlink(missing_ok=True)
-    if not _good(folder, names, now):
+    ca = _pair(folder, "ca", now)
+    if ca is None or not _good(folder, ca, names, now):
+        if ca is None:
+            _make_ca(folder, now)
         _make_serving(folder, names, now)
     return folder / "apiserver.crt", folder / "apiserver.key", folder / "ca.crt"

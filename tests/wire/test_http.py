@@ -8,6 +8,7 @@ import logging
 import ssl
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 def contexts(tmp_path_factory: pytest.TempPathFactory) -> Contexts:
     """The server's and the client's side of TLS."""
     folder: Path = tmp_path_factory.mktemp("pki")
-    certificate, key, ca = certificates.ensure(folder, ["localhost", "127.0.0.1"])
+    certificate, key, ca = certificates.ensure(folder, ["localhost", "127.0.0.1"], datetime.now(UTC))
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(certificate, key)
     return server, ssl.create_default_context(cafile=str(ca))
