@@ -204,6 +204,8 @@ def run(chosen: argparse.Namespace) -> int:
 async def _serve(chosen: Settings) -> int:
     import gc
 
+    # Nothing that is made on the way up is garbage.
+    gc.disable()
     from polykind.contract import StoreError
     from polykind.serve import Server
 
@@ -218,6 +220,7 @@ async def _serve(chosen: Settings) -> int:
             # What is there now stays: the collector need not look at it again.
             gc.collect()
             gc.freeze()
+            gc.enable()
             await stop.wait()
     except StoreError as error:
         print(f"polykind serve: {error}", file=sys.stderr)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from polykind import errors, schema
 from polykind.apply.typemodel import TypeModel
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.resource import ResourceCache
-from polykind.cel import Rules, compile_schema
 from polykind.contract import Converter, JsonObject
 from polykind.conversion.gate import ConversionGate
 from polykind.crd import versions as crd_versions
@@ -17,10 +17,13 @@ from polykind.crd.outline import whole
 from polykind.eager import in_task
 from polykind.errors import FieldError
 from polykind.registry.kind import Kind, Version
+from polykind.registry.rules import rules_of
 from polykind.schema import Schema, metarules, objectmeta
 from polykind.wire import codec
 from polykind.wire.table import TableFormat
 
+if TYPE_CHECKING:
+    from polykind.cel import Rules
 
 _BLOCKING = frozenset(
     ("FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid", "FieldValueNotSupported")
@@ -91,8 +94,7 @@ class CustomKind(Kind):
     def rules(self, version: str) -> Rules | None:
         """The CEL rules of a version's schema, None if it has none."""
         if version not in self._rules:
-            openapi = self.openapi(version)
-            self._rules[version] = compile_schema(openapi) if openapi else None
+            self._rules[version] = rules_of(self.openapi(version))
         return self._rules[version]
 
 

@@ -13,7 +13,6 @@ from polykind import errors
 from polykind.apply.typemodel import CRD_MODEL
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.root import WatchCache
-from polykind.cel import RuleCompiler
 from polykind.contract import JsonObject
 from polykind.crd import conditions
 from polykind.crd.outline import Outline, marked, outlined, parts, skimmed
@@ -22,6 +21,7 @@ from polykind.errors import FieldError
 from polykind.registry.builtin import BuiltinVersion
 from polykind.registry.encoding import Encoded
 from polykind.registry.kind import Kind
+from polykind.registry.rules import Compiler
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
 from polykind.wire import codec
 from polykind.wire.table import DEFAULT
@@ -31,7 +31,7 @@ FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 Settle = Callable[[str], Awaitable[None]]
 
-_RULES = RuleCompiler()
+_RULES = Compiler()
 
 _REMEMBERED: Final = 256
 

@@ -1,0 +1,39 @@
+"""CEL rules, whose machinery is loaded when the first of them is met: many servers never see one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from polykind.contract import JsonObject
+from polykind.crd.rules import RuleCheck
+from polykind.crd.survey import RULES, nodes
+from polykind.errors import FieldError
+
+if TYPE_CHECKING:
+    from polykind.cel import RuleCompiler, Rules
+
+
+def rules_of(openapi: JsonObject | None) -> Rules | None:
+    """The rules of a schema, None if it has none."""
+    if not openapi or not any(RULES in node for node in nodes(openapi)):
+        return None
+    from polykind.cel import compile_schema
+
+    return compile_schema(openapi)
+
+
+class Compiler:
+    """Judges the rules of definitions."""
+
+    @cached_property
+    def _compiler(self) -> RuleCompiler:
+        from polykind.cel import RuleCompiler
+
+        return RuleCompiler()
+
+    def check(self, asked: RuleCheck) -> list[FieldError]:
+        return self._compiler.check(asked)
+
+    def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
+        return self._compiler.check_default(schema, value, path, root=root)
