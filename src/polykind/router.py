@@ -25,6 +25,7 @@ from polykind.verbs.scale import get_scale, patch_scale, update_scale
 from polykind.verbs.update import update
 from polykind.verbs.watch import watch
 from polykind.wire.options import request_timeout
+from polykind.wire.query import parse_query, truth
 from polykind.wire.request import Request
 from polykind.wire.response import TEXT, Response, Stream
 from polykind.wire.warning import headers as warning_headers
@@ -51,6 +52,9 @@ _LABELS: dict[Verb, str] = {
 }
 """The verbs as metrics name them."""
 
+_OF_NAMESPACES = ("status", "finalize")
+"""What may follow a namespace's name and be about the namespace itself."""
+
 NOT_FOUND = Response(404, b"404 page not found\n", TEXT, ((b"X-Content-Type-Options", b"nosniff"),))
 
 
@@ -68,17 +72,17 @@ class Router:
         if self._documents.is_open(path):
             return await self._document(request)
         try:
+            if "timeout=" in request.query:
+                request.timeout = _timeout(request)
             request.user = self._authentication.user(request)
         except errors.APIError as error:
             return self._documents.refuse(request, error)
-        parts = path.split("/")
-        if "%" in path:
-            parts = [unquote(p) for p in parts]
+        parts = (unquote(path) if "%" in path else path).strip("/").split("/")
         # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.
-        if len(parts) > 4 and parts[1] == "apis":
-            return await self._resource(request, parts[2], parts[3], parts[4:])
-        if len(parts) > 3 and parts[1] == "api":
-            return await self._resource(request, "", parts[2], parts[3:])
+        if len(parts) > 3 and parts[0] == "apis":
+            return await self._resource(request, parts[1], parts[2], parts[3:])
+        if len(parts) > 2 and parts[0] == "api":
+            return await self._resource(request, "", parts[1], parts[2:])
         return await self._document(request)
 
     async def _document(self, request: Request) -> Response:
@@ -95,14 +99,8 @@ class Router:
         if legacy_watch:
             rest = rest[1:]
         namespace: str | None = None
-        if (
-            rest[0] == "namespaces"
-            and len(rest) > 2
-            and not (group == "" and len(rest) <= 4 and self._of_namespace(rest))
-        ):
-            namespace, rest = rest[1], rest[2:]
-        while len(rest) > 1 and not rest[-1]:
-            rest = rest[:-1]
+        if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _OF_NAMESPACES:
+            namespace, rest = rest[1] or None, rest[2:]
         plural = rest[0]
         name = rest[1] if len(rest) > 1 else ""
         subresource = rest[2] if len(rest) > 2 else ""
@@ -121,8 +119,6 @@ class Router:
         under_way = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
         under_way.value += 1
         try:
-            if "timeout=" in request.query:
-                request.timeout = request_timeout(call.query)
             if served.unavailable:
                 raise errors.Unexplained(served.unavailable)
             answer = await (self._converting(call, verb) if served.converts else verb(call))
@@ -144,15 +140,10 @@ class Router:
         finally:
             self._monitor.converted(counted.spent.seconds)
 
-    @staticmethod
-    def _of_namespace(rest: list[str]) -> bool:
-        """/api/v1/namespaces/<name>/status and /finalize are about the namespace itself."""
-        return rest[2] in ("", "status", "finalize")
-
     def _verb(self, call: Call, legacy_watch: bool) -> Verb | None:
         """The verb, None where the path means nothing for the resource's scope. Raises what the reference answers."""
         method, kind = call.request.method, call.kind
-        if not call.name:
+        if not call.name and not call.subresource:
             return self._collection(call, legacy_watch)
         if kind.namespaced != (call.namespace is not None):
             return None
@@ -193,9 +184,13 @@ class Router:
 
 
 def _watching(call: Call) -> bool:
-    """Any value of `watch` but 0, false and nothing asks for one."""
-    values = call.query.get("watch") if call.request.query else None
-    return bool(values) and values[0].lower() not in ("0", "false", "") if values else False
+    return bool(call.request.query) and bool(truth(call.query, "watch"))
+
+
+def _timeout(request: Request) -> float | None:
+    """The seconds that a client is ready to wait. A watch has another parameter for that."""
+    query = parse_query(request.query)
+    return None if truth(query, "watch") else request_timeout(query)
 
 
 def _out_of_reach(error: Unavailable) -> errors.APIError:

@@ -86,6 +86,9 @@ class BuiltinVersion(Version):
         metadata = super().list_metadata(revision, continuation, remaining)
         return {k: v for k, v in metadata.items() if v != ""}
 
+    def as_item(self, obj: JsonObject) -> JsonObject:
+        return {k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}
+
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
         """The items of a typed list do not repeat their kind."""
         head = f'"apiVersion":"{self.api_version}","kind":"{self.kind.kind}",'.encode()

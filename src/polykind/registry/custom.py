@@ -98,6 +98,14 @@ class CustomKind(Kind):
         return self._rules[version]
 
 
+def _pruned_whole(value: JsonObject) -> list[str]:
+    """Take all that no schema is needed for out of an object; what that was."""
+    unknown = sorted(value.keys() - {"apiVersion", "kind", "metadata"})
+    for key in unknown:
+        del value[key]
+    return unknown
+
+
 class CustomVersion(Version):
     """A custom resource at one served version."""
 
@@ -147,8 +155,11 @@ class CustomVersion(Version):
         )
         value["metadata"] = meta
         # Of another kind there is no schema: such an object is taken as it is, to be refused for its kind.
-        if kind == self.kind.kind and group == self.kind.group and version in self.kind.declared:
-            unknown = unknown + self.kind.schema(version).admit(value, report=report)
+        if kind == self.kind.kind and group == self.kind.group:
+            if version in self.kind.declared:
+                unknown = unknown + self.kind.schema(version).admit(value, report=report)
+            elif not self.kind.crd["spec"].get("preserveUnknownFields"):
+                unknown = unknown + _pruned_whole(value)
         return value, unknown if report else []
 
     def default(self, merged: JsonObject) -> JsonObject:

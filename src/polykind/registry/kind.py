@@ -274,6 +274,10 @@ class Version(ABC):
             metadata["remainingItemCount"] = remaining
         return metadata
 
+    def as_item(self, obj: JsonObject) -> JsonObject:
+        """An object as a list shows it."""
+        return obj
+
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
         """A list's JSON in parts: joined they are the whole document."""
         head = b'{"apiVersion":"%b","items":[' % self.api_version.encode()

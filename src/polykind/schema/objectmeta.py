@@ -12,6 +12,7 @@ from polykind.schema.metarules import dedupe_owners, finalizer_warnings, validat
 
 __all__ = [
     "MalformedError",
+    "MisfitError",
     "coerce",
     "dedupe_owners",
     "finalizer_warnings",
@@ -35,6 +36,14 @@ class MalformedError(ValueError):
     """Metadata that does not fit its type; the text is that of Go's JSON decoder."""
 
 
+class MisfitError(errors.BadRequest):
+    """An object whose metadata is malformed; `why` is the decoder's text alone."""
+
+    def __init__(self, text: str, why: str) -> None:
+        super().__init__(text)
+        self.why = why
+
+
 def coerce(
     meta: object, *, strict: bool, kind: str = "", version: str = "", served: str = ""
 ) -> tuple[JsonObject, list[str]]:
@@ -47,7 +56,7 @@ def coerce(
         clean, unknown = round_trip(meta, strict=strict)
     except MalformedError as error:
         text = f'{kind} in version "{version}" cannot be handled as a {served or kind}: {error}' if kind else str(error)
-        raise errors.BadRequest(text) from None
+        raise MisfitError(text, str(error)) from None
     return clean, [f"metadata.{name}" for name in unknown]
 
 

@@ -130,7 +130,7 @@ async def list_answer(call: Call, accepted: Accepted, items: Sequence[bytes], me
         "apiVersion": version.api_version,
         "kind": version.kind.list_kind,
         "metadata": metadata,
-        "items": [o async for o in _objects(items)],
+        "items": [version.as_item(o) async for o in _objects(items)],
     }
     return _encoded(call, accepted, 200, value)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import posixpath
+import re
 
 import orjson
 
 from polykind import errors
 from polykind.verbs.call import Call
+from polykind.wire import jsonsyntax
 
 _VERSION = "meta.k8s.io/v1"
 _EXPIRED = (
@@ -19,29 +21,51 @@ _EXPIRED = (
 )
 
 
-def encode(revision: int, key: str) -> str:
+_foreign = re.compile(r"[^A-Za-z0-9_-]").search
+
+
+def _space(call: Call) -> str:
+    """What the keys of the objects of a list begin with: tokens leave it out."""
+    return f"{call.namespace}/" if call.namespace is not None and call.kind.namespaced else ""
+
+
+def encode(call: Call, revision: int, key: str) -> str:
     """The token that goes on after a key, at a revision (-1: whatever is newest)."""
-    raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"{key}\x00"})
+    start = key.removeprefix(_space(call))
+    raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"{start}\x00"})
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def decode(token: str, call: Call, asked: int) -> tuple[int, str]:
     """The revision (0: newest) and the key to go on after."""
+    raw = _bytes(token)
     try:
-        raw = base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
         value = orjson.loads(raw)
-        version, revision, start = value.get("v"), value.get("rv", 0), value.get("start")
-    except (binascii.Error, ValueError, AttributeError):
-        raise _invalid("continue key is not valid") from None
+        version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start")
+    except (ValueError, AttributeError):
+        complaint = jsonsyntax.complaint(raw)
+        raise _invalid(f"continue key is not valid{f': {complaint}' if complaint else ''}") from None
     if version != _VERSION:
-        raise _invalid("continue key is not valid: server does not recognize this encoded version")
+        raise _invalid(f"continue key is not valid: server does not recognize this encoded version {version}")
     if not isinstance(revision, int) or revision == 0:
         raise _invalid(f"continue key is not valid: incorrect encoded start resourceVersion (version {_VERSION})")
     if not isinstance(start, str) or not start:
         raise _invalid(f"continue key is not valid: encoded start key empty (version {_VERSION})")
+    path = start if start.startswith("/") else f"/{start}"
+    if posixpath.normpath(path) != path or path.startswith("//"):
+        raise _invalid(f"continue key is not valid: {start}")
     if asked:
         raise errors.BadRequest("specifying resource version is not allowed when using continue")
-    return max(revision, 0), start.rstrip("\x00")
+    return max(revision, 0), _space(call) + path[1:].rstrip("\x00")
+
+
+def _bytes(token: str) -> bytes:
+    """What a token holds: base64 for URLs, without padding."""
+    foreign = _foreign(token)
+    at = len(token[: foreign.start()].encode()) if foreign else len(token) - 1 if len(token) % 4 == 1 else -1
+    if at >= 0:
+        raise _invalid(f"continue key is not valid: illegal base64 data at input byte {at}")
+    return base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
 
 
 def _invalid(why: str) -> errors.BadRequest:
@@ -53,5 +77,5 @@ def expired(call: Call, after: str) -> errors.Expired:
     if not after:
         return errors.Expired("The resourceVersion for the provided list is too old.")
     error = errors.Expired(_EXPIRED)
-    error.metadata = {"continue": encode(-1, after)}
+    error.metadata = {"continue": encode(call, -1, after)}
     return error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.contract import JsonObject
-from polykind.verbs import answer, managing, payload
+from polykind.verbs import answer, managing, payload, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit
 from polykind.verbs.lifecycle import check_namespace, match_namespace
@@ -34,9 +34,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
                 f"the name of the object ({meta['name']}) does not match the name on the URL ({call.name})"
             )
         meta["name"] = call.name
-    if meta.get("resourceVersion") not in (None, "", "0"):
-        raise errors.Unexplained("resourceVersion should not be set on objects to be created")
-    meta.pop("resourceVersion", None)
+    given = meta.pop("resourceVersion", "")
     await call.api.cache.load(kind.cache)
     await check_namespace(call, meta.get("name", ""))
     if not kind.creatable:
@@ -51,6 +49,9 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             meta["name"] = prefix[:_BASE] + call.api.chance.suffix()
         if attempt == 0:
             _found(call, obj)
+            # The store refuses a revision; what is none at all is passed over.
+            if given and not options.dry_run and not revisions.unparsable(given) and int(given):
+                raise errors.Unexplained("resourceVersion should not be set on objects to be created")
         try:
             if options.dry_run and kind.cache.get(kind.key(call.namespace or "", meta["name"])) is not None:
                 raise LostRace

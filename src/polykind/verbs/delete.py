@@ -79,6 +79,9 @@ async def delete_object(call: Call, options: DeleteOptions) -> tuple[bool, bytes
         try:
             if _mark(call, obj, options):
                 if not obj["metadata"].get("finalizers") and not kind.lingers(obj):
+                    if options.dry_run and kind.marks_deletion:
+                        # Nothing was written that could be shown: the reference shows an object without content.
+                        return False, codec.encode({"apiVersion": call.version.api_version, "kind": kind.kind}), uid
                     await _remove(call, entry, options)
                     return True, form.data, uid
                 kept = await commit(call, call.key, obj, entry, options.dry_run)

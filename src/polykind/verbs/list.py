@@ -35,8 +35,8 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
         # With a limit, a resourceVersion that is not qualified means exactly that one.
         if asked and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
             revision = asked
-        elif options.resource_version == "0":
-            limit = 0
+    if options.resource_version == "0":
+        limit = 0
     cache = call.kind.cache
     if not revision:
         if asked:
@@ -49,7 +49,7 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
             return await _page(call, selected, entries, revision, limit)
     at = revision or max(cache.revision, call.api.cache.revision)
     if limit and selected.everything and selected.name is None:
-        return await _short_page(call, at, after, limit, selected.namespace)
+        return await _short_page(call, at, after, limit, selected)
     return await _page(call, selected, selected.entries(after), at, limit)
 
 
@@ -63,15 +63,16 @@ async def _past(call: Call, revision: int) -> bool:
 
 
 async def _short_page(
-    call: Call, revision: int, after: str, limit: int, namespace: str | None
+    call: Call, revision: int, after: str, limit: int, selected: Selected
 ) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     """A page of everything: no more is looked at than is shown."""
-    cache, version = call.kind.cache, call.version
+    cache, version, namespace = call.kind.cache, call.version, selected.namespace
     entries = cache.snapshot(namespace, after, limit)
     behind = cache.remaining(namespace, entries[-1].key) if len(entries) == limit else 0
     forms = await version.view_many(entries)
-    token = continuation.encode(revision, entries[-1].key) if behind else ""
-    return list(zip(entries, forms, strict=True)), version.list_metadata(revision, token, behind)
+    token = continuation.encode(call, revision, entries[-1].key) if behind else ""
+    remaining = 0 if selected.narrow else behind
+    return list(zip(entries, forms, strict=True)), version.list_metadata(revision, token, remaining)
 
 
 async def _past_entries(call: Call, revision: int, after: str) -> list[Entry]:
@@ -115,7 +116,7 @@ async def _page(
             last = found[-1][0]
             behind = len(candidates) - 1 - _index(candidates, last, start)
             if behind:
-                token = continuation.encode(revision, last.key)
+                token = continuation.encode(call, revision, last.key)
                 remaining = 0 if selected.narrow else behind
             break
         if len(candidates) > _SLICE:

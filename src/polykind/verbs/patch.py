@@ -8,12 +8,13 @@ from polykind import errors
 from polykind.apply import jsonpatch, mergepatch, strategic
 from polykind.contract import JsonObject
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH
+from polykind.schema.objectmeta import MisfitError
 from polykind.verbs import answer
 from polykind.verbs.apply import applied_object, apply_change, apply_create
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.update import Change, change_object, check_name
-from polykind.wire import codec, negotiation
+from polykind.wire import codec, negotiation, typemeta
 from polykind.wire.options import PatchOptions
 from polykind.wire.response import Response
 
@@ -38,15 +39,13 @@ async def patch(call: Call) -> Response:
 
 
 def patching(call: Call, content_type: str, validation: str) -> Change:
-    """The change that a patch makes. The patch is decoded once, whatever the number of tries."""
-    complaints: list[str] = []
-    fragment = _decode(call.request.body)
-    if validation != "Ignore":
-        complaints = codec.duplicate_complaints(call.request.body, fragment)
-        if content_type == JSON_PATCH:
-            complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
+    """The change that a patch makes. The patch is decoded once there is what it changes, and only once."""
+    decoded: list[tuple[Any, list[str]]] = []
 
     async def change(old: JsonObject) -> JsonObject:
+        if not decoded:
+            decoded.append(_fragment(call.request.body, content_type, validation))
+        fragment, complaints = decoded[0]
         if content_type == JSON_PATCH:
             patched = jsonpatch.apply(old, fragment)
         elif content_type == MERGE_PATCH:
@@ -58,22 +57,38 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
     return change
 
 
-def _decode(body: bytes) -> Any:
+def _fragment(body: bytes, content_type: str, validation: str) -> tuple[Any, list[str]]:
+    """The patch, and what a strict reader has against it."""
     try:
-        return codec.decode(body)
-    except errors.BadRequest as error:
-        raise errors.BadRequest(f"error decoding patch: {error.message}") from None
+        fragment = codec.decode(body)
+    except codec.Malformed as error:
+        raise _unreadable(error.text, content_type, validation) from None
+    if validation == "Ignore":
+        return fragment, []
+    complaints = codec.duplicate_complaints(body, fragment)
+    if content_type == JSON_PATCH:
+        complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
+    return fragment, complaints
+
+
+def _unreadable(why: str, content_type: str, validation: str) -> errors.BadRequest:
+    """A patch that is no JSON; without a strict reader the patch's own says so."""
+    if validation != "Ignore":
+        return errors.BadRequest(f"error decoding patch: {why}")
+    return errors.BadRequest("Invalid JSON Patch" if content_type == MERGE_PATCH else why)
 
 
 def decode_patched(call: Call, patched: JsonObject, complaints: list[str], validation: str) -> JsonObject:
     """What the patch made, coerced, pruned and defaulted as if it had been sent whole."""
     encoded = codec.encode(patched)
     value: JsonObject = codec.decode(encoded)
-    kind = value.get("kind")
-    if not isinstance(kind, str) or not kind:
-        raise _unfit(encoded, f"Object 'Kind' is missing in '{encoded.decode()}'")
     try:
+        _, kind = typemeta.interpret(value)
+        if not kind:
+            raise errors.BadRequest(f"Object 'Kind' is missing in '{encoded.decode()}'")
         obj, unknown = call.version.decode(value, validation != "Ignore")
+    except MisfitError as error:
+        raise _unfit(encoded, error.why) from None
     except errors.BadRequest as error:
         raise _unfit(encoded, error.message) from None
     found = complaints + [f'unknown field "{p}"' for p in unknown]

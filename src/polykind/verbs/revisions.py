@@ -13,17 +13,22 @@ def parse(text: str, *, listing: bool) -> int:
     """The number, 0 if there is none; a list answers 400 to nonsense, everything else 500, as the reference does."""
     if not text:
         return 0
-    why = ""
-    if not text.isascii() or not text.isdigit():
-        why = "invalid syntax"
-    elif int(text) > _MOST:
-        why = "value out of range"
-    if not why:
+    complaint = unparsable(text)
+    if not complaint:
         return int(text)
-    message = f"resourceVersion: Invalid value: {go_quote(text)}: strconv.ParseUint: parsing {go_quote(text)}: {why}"
+    message = f"resourceVersion: Invalid value: {go_quote(text)}: {complaint}"
     if listing:
         raise errors.BadRequest(f"invalid resource version: {message}")
     raise errors.Unexplained(message)
+
+
+def unparsable(text: str) -> str:
+    """Why a text is no revision, "" if it is one."""
+    if text.isascii() and text.isdigit():
+        why = "value out of range" if int(text) > _MOST else ""
+    else:
+        why = "invalid syntax"
+    return f"strconv.ParseUint: parsing {go_quote(text)}: {why}" if why else ""
 
 
 async def at_least(call: Call) -> None:

@@ -35,7 +35,7 @@ class Selected:
             self.namespace = self._fields.namespace
         pinned = {t.field for t in self._fields.terms if t.equal}
         only_pins = all(t.equal for t in self._fields.terms) and pinned <= {"metadata.name", "metadata.namespace"}
-        contradictory = (self.namespace, self.name) != (
+        contradictory = len(pinned) < len(self._fields.terms) or (self.namespace, self.name) != (
             self._fields.namespace if "metadata.namespace" in pinned else self.namespace,
             self._fields.name if "metadata.name" in pinned else self.name,
         )

@@ -98,8 +98,8 @@ def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry
         complaint = errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise errors.Invalid(kind.plural, kind.group, call.name, [complaint])
     if given != str(entry.revision):
-        if not given.isascii() or not given.isdigit():
-            revisions.parse(given, listing=False)
+        if nonsense := revisions.unparsable(given):
+            raise errors.Unexplained(nonsense)
         raise modified(call, call.name)
     return whole
 
@@ -107,12 +107,15 @@ def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry
 def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     """The new object with what clients may not change put back, and judged."""
     version, before = call.version, old["metadata"]
+    if not new.get("apiVersion"):
+        raise errors.InternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     if call.subresource == "status":
         new = version.prepare_status(new, old)
     meta = new["metadata"]
     for kept in ("uid", "creationTimestamp"):
         if not meta.get(kept) and before.get(kept):
             meta[kept] = before[kept]
+    meta.pop("selfLink", None)
     meta["creationTimestamp"] = before.get("creationTimestamp", meta.get("creationTimestamp"))
     for kept in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         if kept in before and kept not in meta:
@@ -127,7 +130,7 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     found += metarules.validate_update(meta, before)
     found += judge(new, old)
     if found:
-        raise errors.Invalid(new.get("kind", ""), call.kind.group, call.name, found)
+        raise errors.Invalid(new.get("kind", ""), new["apiVersion"].rpartition("/")[0], call.name, found)
     for text in version.warnings(new, old):
         call.request.warn(text)
     return new

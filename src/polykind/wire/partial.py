@@ -67,7 +67,7 @@ def partial_list(objs: Iterable[JsonObject], list_metadata: JsonObject, version:
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{version}",
         "metadata": list_meta(list_metadata),
-        "items": [partial_object(obj, version) for obj in objs],
+        "items": [partial_object(obj, version) for obj in objs] or None,
     }
 
 
