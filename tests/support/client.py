@@ -27,6 +27,7 @@ class Client:
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
         self.host, self.port, self.token = parts.hostname or "", parts.port or 443, token
+        self.accept = "application/json"
         self.tls = trusting() if parts.scheme == "https" else None
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
@@ -44,7 +45,7 @@ class Client:
         reader, writer = await self.connect()
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self.host}\r\nAuthorization: Bearer {self.token}\r\n"
-            f"Accept: application/json\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"Accept: {self.accept}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         writer.write(head.encode() + body)
         await writer.drain()

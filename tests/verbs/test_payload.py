@@ -1,0 +1,179 @@
+"""Bodies that are not what they should be, and how the reference says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.live import Live
+from tests.verbs.test_protobuf import THINGS
+
+THING = "/apis/pb.example.com/v1/namespaces/default/things?dryRun=All"
+NAMESPACE = "/api/v1/namespaces?dryRun=All"
+UNRECOGNIZED = "the object provided is unrecognized (must be of type Thing): "
+STRUCT = (
+    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+    '"json:\\"kind,omitempty\\"" }'
+)
+MISMATCH = "the API version in the data ({}) does not match the expected API version (pb.example.com/v1)"
+
+
+@pytest.fixture
+async def things(server: Live) -> Live:
+    await server.define(THINGS)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"null", UNRECOGNIZED + "Object 'Kind' is missing in 'null' (6e756c6c)"),
+        (b"{}", UNRECOGNIZED + "Object 'Kind' is missing in '{}' ({})"),
+        (
+            b"[]",
+            UNRECOGNIZED
+            + f"couldn't get version/kind; json parse error: json: cannot unmarshal array into {STRUCT} (5b5d)",
+        ),
+        (
+            b'{"apiVersion":"a/b/c","kind":"Thing"}',
+            UNRECOGNIZED + 'unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c","kind":" ...)',
+        ),
+        (
+            b'{"apiVersion":null,"kind":"Thing"}',
+            'Thing in version "" cannot be handled as a Thing: .apiVersion accessor error: <nil> is of the type <nil>, '
+            "expected string",
+        ),
+        (
+            b'{"apiVersion":"o/v3","kind":"Other","spec":{"a":1e999}}',
+            'Other in version "v3" cannot be handled as a Thing: json: cannot unmarshal number 1e999 into Go value of '
+            "type float64",
+        ),
+        (
+            b'{"spec":{"a":1e999}}',
+            'Thing in version "v1" cannot be handled as a Thing: json: cannot unmarshal number 1e999 into Go value of '
+            "type float64",
+        ),
+        (
+            b'{"kind":"Other","metadata":{"labels":{"a":1}}}',
+            'Other in version "" cannot be handled as a Thing: json: cannot unmarshal number into Go struct field '
+            "ObjectMeta.labels of type string",
+        ),
+        (b'{"kind":"Thing","metadata":{"name":"x"}}', MISMATCH.format("")),
+        (b'{"apiVersion":"g/v9","kind":"Other","metadata":{"name":"x"},"foo":1}', MISMATCH.format("g/v9")),
+    ],
+)
+async def test_custom_resources_must_say_what_they_are(things: Live, body: bytes, why: str) -> None:
+    assert (await things.ask("POST", THING, body, expect=400))["message"] == why
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "Object 'Kind' is missing in 'null'"),
+        (b"apiVersion: g/v9\n", "Object 'Kind' is missing in '{\"apiVersion\":\"g/v9\"}'"),
+    ],
+)
+async def test_who_ignores_unknown_fields_is_told_otherwise(things: Live, body: bytes, why: str) -> None:
+    told = await things.ask("POST", f"{THING}&fieldValidation=Ignore", body, kind="application/yaml", expect=400)
+    version = "v9" if body else "v1"
+    assert told["message"] == f'Thing in version "{version}" cannot be handled as a Thing: {why}'
+
+
+async def test_a_body_of_nothing_in_yaml(things: Live) -> None:
+    told = await things.ask("POST", THING, b"", kind="application/yaml", expect=400)
+    assert told["message"] == UNRECOGNIZED + "Object 'Kind' is missing in '' (<empty>)"
+
+
+async def test_strict_refusals_name_the_kind_that_was_found(things: Live) -> None:
+    body = b'{"apiVersion":"g/v9","kind":"Other","metadata":{"name":"x"},"spec":{"a":1,"a":2},"foo":1}'
+    told = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, expect=400)
+    assert told["message"] == (
+        'Other in version "v9" cannot be handled as a Other: strict decoding error: duplicate field "spec.a"'
+    )
+
+
+async def test_repeated_keys_in_yaml(things: Live) -> None:
+    body = b"apiVersion: pb.example.com/v1\nkind: Thing\nmetadata: {name: x}\nspec:\n  a: 1\n  a: 2\n  b: 1\n  b: 2\n"
+    told = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, kind="application/yaml", expect=400)
+    assert told["message"] == (
+        'Thing in version "v1" cannot be handled as a Thing: strict decoding error: yaml: unmarshal errors:\n'
+        '  line 6: key "a" already set in map\n  line 8: key "b" already set in map, unknown field "spec"'
+    )
+    warned = await things.client.call("POST", THING, body, "application/yaml")
+    assert warned.status == 201
+    assert warned.headers[b"warning"] == b'299 - "unknown field \\"spec\\""'
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"metadata":{"name":"x"}}', b'{"apiVersion":null,"kind":"","metadata":{"name":"x"}}']
+)
+async def test_a_typed_body_need_not_say_what_it_is(server: Live, body: bytes) -> None:
+    made = await server.ask("POST", NAMESPACE, body, expect=201)
+    assert (made["kind"], made["apiVersion"]) == ("Namespace", "v1")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (
+            b'{"kind":"Other","apiVersion":"g/v9"}',
+            'Other in version "v9" cannot be handled as a Namespace: no kind "Other" is registered for version "g/v9" '
+            'in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
+            b'{"kind":"Namespace","apiVersion":"v2"}',
+            'Namespace in version "v2" cannot be handled as a Namespace: no kind "Namespace" is registered for version '
+            '"v2" in scheme "pkg/api/legacyscheme/scheme.go:30"',
+        ),
+        (
+            b'{"metadata":{"name":1}}',
+            'Namespace in version "v1" cannot be handled as a Namespace: json: cannot unmarshal number into Go struct '
+            "field ObjectMeta.metadata.name of type string",
+        ),
+        (
+            b'{"kind":"Namespace","kind":"Namespace","metadata":{"name":"x"},"foo":{"a":1,"a":2}}',
+            'Namespace in version "v1" cannot be handled as a Namespace: strict decoding error: '
+            'duplicate field "kind", unknown field "foo"',
+        ),
+    ],
+)
+async def test_typed_bodies_of_other_kinds(server: Live, body: bytes, why: str) -> None:
+    told = await server.ask("POST", f"{NAMESPACE}&fieldValidation=Strict", body, expect=400)
+    assert told["message"] == why
+
+
+@pytest.mark.parametrize(
+    ("path", "transform", "code", "why"),
+    [
+        (
+            "/api/v1/namespaces/default",
+            "PartialObjectMetadataList",
+            406,
+            "you requested PartialObjectMetadataList, but the requested object is not a list (*core.Namespace)",
+        ),
+        (
+            "/api/v1/namespaces",
+            "PartialObjectMetadata",
+            406,
+            "you requested PartialObjectMetadata, but the requested object is a list (*core.NamespaceList)",
+        ),
+        (
+            "/apis/pb.example.com/v1/namespaces/default/things/a",
+            "PartialObjectMetadataList",
+            500,
+            "content is not a list",
+        ),
+        (
+            "/apis/pb.example.com/v1/things",
+            "PartialObjectMetadata",
+            406,
+            "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)",
+        ),
+    ],
+)
+async def test_lists_and_objects_are_not_made_of_each_other(
+    things: Live, path: str, transform: str, code: int, why: str
+) -> None:
+    thing = {"apiVersion": "pb.example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    await things.ask("POST", "/apis/pb.example.com/v1/namespaces/default/things", thing)
+    things.client.accept = f"application/json;as={transform};g=meta.k8s.io;v=v1"
+    assert (await things.ask("GET", path, expect=code))["message"] == why
