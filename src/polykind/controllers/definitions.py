@@ -11,6 +11,7 @@ from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import Conflict, JsonObject, Leadership, StoreError
 from polykind.controllers.converters import Converters
+from polykind.controllers.emptying import delete_all
 from polykind.conversion.health import TYPE as CONVERSION_HEALTHY
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
@@ -20,10 +21,7 @@ from polykind.crd.status import nonstructural_condition, reconcile, terminating_
 from polykind.discovery import CrdEntries, Discovery, GroupVersionEntry, from_crd
 from polykind.registry.custom import CustomKind
 from polykind.registry.definitions import FINALIZER, DefinitionKind, outline, restated
-from polykind.verbs.call import Api, Call
-from polykind.verbs.delete import delete_object
-from polykind.wire.options import DeleteOptions
-from polykind.wire.request import Request
+from polykind.verbs.call import Api
 
 log = logging.getLogger("polykind.definitions")
 
@@ -320,18 +318,7 @@ class Definitions:
         if not len(cache):
             return True
         await self._condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
-        version = kind.version_for_deletion()
-        for index, entry in enumerate(cache.snapshot(None)):
-            request = Request("DELETE", "", "", {}, b"")
-            namespace = entry.namespace if kind.namespaced else None
-            if b'"deletionTimestamp"' in entry.raw and entry.value()["metadata"].get("deletionTimestamp"):
-                continue
-            try:
-                await delete_object(Call(self._api, request, version, namespace, entry.name, ""), DeleteOptions())
-            except errors.NotFound:
-                continue
-            if index % 50 == 49:
-                await asyncio.sleep(0)
+        await delete_all(self._api, kind, cache.snapshot(None))
         return not len(cache)
 
     async def _condition(self, name: str, reason: str, why: str = "") -> None:

@@ -7,19 +7,19 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
+from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import Conflict, JsonObject, Leadership, StoreError
+from polykind.controllers.emptying import delete_all
 from polykind.registry.encoding import Encoded
 from polykind.registry.kind import Kind
 from polykind.registry.namespaces import FINALIZER, INITIAL, NamespaceKind
-from polykind.verbs.call import Api, Call
-from polykind.verbs.delete import delete_object
-from polykind.wire.options import DeleteOptions
-from polykind.wire.request import Request
+from polykind.verbs.call import Api
 
 log = logging.getLogger("polykind.namespaces")
 
-_RETRY = 0.1
+_RETRY, _LONGEST = 0.1, 2.0
+"""Seconds between two looks at what is left in a namespace: from the first to the last."""
 
 
 class Namespaces:
@@ -31,6 +31,7 @@ class Namespaces:
         self._stamp = stamp
         self._leadership = leadership
         self._emptying: dict[str, asyncio.Task[None]] = {}
+        self._reloading: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         cache = self._kind.cache
@@ -44,12 +45,18 @@ class Namespaces:
         """Only the leader empties namespaces; it takes up what another has left."""
         for task in self._emptying.values():
             task.cancel()
+        self._emptying = {}
         if leading:
-            for entry in self._kind.cache.snapshot(None):
-                self._look(entry.name, entry.value())
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        for entry in self._kind.cache.snapshot(None):
+            self._look(entry)
 
     async def close(self) -> None:
         tasks = list(self._emptying.values())
+        if self._reloading is not None:
+            tasks.append(self._reloading)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -74,48 +81,61 @@ class Namespaces:
 
     def on_occurrences(self, occurrences: list[Occurrence]) -> None:
         for occurrence in occurrences:
-            if occurrence.new is not None and b'"deletionTimestamp"' in occurrence.new.raw:
-                self._look(occurrence.new.name, occurrence.new.value())
+            if occurrence.new is not None:
+                self._look(occurrence.new)
 
     def on_reset(self) -> None:
-        """Nothing is kept here that could be missed: a namespace that is still there is looked at again on start."""
+        """The namespaces are read anew: a deletion may have begun meanwhile."""
+        self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
-    def _look(self, name: str, obj: JsonObject) -> None:
-        if not self._leadership.leading:
-            return
-        if obj["metadata"].get("deletionTimestamp") and name not in self._emptying:
+    async def _reload(self) -> None:
+        cache = self._kind.cache
+        while not cache.loaded:
+            try:
+                await self._api.cache.load(cache)
+            except StoreError:
+                await asyncio.sleep(_LONGEST)
+        self._look_at_all()
+
+    def _look(self, entry: Entry) -> None:
+        name = entry.name
+        if self._leadership.leading and name not in self._emptying and entry.deleting():
             task = asyncio.get_running_loop().create_task(self._empty(name))
             self._emptying[name] = task
-            task.add_done_callback(lambda _: self._emptying.pop(name, None))
+            task.add_done_callback(lambda _: self._forget(name, task))
+
+    def _forget(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._emptying.get(name) is task:
+            del self._emptying[name]
 
     async def _empty(self, name: str) -> None:
         """Delete what is in a namespace, wait until it is gone, then let the namespace go."""
+        delay, told = _RETRY, ""
         while True:
-            try:
-                left = 0
-                for kind in self._api.registry.kinds():
-                    if kind.namespaced:
+            left, trouble = 0, ""
+            for kind in self._api.registry.kinds():
+                if kind.namespaced:
+                    try:
                         left += await self._clear(kind, name)
-                if not left:
-                    await self._release(name)
-                    return
-            except (errors.APIError, StoreError) as error:
-                log.warning("namespace %s could not be emptied yet: %s", name, error)
-            await asyncio.sleep(_RETRY)
+                    except (errors.APIError, StoreError) as error:
+                        trouble = f"{kind.qualified}: {error}"
+            if not left and not trouble:
+                await self._release(name)
+                return
+            if trouble and trouble != told:
+                log.warning("namespace %s could not be emptied yet: %s", name, trouble)
+            told = trouble
+            await asyncio.sleep(delay)
+            delay = min(delay * 1.5, _LONGEST)
 
     async def _clear(self, kind: Kind, namespace: str) -> int:
         """Ask for the deletion of a resource's objects in the namespace; how many are left."""
         cache = kind.cache
+        # What nobody has asked for yet is not read into memory only to find it empty.
+        if not cache.loaded and not (await self._api.store.range(f"{cache.prefix}{namespace}/", limit=1)).items:
+            return 0
         await self._api.cache.fresh(cache)
-        version = kind.version_for_deletion()
-        for entry in cache.snapshot(namespace):
-            if b'"deletionTimestamp"' in entry.raw and entry.value()["metadata"].get("deletionTimestamp"):
-                continue
-            call = Call(self._api, Request("DELETE", "", "", {}, b""), version, namespace, entry.name, "")
-            try:
-                await delete_object(call, DeleteOptions())
-            except errors.NotFound:
-                continue
+        await delete_all(self._api, kind, cache.snapshot(namespace))
         return cache.count(namespace)
 
     async def _release(self, name: str) -> None:

@@ -18,7 +18,7 @@ async def check_namespace(call: Call, name: str) -> None:
     entry = namespaces.cache.get(namespace)
     if entry is None:
         raise errors.NotFound("namespaces", "", namespace)
-    if b'"deletionTimestamp"' in entry.raw and entry.value()["metadata"].get("deletionTimestamp"):
+    if entry.deleting():
         why = f"unable to create new content in namespace {namespace} because it is being terminated"
         cause = {
             "reason": "NamespaceTerminating",

@@ -1,0 +1,39 @@
+"""Deleting many objects at once: what a namespace or a definition takes with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from polykind import errors
+from polykind.cache.entry import Entry
+from polykind.registry.kind import Kind
+from polykind.verbs.call import Api, Call
+from polykind.verbs.delete import delete_object
+from polykind.wire.options import DeleteOptions
+from polykind.wire.request import Request
+
+_AT_ONCE = 64
+"""Deletions under way together: they share the store's commits."""
+
+
+async def delete_all(api: Api, kind: Kind, entries: Sequence[Entry]) -> None:
+    """Ask for the deletion of objects that are not being deleted yet. One that fails does not keep the others."""
+    version = kind.version_for_deletion()
+
+    async def delete(entry: Entry) -> None:
+        if entry.deleting():
+            return
+        namespace = entry.namespace if kind.namespaced else None
+        try:
+            request = Request("DELETE", "", "", {}, b"")
+            await delete_object(Call(api, request, version, namespace, entry.name, ""), DeleteOptions())
+        except errors.NotFound:
+            return
+
+    failures: list[BaseException] = []
+    for start in range(0, len(entries), _AT_ONCE):
+        done = await asyncio.gather(*map(delete, entries[start : start + _AT_ONCE]), return_exceptions=True)
+        failures += [d for d in done if d is not None]
+    if failures:
+        raise failures[0]
