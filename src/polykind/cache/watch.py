@@ -300,7 +300,7 @@ class Channel:
         try:
             while self._backlog:
                 batch = list(islice(self._backlog, _BATCH))
-                entries = [e for o in batch for e in self.needed(o)]
+                entries = list(dict.fromkeys(e for o in batch for e in self.needed(o)))
                 self._made = dict(zip(entries, await self.viewer.view_many(entries), strict=True))
                 for occurrence in batch:
                     data = self.frame(occurrence)

@@ -97,7 +97,7 @@ async def _begin_with_past(
 ) -> None:
     """What has happened since the revision that the client has seen."""
     watcher.after = max(revision, past[-1].revision if past else 0)
-    entries = [e for o in past for e in channel.needed(o)]
+    entries = list(dict.fromkeys(e for o in past for e in channel.needed(o)))
     made = dict(zip(entries, await call.version.view_many(entries), strict=True))
     events = []
     for occurrence in past:
