@@ -1,4 +1,4 @@
-"""The command line: `polykind serve` and what is yet to come beside it."""
+"""The command line: `polykind serve` and the commands beside it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.cli import serve
+from polykind.cli import serve, store
 
-COMMANDS = (serve,)
+COMMANDS = (serve, store)
 
 
 def parser() -> argparse.ArgumentParser:
