@@ -10,7 +10,8 @@ from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEG
 from polykind.schema import metarules
 from polykind.selection import fields
 from polykind.typed import Struct
-from polykind.typed.protobuf import decode_message, encode_message
+from polykind.typed.messagereader import decode_message
+from polykind.typed.messagewriter import encode_message
 from polykind.wire import codec, negotiation
 
 

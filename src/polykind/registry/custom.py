@@ -19,6 +19,8 @@ from polykind.errors import FieldError
 from polykind.registry.kind import Kind, Version
 from polykind.registry.rules import rules_of
 from polykind.schema import Schema, metarules, objectmeta
+from polykind.schema.equality import same
+from polykind.schema.scale import validate_scale
 from polykind.wire import codec
 from polykind.wire.table import TableFormat
 
@@ -123,6 +125,8 @@ class CustomVersion(Version):
         self.scale = subresources.get("scale")
         self.deprecation = crd_versions.deprecation_warning(kind.crd, self.version) or ""
         self.selectable = tuple(f["jsonPath"] for f in stanza.get("selectableFields") or ())
+        self._sound: JsonObject | None = None
+        """The object that was last decoded, if its values were found valid on the way: a create need not look again."""
         self._rule_warnings: list[str] = []
         """What the last validation warned of, until it is asked for."""
         self._table: TableFormat | None = None
@@ -157,18 +161,32 @@ class CustomVersion(Version):
         # Of another kind there is no schema: such an object is taken as it is, to be refused for its kind.
         if kind == self.kind.kind and group == self.kind.group:
             if version in self.kind.declared:
-                unknown = unknown + self.kind.schema(version).admit(value, report=report)
+                pruned, sound = self.kind.schema(version).take(value, report=report)
+                unknown = unknown + pruned
+                self._sound = value if sound and version == self.version else None
             elif not self.kind.crd["spec"].get("preserveUnknownFields"):
                 unknown = unknown + _pruned_whole(value)
         return value, unknown if report else []
 
     def default(self, merged: JsonObject) -> JsonObject:
         meta, _ = objectmeta.coerce(
-            merged.get("metadata"), strict=True, kind=merged.get("kind", ""), version=self.version, served=self.kind.kind
+            merged.get("metadata"),
+            strict=True,
+            kind=merged.get("kind", ""),
+            version=self.version,
+            served=self.kind.kind,
         )
         merged["metadata"] = meta
         self.schema.default(merged)
         return merged
+
+    def settle(self, obj: JsonObject) -> None:
+        # Apply knows no pruning: objects without properties take anything, and nulls are judged before they go.
+        self.schema.prune(obj)
+        had_status = "status" in obj
+        self.schema.default(obj)
+        if self.has_status and not had_status:
+            obj.pop("status", None)
 
     def prepare_create(self, obj: JsonObject) -> None:
         if self.has_status:
@@ -180,7 +198,12 @@ class CustomVersion(Version):
         if found:
             return found
         found = metarules.validate(obj["metadata"], namespaced=self.kind.namespaced)
-        return self._ruled(found + self.schema.validate(obj, None, scale=self.scale), obj, None)
+        sound, self._sound = obj is self._sound, None
+        if not sound:
+            found += self.schema.validate(obj, None, scale=self.scale)
+        elif self.scale is not None:
+            found += validate_scale(obj, self.scale)
+        return self._ruled(found, obj, None)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         if self.has_status:
@@ -189,11 +212,11 @@ class CustomVersion(Version):
             else:
                 new.pop("status", None)
         meta = new["metadata"]
-        changed = any(
-            new.get(k) != old.get(k)
-            for k in new.keys() | old.keys()
-            if k != "metadata" and not (k == "status" and self.has_status)
-        )
+        judged = [k for k in new if k != "metadata" and not (k == "status" and self.has_status)]
+        changed = any(k not in new for k in old if k != "status" or not self.has_status)
+        changed = changed or any(k not in old or new[k] != old[k] for k in judged)
+        # What is equal to Python may not be to Go: true and 1.
+        changed = changed or not all(same(new[k], old[k]) for k in judged)
         generation = old["metadata"].get("generation", 1) + (1 if changed else 0)
         meta["generation"] = generation
 

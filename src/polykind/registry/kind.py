@@ -166,6 +166,10 @@ class Version(ABC):
         """What an apply has merged: it is complete but for defaults."""
         return self.decode(merged, False)[0]
 
+    def settle(self, obj: JsonObject) -> None:
+        """Make what was made here, by an apply or a scale, fit for the store, in place, once it has been judged."""
+        return
+
     @abstractmethod
     def prepare_create(self, obj: JsonObject) -> None: ...
 
