@@ -195,12 +195,20 @@ def _union(left: Fields | None, right: Fields | None) -> Fields | None:
 
 def same(left: Any, right: Any) -> bool:
     """Whether two values are equal: unlike in Python, true is not 1."""
-    if left is right:
+    return left is right or (bool(left == right) and _alike(left, right))
+
+
+def _alike(left: Any, right: Any) -> bool:
+    """Whether nothing in two values that Python finds equal is true in one and 1 in the other."""
+    kind = type(left)
+    if kind is dict:
+        for key, value in left.items():
+            if type(value) is not str and not _alike(value, right[key]):
+                return False
         return True
-    if left != right:
-        return False
-    if type(left) is dict:
-        return all(same(value, right[key]) for key, value in left.items())
-    if type(left) is list:
-        return all(map(same, left, right))
-    return (type(left) is bool) == (type(right) is bool)
+    if kind is list:
+        for index, value in enumerate(left):
+            if type(value) is not str and not _alike(value, right[index]):
+                return False
+        return True
+    return (kind is bool) == (type(right) is bool)

@@ -15,8 +15,18 @@ from polykind.schema.names import NameRule
 _MOST_ANNOTATION_BYTES = 256 * 1024
 _MOST_MANAGER_BYTES = 128
 _MOST_SUBRESOURCE_BYTES = 256
+_USUAL = ("", "status", "scale")
 _STANDARD_FINALIZERS = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 _OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_IMMUTABLE = (
+    ("name", ""),
+    ("namespace", ""),
+    ("uid", ""),
+    ("creationTimestamp", None),
+    ("deletionTimestamp", None),
+    ("deletionGracePeriodSeconds", None),
+)
+"""What may not change, and what stands for it where it is not set."""
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -70,16 +80,9 @@ def validate_update(new: JsonObject, old: JsonObject, path: str = "metadata") ->
     generation = _whole(new, "generation")
     if generation < _whole(old, "generation"):
         found.append(errors.invalid(f"{path}.generation", generation, "must not be decremented"))
-    for key, unset in (
-        ("name", ""),
-        ("namespace", ""),
-        ("uid", ""),
-        ("creationTimestamp", None),
-        ("deletionTimestamp", None),
-        ("deletionGracePeriodSeconds", None),
-    ):
-        value = new.get(key, unset)
-        if not same(value, old.get(key, unset)):
+    for key, unset in _IMMUTABLE:
+        value, before = new.get(key, unset), old.get(key, unset)
+        if value is not before and not same(value, before):
             found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
     _labels(new, f"{path}.labels", found)
     _annotations(new, f"{path}.annotations", found)
@@ -133,15 +136,21 @@ def _tell(found: list[FieldError], path: str, value: str, problems: list[str]) -
 
 
 def _labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
-    for key, value in sorted(_map(meta, "labels").items()):
+    labels = _map(meta, "labels")
+    if not labels:
+        return
+    for key, value in sorted(labels.items()):
         _tell(found, path, key, names.qualified_name(key))
         if isinstance(value, str):
             _tell(found, path, value, names.label_value(value))
 
 
 def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    annotations = _map(meta, "annotations")
+    if not annotations:
+        return
     total = 0
-    for key, value in sorted(_map(meta, "annotations").items()):
+    for key, value in sorted(annotations.items()):
         _tell(found, path, key, names.qualified_name(key.lower()))
         total += names.size(key) + (names.size(value) if isinstance(value, str) else 0)
     if total > _MOST_ANNOTATION_BYTES:
@@ -149,6 +158,8 @@ def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
 
 
 def _owners(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    if not meta.get("ownerReferences"):
+        return
     owners = [owner for owner in _list(meta, "ownerReferences") if isinstance(owner, dict)]
     controller = ""
     for owner in owners:
@@ -198,6 +209,8 @@ def _finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
 
 def _managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     for at, entry in enumerate(_list(meta, "managedFields")):
+        if _is_usual(entry):
+            continue
         entry = entry if isinstance(entry, dict) else {}
         here = f"{path}[{at}]"
         operation, fields_type = _text(entry, "operation"), _text(entry, "fieldsType")
@@ -208,6 +221,20 @@ def _managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> Non
         found.extend(field_manager(_text(entry, "manager"), f"{here}.manager"))
         if names.size(_text(entry, "subresource")) > _MOST_SUBRESOURCE_BYTES:
             found.append(errors.too_long(f"{here}.subresource", _MOST_SUBRESOURCE_BYTES))
+
+
+def _is_usual(entry: Any) -> bool:
+    """Whether a managed fields entry has what nearly all of them have, and so nothing wrong with it."""
+    if type(entry) is not dict or entry.get("fieldsType") != "FieldsV1" or entry.get("subresource", "") not in _USUAL:
+        return False
+    manager = entry.get("manager")
+    return (
+        entry.get("operation") in ("Apply", "Update")
+        and type(manager) is str
+        and len(manager) <= _MOST_MANAGER_BYTES
+        and manager.isascii()
+        and manager.isprintable()
+    )
 
 
 def field_manager(name: str, path: str) -> list[FieldError]:

@@ -64,6 +64,8 @@ def dns1123_label(value: str) -> list[str]:
 
 
 def dns1123_subdomain(value: str) -> list[str]:
+    if len(value) <= 253 and _subdomain(value):
+        return []
     return _subdomain_problems(value, "characters")
 
 
@@ -76,9 +78,9 @@ def dns1035_label(value: str) -> list[str]:
 
 def qualified_name(value: str) -> list[str]:
     """A label key, annotation key or finalizer: an optional DNS prefix and '/', then a name."""
-    prefix, slash, name = value.rpartition("/")
-    if not slash and len(name) <= 63 and _key(name):
+    if len(value) <= 63 and _key(value):
         return []
+    prefix, slash, name = value.rpartition("/")
     if slash and len(prefix) <= 253 and len(name) <= 63 and _subdomain(prefix) and _key(name):
         return []
     rule = regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc")
@@ -99,6 +101,8 @@ def qualified_name(value: str) -> list[str]:
 
 
 def label_value(value: str) -> list[str]:
+    if len(value) <= 63 and (not value or _key(value)):
+        return []
     problems = [_too_long(63, "bytes")] if size(value) > 63 else []
     if value and not _key(value):
         problems.append(regex_error(_VALUE_RULE, _VALUE, "MyValue", "my_value", "12345"))
