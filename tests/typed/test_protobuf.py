@@ -13,15 +13,10 @@ from polykind.typed import decode
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1 as V1
 from polykind.typed.core import NAMESPACE
 from polykind.typed.kinds import Struct
+from polykind.typed.messagereader import decode_message
+from polykind.typed.messagewriter import encode_message
 from polykind.typed.meta import DELETE_OPTIONS, STATUS
-from polykind.typed.protobuf import (
-    decode_message,
-    encode_list,
-    encode_message,
-    encode_object,
-    open_envelope,
-    watch_frame,
-)
+from polykind.typed.protobuf import encode_list, encode_object, open_envelope, watch_frame
 from polykind.typed.protowire import ProtobufError
 from tests.crd.build import settled, version
 

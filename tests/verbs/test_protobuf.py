@@ -12,8 +12,9 @@ from polykind.contract import JsonObject
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1 as DEFINITION
 from polykind.typed.core import NAMESPACE
 from polykind.typed.kinds import Struct
+from polykind.typed.messagereader import decode_message
 from polykind.typed.meta import DELETE_OPTIONS, PARTIAL_OBJECT_METADATA, STATUS
-from polykind.typed.protobuf import decode_message, encode_object, envelope, open_envelope
+from polykind.typed.protobuf import encode_object, envelope, open_envelope
 from polykind.typed.protowire import parts
 from polykind.verbs.call import Call
 from polykind.verbs.projection import Messages

@@ -8,6 +8,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 _EOF = "unexpected EOF"
 _MASK = 0xFFFFFFFFFFFFFFFF
+_SHORT = [bytes([value]) for value in range(0x80)]
 
 
 class ProtobufError(ValueError):
@@ -31,6 +32,8 @@ def delimited(number: int, payload: bytes) -> bytes:
 
 def varint(value: int) -> bytes:
     """A number, seven bits to a byte."""
+    if value <= 0x7F:
+        return _SHORT[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -42,21 +45,28 @@ def varint(value: int) -> bytes:
 def parts(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """The fields of a message: a number and its raw value, varints as integers and all else as bytes."""
     position = 0
-    while position < len(data):
-        tag, position = _read(data, position)
+    end = len(data)
+    while position < end:
+        tag = data[position]
+        if tag < 0x80:
+            position += 1
+        else:
+            tag, position = _read(data, position)
         number, wire = tag >> 3, tag & 7
+        # Most numbers and lengths take one byte.
+        short = position < end and data[position] < 0x80
         if wire == VARINT:
-            value, position = _read(data, position)
+            value, position = (data[position], position + 1) if short else _read(data, position)
             yield number, value
             continue
         size = 8 if wire == FIXED64 else 4
         if wire == BYTES:
-            size, position = _read(data, position)
+            size, position = (data[position], position + 1) if short else _read(data, position)
         elif wire not in (FIXED64, FIXED32):
             raise ProtobufError(f"proto: illegal wireType {wire}")
         if number == 0:
             raise ProtobufError(f"proto: illegal tag {number} (wire type {tag})")
-        if position + size > len(data):
+        if position + size > end:
             raise ProtobufError(_EOF)
         yield number, data[position : position + size]
         position += size

@@ -1,0 +1,199 @@
+"""Lists: pages of one moment, tokens that have expired, and other people's turns on the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.client import Reply
+from tests.support.live import Live, live
+from tests.support.widgets import ALL, MERGE, WIDGETS, definition, namespace, widget
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        yield running
+
+
+def names(listed: dict[str, Any]) -> list[str]:
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+async def next_page(running: Live, page: dict[str, Any], path: str = WIDGETS, limit: int = 3) -> Any:
+    return await running.ask("GET", f"{path}?limit={limit}&continue={quote(page['metadata']['continue'])}")
+
+
+async def fill(running: Live, count: int, path: str = WIDGETS, **more: Any) -> None:
+    """Create many at once, a few connections side by side."""
+    numbers = iter(range(count))
+
+    async def worker() -> None:
+        async with running.another() as client:
+            for number in numbers:
+                reply = await client.call("POST", path, widget(f"w{number:06}", **more))
+                assert reply.status == 201, reply.body
+
+    await asyncio.gather(*(worker() for _ in range(16)))
+
+
+async def test_pages_are_of_one_moment_whatever_is_written_meanwhile(running: Live) -> None:
+    await fill(running, 10)
+    first = await running.ask("GET", f"{WIDGETS}?limit=3")
+    assert (names(first), first["metadata"]["remainingItemCount"]) == (["w000000", "w000001", "w000002"], 7)
+    await running.ask("DELETE", f"{WIDGETS}/w000003")
+    await running.ask("POST", WIDGETS, widget("w0000035"))
+    await running.ask("PATCH", f"{WIDGETS}/w000004", {"spec": {"size": 9}}, kind=MERGE)
+    pages = [first]
+    while pages[-1]["metadata"].get("continue"):
+        pages.append(await next_page(running, pages[-1]))
+    assert [n for page in pages for n in names(page)] == [f"w{i:06}" for i in range(10)]
+    assert len({page["metadata"]["resourceVersion"] for page in pages}) == 1
+    assert [page["metadata"].get("remainingItemCount") for page in pages] == [7, 4, 1, None]
+    assert pages[1]["items"][1]["spec"] == {"size": 1}
+    now = await running.ask("GET", WIDGETS)
+    assert "w000003" not in names(now)
+    assert "w0000035" in names(now)
+
+
+async def test_pages_over_namespaces_whose_names_sort_in_odd_ways(running: Live) -> None:
+    spaces = ["a", "a-b", "a0", "ab"]
+    for space in spaces:
+        await running.ask("POST", "/api/v1/namespaces", namespace(space))
+        for name in ("x", "x-y", "x.y"):
+            await running.ask("POST", f"/apis/test.example.com/v1/namespaces/{space}/widgets", widget(name))
+    whole = await running.ask("GET", ALL)
+    keys = [f"{i['metadata']['namespace']}/{i['metadata']['name']}" for i in whole["items"]]
+    assert keys == sorted(keys)
+    for change in (False, True):
+        page, seen = await running.ask("GET", f"{ALL}?limit=2"), []
+        if change:
+            await running.ask("POST", WIDGETS, widget("new"))
+        while True:
+            seen += [f"{i['metadata']['namespace']}/{i['metadata']['name']}" for i in page["items"]]
+            if not page["metadata"].get("continue"):
+                break
+            page = await next_page(running, page, ALL, 2)
+        assert seen == keys
+
+
+async def test_a_token_that_has_expired_can_be_gone_on_with_inconsistently(running: Live) -> None:
+    await fill(running, 6)
+    first = await running.ask("GET", f"{WIDGETS}?limit=2")
+    await running.ask("DELETE", f"{WIDGETS}/w000002")
+    newest = await running.server.store.revision()
+    await running.server.store.compact(newest)
+    token = quote(first["metadata"]["continue"])
+    gone = await running.ask("GET", f"{WIDGETS}?limit=2&continue={token}", expect=410)
+    assert (gone["reason"], gone["code"]) == ("Expired", 410)
+    assert gone["message"].startswith("The provided continue parameter is too old to display a consistent list result.")
+    rest = await next_page(running, gone)
+    assert names(rest) == ["w000003", "w000004", "w000005"]
+    assert int(rest["metadata"]["resourceVersion"]) >= newest
+
+
+async def test_a_revision_that_is_compacted_has_expired(running: Live) -> None:
+    old = (await running.ask("POST", WIDGETS, widget("w")))["metadata"]["resourceVersion"]
+    await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, kind=MERGE)
+    await running.server.store.compact(await running.server.store.revision())
+    gone = await running.ask("GET", f"{WIDGETS}?resourceVersion={old}&resourceVersionMatch=Exact", expect=410)
+    assert gone["reason"] == "Expired"
+
+
+async def test_the_past_is_listed_as_it_was(running: Live) -> None:
+    made = await running.ask("POST", WIDGETS, widget("w", size=1))
+    await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, kind=MERGE)
+    await running.ask("DELETE", f"{WIDGETS}/w")
+    then = made["metadata"]["resourceVersion"]
+    past = await running.ask("GET", f"{WIDGETS}?resourceVersion={then}&resourceVersionMatch=Exact")
+    assert [item["spec"] for item in past["items"]] == [{"size": 1}]
+    assert past["metadata"]["resourceVersion"] == then
+
+
+async def test_lists_and_watches_survive_a_restart(tmp_path: Path) -> None:
+    async with live(tmp_path) as before:
+        await before.define(definition())
+        await fill(before, 20)
+        start = (await before.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
+        await before.ask("PATCH", f"{WIDGETS}/w000003", {"spec": {"size": 2}}, kind=MERGE)
+        await before.ask("DELETE", f"{WIDGETS}/w000004")
+        listed = await before.ask("GET", WIDGETS)
+        definitions = await before.ask("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+    async with live(tmp_path) as after:
+        again = await after.ask("GET", WIDGETS)
+        assert again["items"] == listed["items"]
+        assert (await after.ask("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"))["items"] == (
+            definitions["items"]
+        )
+        path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
+        seen = [(e["type"], e["object"]["metadata"]["name"]) async for e in after.watch(path)]
+        assert seen == [("MODIFIED", "w000003"), ("DELETED", "w000004")]
+
+
+# ---------------------------------------------------------------------- the loop
+
+
+async def worst_lag(work: Awaitable[Any]) -> float:
+    """The longest that the loop was kept from its other duties while something was awaited."""
+    loop = asyncio.get_running_loop()
+    worst, done = 0.0, False
+
+    async def tick() -> None:
+        nonlocal worst
+        while not done:
+            before = loop.time()
+            await asyncio.sleep(0)
+            worst = max(worst, loop.time() - before)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        await work
+    finally:
+        done = True
+        await ticking
+    return worst
+
+
+FORMS = {
+    "json": "application/json",
+    "table": "application/json;as=Table;v=v1;g=meta.k8s.io",
+    "metadata": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+    "yaml": "application/yaml",
+}
+
+
+async def accepted(running: Live, path: str, accept: str) -> Reply:
+    """A GET through the application itself: what is measured is the server alone."""
+    from polykind.wire.request import Request
+    from polykind.wire.response import Response
+
+    where, _, query = path.partition("?")
+    headers = {b"accept": accept.encode(), b"authorization": f"Bearer {running.server.token}".encode()}
+    answer = await running.server.http.app(Request("GET", where, query, headers, b""))
+    assert isinstance(answer, Response)
+    body = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+    return Reply(answer.status, {}, body)
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_long_list_does_not_hold_the_loop(tmp_path: Path, form: str) -> None:
+    count = 4000
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        await fill(running, count, note="x" * 300)
+
+        async def ask() -> None:
+            reply = await accepted(running, WIDGETS, FORMS[form])
+            assert reply.status == 200
+            if form != "yaml":
+                value = json.loads(reply.body)
+                assert len(value["rows" if form == "table" else "items"]) == count
+
+        print(form, await worst_lag(ask()))

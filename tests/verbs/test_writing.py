@@ -1,0 +1,239 @@
+"""Writes that meet each other, that change nothing, or that are only tried."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.serve import Server
+from polykind.settings import Settings
+from tests.support.client import Client
+from tests.support.live import Live, live
+from tests.support.widgets import APPLY, JSON, MERGE, WIDGETS, definition, widget
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        yield running
+
+
+async def revision(running: Live) -> int:
+    return await running.server.store.revision()
+
+
+# ---------------------------------------------------------------------- contention
+
+
+async def test_patches_without_a_revision_are_all_applied_whoever_else_writes(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("w"))
+
+    async def writer(number: int) -> None:
+        async with running.another() as client:
+            for turn in range(10):
+                patch = {"metadata": {"annotations": {f"k{number}-{turn}": "x"}}}
+                reply = await client.call("PATCH", f"{WIDGETS}/w", patch, MERGE)
+                assert reply.status == 200, reply.body
+                assert reply.json()["metadata"]["annotations"][f"k{number}-{turn}"] == "x"
+
+    await asyncio.gather(*(writer(n) for n in range(10)))
+    found = await running.ask("GET", f"{WIDGETS}/w")
+    assert len(found["metadata"]["annotations"]) == 100
+    assert found["metadata"]["generation"] == 1
+
+
+async def test_of_writers_with_the_same_revision_one_wins(running: Live) -> None:
+    made = await running.ask("POST", WIDGETS, widget("w"))
+
+    async def writer(number: int) -> int:
+        async with running.another() as client:
+            changed = {**made, "spec": {"size": number + 10}}
+            reply = await client.call("PUT", f"{WIDGETS}/w", changed)
+            if reply.status == 409:
+                assert reply.json()["message"] == (
+                    'Operation cannot be fulfilled on widgets.test.example.com "w": the object has been modified; '
+                    "please apply your changes to the latest version and try again"
+                )
+            return reply.status
+
+    statuses = await asyncio.gather(*(writer(n) for n in range(20)))
+    assert sorted(statuses) == [200] + [409] * 19
+    assert (await running.ask("GET", f"{WIDGETS}/w"))["metadata"]["generation"] == 2
+
+
+async def test_of_creators_of_one_name_one_wins(running: Live) -> None:
+    async def creator(number: int) -> int:
+        async with running.another() as client:
+            return (await client.call("POST", WIDGETS, widget("w", size=number))).status
+
+    assert sorted(await asyncio.gather(*(creator(n) for n in range(20)))) == [201] + [409] * 19
+
+
+async def test_deletes_and_creates_of_one_name_leave_a_whole_history(running: Live) -> None:
+    """Whatever the interleaving, a watch sees the name come and go in turns."""
+    start = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
+
+    async def worker(method: str) -> None:
+        async with running.another() as client:
+            for _ in range(20):
+                path = WIDGETS if method == "POST" else f"{WIDGETS}/w"
+                reply = await client.call(method, path, widget("w") if method == "POST" else None)
+                assert reply.status in (200, 201, 404, 409)
+
+    await asyncio.gather(*(worker(m) for m in ("POST", "POST", "DELETE", "DELETE")))
+    seen: list[str] = []
+    async for event in running.watch(f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"):
+        seen.append(event["type"])
+    assert seen
+    assert seen == [("ADDED", "DELETED")[i % 2] for i in range(len(seen))]
+
+
+# ---------------------------------------------------------------------- generated names
+
+
+class Loaded:
+    """Chance that is not left to chance."""
+
+    def __init__(self, suffixes: Iterator[str]) -> None:
+        self.suffixes, self.uids = suffixes, iter(range(10_000))
+
+    def uid(self) -> str:
+        return f"00000000-0000-4000-8000-{next(self.uids):012}"
+
+    def suffix(self) -> str:
+        return next(self.suffixes)
+
+
+async def test_generated_names_that_are_taken_are_generated_anew(tmp_path: Path) -> None:
+    chance = Loaded(chain(["aaaaa"], ["aaaaa", "aaaaa", "bbbbb"], repeat("aaaaa")))
+    async with Server(Settings(data_dir=tmp_path, secure_port=0), chance=chance) as server:
+        running = Live(server)
+        await running.define(definition())
+        generated = widget(meta={"generateName": "w-"})
+        assert (await running.ask("POST", WIDGETS, generated))["metadata"]["name"] == "w-aaaaa"
+        assert (await running.ask("POST", WIDGETS, generated))["metadata"]["name"] == "w-bbbbb"
+        refused = await running.ask("POST", WIDGETS, generated, expect=409)
+        assert refused["reason"] == "AlreadyExists"
+        assert refused["message"] == (
+            'widgets.test.example.com "w-aaaaa" already exists, the server was not able to generate a unique name '
+            "for the object"
+        )
+        assert refused["details"]["retryAfterSeconds"] == 1
+        running.client.close()
+
+
+async def test_long_generated_names_are_cut_to_fit(running: Live) -> None:
+    made = await running.ask("POST", WIDGETS, widget(meta={"generateName": "x" * 100}))
+    assert len(made["metadata"]["name"]) == 63
+    assert made["metadata"]["generateName"] == "x" * 100
+
+
+# ---------------------------------------------------------------------- writes that change nothing
+
+
+@pytest.mark.parametrize("how", ["put", "merge", "json", "apply", "status"])
+async def test_what_changes_nothing_is_not_written(running: Live, how: str) -> None:
+    path = f"{WIDGETS}/w"
+    body = {**widget("w", size=3)}
+    if how == "apply":
+        made = await running.ask("PATCH", f"{path}?fieldManager=me", body, kind=APPLY)
+    else:
+        made = await running.ask("POST", WIDGETS, body)
+    before = await revision(running)
+    if how == "put":
+        again = await running.ask("PUT", path, made)
+    elif how == "merge":
+        again = await running.ask("PATCH", path, {"spec": {"size": 3}}, kind=MERGE)
+    elif how == "json":
+        again = await running.ask("PATCH", path, [{"op": "replace", "path": "/spec/size", "value": 3}], kind=JSON)
+    elif how == "apply":
+        again = await running.ask("PATCH", f"{path}?fieldManager=me", body, kind=APPLY)
+    else:
+        again = await running.ask("PUT", f"{path}/status", made)
+    assert again == made
+    assert await revision(running) == before
+
+
+# ---------------------------------------------------------------------- dry runs
+
+
+async def test_dry_runs_answer_as_if_and_change_nothing(running: Live) -> None:
+    made = await running.ask("POST", WIDGETS, widget("w", size=3))
+    kept = await running.ask("POST", WIDGETS, widget("f", meta={"finalizers": ["example.com/x"]}))
+    before = await revision(running)
+    dry = "dryRun=All"
+    created = await running.ask("POST", f"{WIDGETS}?{dry}", widget("new", size=4), expect=201)
+    assert created["spec"] == {"size": 4}
+    assert created["metadata"]["uid"]
+    assert "resourceVersion" not in created["metadata"]
+    generated = await running.ask("POST", f"{WIDGETS}?{dry}", widget(meta={"generateName": "g-"}), expect=201)
+    assert generated["metadata"]["name"].startswith("g-")
+    await running.ask("POST", f"{WIDGETS}?{dry}", widget("w"), expect=409)
+    updated = await running.ask("PUT", f"{WIDGETS}/w?{dry}", {**made, "spec": {"size": 5}})
+    assert (updated["spec"], updated["metadata"]["generation"]) == ({"size": 5}, 2)
+    assert updated["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    patched = await running.ask("PATCH", f"{WIDGETS}/w?{dry}", {"spec": {"size": 6}}, kind=MERGE)
+    assert patched["spec"] == {"size": 6}
+    applied = await running.ask(
+        "PATCH", f"{WIDGETS}/a?{dry}&fieldManager=me", widget("a", size=7), kind=APPLY, expect=201
+    )
+    assert applied["spec"] == {"size": 7}
+    await running.ask("PUT", f"{WIDGETS}/w?{dry}", {**made, "spec": {"size": "no"}}, expect=422)
+    await running.ask("DELETE", f"{WIDGETS}/w?{dry}")
+    marked = await running.ask("DELETE", f"{WIDGETS}/f?{dry}")
+    assert marked["metadata"]["deletionTimestamp"]
+    finished = await running.ask("PATCH", f"{WIDGETS}/f?{dry}", {"metadata": {"finalizers": None}}, kind=MERGE)
+    assert finished["metadata"]["name"] == "f"
+    await running.ask("DELETE", f"{WIDGETS}?{dry}")
+    assert await revision(running) == before
+    assert [await running.ask("GET", f"{WIDGETS}/{n}") for n in ("w", "f")] == [made, kept]
+    assert len((await running.ask("GET", WIDGETS))["items"]) == 2
+
+
+# ---------------------------------------------------------------------- finalizers
+
+
+async def test_an_object_stays_until_its_last_finalizer_is_gone(running: Live) -> None:
+    path = f"{WIDGETS}/w"
+    await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": ["example.com/a", "example.com/b"]}))
+    deleted = await running.ask("DELETE", path)
+    assert deleted["metadata"]["deletionTimestamp"]
+    again = await running.ask("DELETE", path)
+    assert again["metadata"]["resourceVersion"] == deleted["metadata"]["resourceVersion"]
+    more = {"metadata": {"finalizers": ["example.com/a", "example.com/b", "example.com/c"]}}
+    refused = await running.ask("PATCH", path, more, kind=MERGE, expect=422)
+    assert "no new finalizers can be added if the object is being deleted" in refused["message"]
+    still = await running.ask("PATCH", path, {"metadata": {"finalizers": ["example.com/b"]}}, kind=MERGE)
+    assert still["metadata"]["deletionTimestamp"] == deleted["metadata"]["deletionTimestamp"]
+    clash = await running.ask("POST", WIDGETS, widget("w"), expect=409)
+    assert clash["message"] == 'object is being deleted: widgets.test.example.com "w" already exists'
+    last = await running.ask("PATCH", path, {"metadata": {"finalizers": []}}, kind=MERGE)
+    assert last["metadata"]["uid"] == deleted["metadata"]["uid"]
+    await running.ask("GET", path, expect=404)
+
+
+async def test_finalizers_removed_at_the_same_time_delete_once(running: Live) -> None:
+    names = [f"example.com/{i}" for i in range(8)]
+    await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": names}))
+    start = (await running.ask("DELETE", f"{WIDGETS}/w"))["metadata"]["resourceVersion"]
+
+    async def remove(name: str, client: Client) -> None:
+        while True:
+            reply = await client.call("GET", f"{WIDGETS}/w")
+            obj: dict[str, Any] = reply.json()
+            obj["metadata"]["finalizers"] = [f for f in obj["metadata"]["finalizers"] if f != name]
+            if (await client.call("PUT", f"{WIDGETS}/w", obj)).status == 200:
+                client.close()
+                return
+
+    await asyncio.gather(*(remove(name, running.another()) for name in names))
+    await running.ask("GET", f"{WIDGETS}/w", expect=404)
+    path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
+    seen = [event["type"] async for event in running.watch(path)]
+    assert seen == ["MODIFIED"] * 7 + ["DELETED"]
