@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from polykind.contract import JsonObject
+from polykind.typed.messagewriter import encode_message
 from polykind.typed.meta import PARTIAL_OBJECT_METADATA, STATUS
-from polykind.typed.protobuf import encode_list, encode_message, encode_object, envelope
+from polykind.typed.protobuf import encode_list, encode_object, envelope
 from polykind.verbs.call import Call
 from polykind.wire import codec, negotiation, partial, yamlcodec
 from polykind.wire.negotiation import Accepted

@@ -5,8 +5,9 @@ from __future__ import annotations
 from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.contract import JsonObject
+from polykind.typed.messagereader import decode_message
 from polykind.typed.meta import DELETE_OPTIONS
-from polykind.typed.protobuf import decode_message, open_envelope
+from polykind.typed.protobuf import open_envelope
 from polykind.typed.protowire import ProtobufError
 from polykind.verbs import answer
 from polykind.verbs.call import Call
