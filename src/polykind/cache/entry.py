@@ -125,10 +125,9 @@ def parse(key: str, value: bytes, revision: int, clean: bool) -> Entry:
         raw_meta = bytes(head.metadata)
         meta = _decode_meta(raw_meta)
         tail = b',"uid":"%b"}' % meta.uid.encode()
-        start = value.find(raw_meta)
+        end = value.find(tail)
         # Another part of the object may be a copy of its metadata: then nobody can tell here which is which.
-        if meta.resourceVersion is None and raw_meta.endswith(tail) and value.find(raw_meta, start + 1) < 0:
-            end = start + len(raw_meta) - len(tail)
+        if meta.resourceVersion is None and raw_meta.endswith(tail) and value.find(tail, end + 1) < 0:
             raw = b'%b,"resourceVersion":"%d"%b' % (value[:end], revision, value[end:].rstrip(b"\n"))
             version = sys.intern(head.apiVersion.rpartition("/")[2])
             return Entry(key, raw, revision, version, intern_labels(meta.labels), clean)
