@@ -200,15 +200,14 @@ def same(left: Any, right: Any) -> bool:
 
 def _alike(left: Any, right: Any) -> bool:
     """Whether nothing in two values that Python finds equal is true in one and 1 in the other."""
-    kind = type(left)
-    if kind is dict:
-        for key, value in left.items():
-            if type(value) is not str and not _alike(value, right[key]):
-                return False
-        return True
-    if kind is list:
-        for index, value in enumerate(left):
-            if type(value) is not str and not _alike(value, right[index]):
-                return False
-        return True
-    return (kind is bool) == (type(right) is bool)
+    pending = [(left, right)]
+    while pending:
+        one, other = pending.pop()
+        kind = type(one)
+        if kind is dict:
+            pending += [(value, other[key]) for key, value in one.items() if type(value) is not str]
+        elif kind is list:
+            pending += [(value, other[index]) for index, value in enumerate(one) if type(value) is not str]
+        elif (kind is bool) != (type(other) is bool):
+            return False
+    return True
