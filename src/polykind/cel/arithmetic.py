@@ -15,6 +15,7 @@ _unsigned = re.compile(r"[0-9]+").fullmatch
 _decimal = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?").fullmatch
 _word = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE).fullmatch
 _HEX = re.compile(r"[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+").fullmatch
+_apart = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
 _BOOLS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -128,6 +129,10 @@ def string_to_uint(text: str) -> UInt:
 
 
 def string_to_double(text: str) -> float:
+    if "_" in text:
+        if _apart.search(text):
+            raise _mistaken("double")
+        text = text.replace("_", "")
     if _decimal(text) or _word(text):
         value = float(text)
         if value in (math.inf, -math.inf) and _decimal(text):

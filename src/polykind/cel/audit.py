@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from polykind.cel import times, types
 from polykind.cel.library.formatting import COMPLAINTS, Clause, FormatError, clauses
 from polykind.cel.library.regex import pattern
+from polykind.cel.program import dispatcher
 from polykind.cel.source import Source
 from polykind.cel.tree import Call, Expr, ListExpr, Literal, MapExpr, children
 from polykind.cel.types import Type, unwrapped
@@ -22,6 +24,8 @@ _FITTING = {
     "x": frozenset({"int", "uint", "string", "bytes"}),
     "o": frozenset({"int", "uint"}),
 }
+_PATTERNED = frozenset({"matches", "find", "findAll"})
+_CONVERSIONS = frozenset("bool bytes double duration dyn int string timestamp uint".split())
 _RUNTIME_NAMES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}
 
 
@@ -36,19 +40,36 @@ def audit(tree: Expr, source: Source) -> None:
             _call(node, source)
 
 
-def unusable_pattern(tree: Expr) -> str | None:
-    """What is wrong with a constant pattern that is compiled with the program, None if nothing is."""
+def unusable(tree: Expr) -> str | None:
+    """What is wrong with a constant that is computed when the program is made, None if nothing is."""
+    found: list[tuple[int, str]] = []
     for node, _ in _walk(tree):
-        if not isinstance(node, Call) or node.function not in ("matches", "find", "findAll"):
+        if not isinstance(node, Call):
             continue
-        args = [*([node.target] if node.target is not None else []), *node.args]
-        given = args[1] if len(args) > 1 else None
-        if isinstance(given, Literal) and isinstance(given.value, str):
-            try:
-                pattern(given.value)
-            except PatternError as wrong:
-                return str(wrong)
-    return None
+        try:
+            if node.function in _PATTERNED:
+                args = [*([node.target] if node.target is not None else []), *node.args]
+                given = _constant(args[1]) if len(args) > 1 else None
+                if given is not None and isinstance(given[0], str):
+                    pattern(given[0])
+            else:
+                _constant(node)
+        except (EvalError, PatternError) as wrong:
+            found.append((node.at, str(wrong)))
+    return min(found)[1] if found else None
+
+
+def _constant(node: Expr) -> tuple[Any] | None:
+    """The value of a constant, or of a conversion of one. Raises EvalError."""
+    if isinstance(node, Literal):
+        return (node.value,)
+    if isinstance(node, ListExpr) and not node.optional:
+        items = [_constant(item) for item in node.items]
+        return ([item[0] for item in items if item is not None],) if None not in items else None
+    if not isinstance(node, Call) or node.function not in _CONVERSIONS or len(node.args) != 1 or node.target is not None:
+        return None
+    inner = _constant(node.args[0])
+    return (dispatcher(node.function, node.overloads)(inner[0]),) if inner is not None else None
 
 
 def _walk(tree: Expr) -> Iterator[tuple[Expr, bool]]:

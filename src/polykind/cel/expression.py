@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polykind.cel.audit import audit, unusable_pattern
+from polykind.cel import audit
 from polykind.cel.checker import Checker
 from polykind.cel.declared import Declared, Registry
 from polykind.cel.parser import parse
@@ -24,7 +24,7 @@ class Expression(NamedTuple):
 
     def unusable(self) -> str | None:
         """Why no program can be made of it, though it is well-typed; None if one can."""
-        return unusable_pattern(self.tree) if self.tree is not None else None
+        return audit.unusable(self.tree) if self.tree is not None else None
 
     def program(self, declared: Declared, registry: Registry) -> Program:
         if self.tree is None:
@@ -43,7 +43,7 @@ def check(text: str, declared: Declared, registry: Registry, *, optional_old: bo
     try:
         checker.check(tree)
         if not source.problems:
-            audit(tree, source)
+            audit.audit(tree, source)
     except RecursionError:
         source.report(-1, "max recursion depth exceeded")
     if source.problems:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from polykind.cel.frame import LIMIT, Frame, Part, Run
-from polykind.cel.values import FAILURES, NO_OVERLOAD, CostExceeded, EvalError, Obj, told
+from polykind.cel.values import FAILURES, NO_OVERLOAD, CostExceeded, EvalError, Obj, kind_of, told
 
 _QUANTIFIED = {"all": (False, 3), "exists": (True, 4)}
 _COLLECTED = 12
@@ -18,7 +18,7 @@ def _items(value: Any) -> Iterable[Any]:
         return value
     if isinstance(value, Obj):
         return value.names()
-    raise EvalError(NO_OVERLOAD)
+    raise _not_iterable(value)
 
 
 def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -29,7 +29,11 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
         return value.items()
     if isinstance(value, Obj):
         return [(name, value.get(name)) for name in value.names()]
-    raise EvalError(NO_OVERLOAD)
+    raise _not_iterable(value)
+
+
+def _not_iterable(value: Any) -> EvalError:
+    return EvalError(f"got 'types.{kind_of(value).capitalize()}', expected iterable type")
 
 
 def _walk(ranged: Run, slots: Sequence[int]) -> Callable[[Frame], Iterable[None]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from polykind.cel.arithmetic import LEAST, MOST
 from polykind.cel.frame import LIMIT, Frame, Part, Run
-from polykind.cel.library.core import in_list
+from polykind.cel.library.core import in_list, ordered
 from polykind.cel.spending import Spend
 from polykind.cel.tree import Expr, Literal
 from polykind.cel.values import (
@@ -32,8 +32,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "greater_equals": operator.ge,
 }
 _QUICK: dict[str, Callable[[Any, Any], bool]] = {
-    f"{word}_{kind}": test for word, test in _COMPARISONS.items() for kind in ("int", "uint", "double", "duration")
-}
+    f"{word}_{kind}": test for word, test in _COMPARISONS.items() for kind in ("int", "uint", "duration")
+} | {f"{word}_double": ordered(test) for word, test in _COMPARISONS.items()}
 _INTEGER: dict[str, Callable[[Any, Any], int]] = {
     "add_int64": operator.add,
     "subtract_int64": operator.sub,

@@ -27,7 +27,17 @@ from polykind.cel.values import (
     type_value,
 )
 
-_OPERATORS = frozenset("_+_ _-_ _*_ _/_ _%_ -_ !_ _<_ _<=_ _>_ _>=_ _[_] _[?_] @in".split())
+_ORDERED = frozenset("bool bytes double duration int string timestamp uint".split())
+_ABLE = {
+    "_+_": frozenset("bytes double duration int list string timestamp uint".split()),
+    "_-_": frozenset("double duration int timestamp uint".split()),
+    "_*_": frozenset({"double", "int", "uint"}),
+    "_/_": frozenset({"double", "int", "uint"}),
+    "_%_": frozenset({"int", "uint"}),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    "size": frozenset[str](),
+}
+_SILENT = frozenset("!_ -_ _[_] _[?_] @in contains startsWith endsWith matches".split())
 
 
 class _Variable(NamedTuple):
@@ -197,6 +207,8 @@ class _Compiler:
         if function in ("_==_", "_!=_"):
             return operators.equality(nodes, args, negated=function == "_!=_")
         cost = sum(arg.cost for arg in args)
+        if function == "_[_]" and any(_is_dynamic(arg.type) for arg in nodes):
+            return Part(operators.applied(core.index, [arg.run for arg in args]), cost + 1)
         if len(node.overloads) == 1:
             return self._bound(BY_ID[node.overloads[0]], nodes, args, cost)
         return self._dispatched(node, args, cost)
@@ -228,17 +240,8 @@ class _Compiler:
 
     def _dispatched(self, node: Call, args: Sequence[Part], cost: int) -> Part:
         """Which overload is meant shows only when the arguments are there."""
-        forms = [(_kinds(BY_ID[name]), IMPLEMENTATIONS[name]) for name in node.overloads if name in IMPLEMENTATIONS]
-        function = node.function
-
-        def dispatch(*values: Any) -> Any:
-            found = [kind_of(value) for value in values]
-            for kinds, implementation in forms:
-                if all(want is None or want == kind for want, kind in zip(kinds, found, strict=True)):
-                    return implementation(*values)
-            raise _no_overload(function, values)
-
-        spend = spend_of(function, "")
+        dispatch = dispatcher(node.function, node.overloads)
+        spend = spend_of(node.function, "")
         runs = [arg.run for arg in args]
         if isinstance(spend, int):
             return Part(operators.applied(dispatch, runs), cost + spend)
@@ -270,6 +273,9 @@ class _Compiler:
         return Part(build, cost)
 
     def _map(self, node: MapExpr) -> Part:
+        if all(isinstance(e.key, Literal) and isinstance(e.value, Literal) and not e.optional for e in node.entries):
+            constants = {e.key.value: e.value.value for e in node.entries}  # type: ignore[union-attr]
+            return Part(lambda frame: constants, 0)
         entries = [(self.compile(e.key), self.compile(e.value), e.optional) for e in node.entries]
         cost = 30 + sum(key.cost + value.cost for key, value, _ in entries)
 
@@ -281,12 +287,10 @@ class _Compiler:
                     if not item.present:
                         continue
                     item = item.value
-                if name in found:
-                    raise EvalError(f"Failed with repeated key: {core.printed(name)}")
                 found[name] = item
             return found
 
-        return Part(build, cost if entries else 0)
+        return Part(build, cost)
 
     def _comprehension(self, node: Comprehension) -> Part:
         if node.is_bind:
@@ -332,6 +336,20 @@ class _Compiler:
     def _new_slot(self) -> int:
         self.size += 1
         return self.size - 1
+
+
+def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
+    """A function that finds the overload its arguments fit."""
+    forms = [(_kinds(BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in BY_ID]
+
+    def dispatch(*values: Any) -> Any:
+        found = [kind_of(value) for value in values]
+        for kinds, implementation in forms:
+            if all(want is None or want == kind for want, kind in zip(kinds, found, strict=True)):
+                return implementation(*values)
+        raise _no_overload(function, values)
+
+    return dispatch
 
 
 def _slot_getter(slot: int, key: str, name: str) -> Run:
@@ -399,6 +417,10 @@ def _guarded(overload: Overload, implementation: Callable[..., Any]) -> Callable
 
 
 def _no_overload(function: str, values: Sequence[Any]) -> EvalError:
-    if function in _OPERATORS:
+    """Operators tell whether the first operand could ever be one of theirs; most functions tell what they were given."""
+    able = _ABLE.get(function)
+    if able is not None:
+        return EvalError(NO_OVERLOAD if kind_of(values[0]) in able else f"{NO_OVERLOAD}: {function}")
+    if function in _SILENT:
         return EvalError(NO_OVERLOAD)
     return EvalError(f"{NO_OVERLOAD}: {function}({', '.join(str(type_value(value)) for value in values)})")

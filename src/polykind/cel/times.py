@@ -200,8 +200,3 @@ def duration_part(duration: Duration, name: str) -> int:
 def _cut(value: int, unit: int) -> int:
     return value // unit if value >= 0 else -(-value // unit)
 
-
-def limited(ns: int) -> Duration:
-    if not -(2**63) <= ns <= _MOST:
-        raise EvalError("duration overflow")
-    return Duration(ns)

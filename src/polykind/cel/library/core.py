@@ -21,7 +21,6 @@ from polykind.cel.values import (
     compare,
     equals,
     is_zero,
-    kind_of,
     type_value,
 )
 
@@ -53,6 +52,17 @@ def index_map(entries: Any, key: Any) -> Any:
         return entries[key]
     except KeyError:
         raise EvalError(f"no such key: {printed(key)}") from None
+
+
+def index(container: Any, key: Any) -> Any:
+    """An element of something whose type is not known before it is there."""
+    if isinstance(container, list):
+        return index_list(container, key)
+    if isinstance(container, dict | Obj):
+        return index_map(container, key)
+    if isinstance(container, Optional):
+        return index_optional(container, key)
+    raise EvalError(f"no such key: {printed(key)}")
 
 
 def optional_index(container: Any, key: Any) -> Optional:
@@ -179,6 +189,19 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+def ordered(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """A comparison of doubles; what is not a number has no order."""
+
+    def checked(left: float, right: float) -> bool:
+        if test(left, right):
+            return True
+        if left != left or right != right:
+            raise EvalError("NaN values cannot be ordered")
+        return False
+
+    return checked
+
+
 def _comparison(word: str) -> Callable[[Any, Any], bool]:
     """Numbers of different kinds, as the reference compares them."""
     by_sign = _ORDER[word]
@@ -191,7 +214,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "not_equals": lambda left, right: not equals(left, right),
     "add_bytes": operator.add,
     "add_double": operator.add,
-    "add_duration_duration": lambda a, b: times.limited(a.ns + b.ns),
+    "add_duration_duration": lambda a, b: Duration(arithmetic.integer(a.ns + b.ns)),
     "add_duration_timestamp": lambda duration, time: _later(time, duration),
     "add_timestamp_duration": _later,
     "add_int64": arithmetic.add,
@@ -209,17 +232,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "negate_double": _negate_double,
     "negate_int64": arithmetic.negate,
     "subtract_double": operator.sub,
-    "subtract_duration_duration": lambda a, b: times.limited(a.ns - b.ns),
+    "subtract_duration_duration": lambda a, b: Duration(arithmetic.integer(a.ns - b.ns)),
     "subtract_int64": arithmetic.subtract,
     "subtract_timestamp_duration": _earlier,
-    "subtract_timestamp_timestamp": lambda a, b: times.limited(a.ns - b.ns),
+    "subtract_timestamp_timestamp": lambda a, b: Duration(arithmetic.integer(a.ns - b.ns)),
     "subtract_uint64": arithmetic.subtract_unsigned,
     **{
         f"{word}_{kind}": by_sign
         for word, by_sign in _ORDER.items()
         for kind in ("bool", "int", "uint", "string", "bytes", "duration", "timestamp")
     },
-    **{f"{word}_double": by_sign for word, by_sign in _ORDER.items()},
+    **{f"{word}_double": ordered(by_sign) for word, by_sign in _ORDER.items()},
     **{
         f"{word}_{left}_{right}": _comparison(word)
         for word in _ORDER
@@ -302,14 +325,12 @@ def select(value: Any, name: str) -> Any:
         return index_map(value, name)
     if isinstance(value, Optional):
         return optional_index(value, name)
-    raise EvalError(NO_OVERLOAD if kind_of(value) != "null" else f"no such key: {name}")
+    raise EvalError(f"no such key: {name}")
 
 
 def has(value: Any, name: str) -> bool:
     if isinstance(value, Obj):
         return value.has(name)
-    if isinstance(value, dict):
-        return name in value
     if isinstance(value, Optional):
         return value.present and has(value.value, name)
-    raise EvalError(NO_OVERLOAD)
+    return isinstance(value, dict) and name in value

@@ -219,7 +219,7 @@ def _scientific(clause: Clause, value: Any) -> str | None:
     mantissa, _, exponent = f"{number:.6e}".partition("e")
     power = int(exponent)
     superscript = str(abs(power)).zfill(2).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa}\u202f×\u202f10{'⁻' if power < 0 else ''}{superscript}"
+    return f"{mantissa}×10{'⁻' if power < 0 else ''}{superscript}"
 
 
 def _binary(clause: Clause, value: Any) -> str | None:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from polykind.cel import arithmetic, times
+from polykind.cel import arithmetic
 from polykind.cel.tree import UInt
 from polykind.cel.values import CostExceeded, Duration, EvalError, compare, equals, kind_of
 
@@ -14,8 +14,16 @@ _MOST_ITEMS = 1_000_000
 _KINDS = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
 
+def _order(left: Any, right: Any) -> int | None:
+    """None for what has no order: here that is no error."""
+    try:
+        return compare(left, right)
+    except EvalError:
+        return None
+
+
 def _is_sorted(items: list[Any]) -> bool:
-    return all(compare(a, b) <= 0 for a, b in zip(items, items[1:], strict=False))
+    return all(_order(a, b) != 1 for a, b in zip(items, items[1:], strict=False))
 
 
 def _best(name: str, wanted: int) -> Callable[[list[Any]], Any]:
@@ -24,7 +32,7 @@ def _best(name: str, wanted: int) -> Callable[[list[Any]], Any]:
             raise EvalError(f"{name} called on empty list")
         found = items[0]
         for item in items[1:]:
-            if compare(found, item) == wanted:
+            if _order(found, item) == wanted:
                 found = item
         return found
 
@@ -47,7 +55,7 @@ def _sum_double(items: list[float]) -> float:
 
 
 def _sum_duration(items: list[Duration]) -> Duration:
-    return times.limited(sum(item.ns for item in items))
+    return Duration(_sum_int([item.ns for item in items]))
 
 
 def _index_of(items: list[Any], item: Any) -> int:

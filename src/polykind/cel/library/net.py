@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polykind.cel.values import KINDS, EvalError
+from polykind.cel.values import KINDS, NO_OVERLOAD, EvalError
 from polykind.gotext import go_quote
 
 _hex = re.compile(r"[0-9a-fA-F]*").match
@@ -217,7 +217,14 @@ def _masked(cidr: CIDR) -> CIDR:
 
 
 def _contains_ip(cidr: CIDR, ip: IP | str) -> bool:
-    other = _ip(ip) if isinstance(ip, str) else ip
+    if isinstance(ip, str):
+        try:
+            other = _ip(ip)
+        except EvalError:
+            # Here, and not for networks, the reference forgets what was wrong with the text.
+            raise EvalError(NO_OVERLOAD) from None
+    else:
+        other = ip
     return cidr.ip.version == other.version and cidr.ip.top(cidr.bits) == other.top(cidr.bits)
 
 

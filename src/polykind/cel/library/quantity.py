@@ -26,6 +26,15 @@ class Quantity(NamedTuple):
     amount: Decimal
     small: tuple[int, int] | None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.amount == other.amount
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.amount)
+
 
 KINDS[Quantity] = "kubernetes.Quantity"
 
@@ -45,8 +54,6 @@ def parse(text: str) -> Quantity:
         exponent = int(suffix[1:])
     else:
         raise EvalError(_SUFFIX)
-    if not found[2] and not fraction:
-        raise EvalError(_NUMERIC)
     if len(whole) + len(fraction) > _LONGEST:
         raise EvalError(_NUMERIC)
     number = int((whole + fraction) or "0") * (-1 if sign == "-" else 1)

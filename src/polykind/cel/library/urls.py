@@ -35,6 +35,8 @@ def _url(text: str) -> URL:
     rest = text.partition("#")[0].partition("?")[0]
     if found.scheme:
         rest = rest.partition(":")[2]
+        if not rest.startswith("/"):
+            rest = ""
     if rest.startswith("//") and found.host:
         rest = rest[2:]
         slash = rest.find("/")
