@@ -21,7 +21,10 @@ _SHORTEST, _SPREAD = 1800.0, 1800.0
 
 
 async def watch(call: Call) -> Response | Stream:
-    accepted = negotiation.negotiate_watch(call.request.header(b"accept"), offers=call.version.media)
+    accept = call.request.header(b"accept")
+    if call.version.typed:
+        negotiation.check_named(accept, streams=True)
+    accepted = negotiation.negotiate_watch(accept, offers=call.version.media)
     options = ListOptions.from_query(call.query, watch=True)
     selected = Selected(call, options)
     projection = projection_for(call, accepted)
