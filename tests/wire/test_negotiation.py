@@ -72,7 +72,7 @@ def test_what_is_not(accept: str) -> None:
     assert refused.value.message == REFUSED
 
 
-def test_watches_come_as_json() -> None:
+def test_watches_do_not_come_as_yaml() -> None:
     assert negotiation.negotiate_watch("*/*") == PLAIN
     with pytest.raises(NotAcceptable) as refused:
         negotiation.negotiate_watch("application/yaml")
@@ -80,6 +80,37 @@ def test_watches_come_as_json() -> None:
         "only the following media types are accepted: "
         "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
     )
+
+
+@pytest.mark.parametrize("accept", ["", "*/*;q=0.1", "application/json;q=0", "text/html, application/yaml;foo"])
+def test_built_in_resources_are_found_by_a_form_that_is_named(accept: str) -> None:
+    negotiation.check_named(accept, streams=False)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/*", "*", "application/JSON", ","])
+def test_built_in_resources_are_not_found_by_any_other(accept: str) -> None:
+    with pytest.raises(NotAcceptable) as refused:
+        negotiation.check_named(accept, streams=True)
+    assert refused.value.message == (
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+        "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
+        "application/vnd.kubernetes.protobuf;stream=watch"
+    )
+
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+def test_protobuf_is_for_built_in_objects_and_for_the_metadata_of_any() -> None:
+    partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    assert negotiation.negotiate(PROTOBUF, offers=negotiation.BUILT_IN) == Accepted("protobuf")
+    assert negotiation.negotiate(partial) == Accepted("protobuf", "PartialObjectMetadata", "meta.k8s.io", "v1")
+    assert negotiation.negotiate_watch(f"{PROTOBUF};stream=watch", offers=negotiation.BUILT_IN).media == "protobuf"
+    assert negotiation.negotiate_error(PROTOBUF) == Accepted("protobuf")
+    assert negotiation.negotiate_error(partial) is None
+    for refused in (PROTOBUF, f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1"):
+        with pytest.raises(NotAcceptable):
+            negotiation.negotiate(refused)
 
 
 def test_errors_are_negotiated_without_transforms() -> None:

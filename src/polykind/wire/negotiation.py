@@ -85,6 +85,24 @@ def negotiate_watch(
     return found
 
 
+def check_named(accept: str, *, streams: bool) -> None:
+    """Refuse a header that does not name a form outright: built-in resources are not even found by it.
+
+    `streams`: what is asked for can also be watched, which the refusal says. Raises NotAcceptable.
+    """
+    if not _names_any(accept):
+        forms = [*TYPES.values(), *(f"{TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams)]
+        error = NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(forms)}")
+        error.detailed = True
+        raise error
+
+
+@lru_cache(maxsize=512)
+def _names_any(accept: str) -> bool:
+    names = {part.partition(";")[0].strip(" ") for part in accept.split(",")}
+    return not accept or "*/*" in names or not names.isdisjoint(TYPES.values())
+
+
 def negotiate_error(accept: str) -> Accepted | None:
     """The form of a Status. None where the header suits nothing: the reference then sends JSON, always indented."""
     return _negotiate(accept, BUILT_IN, NOT_TRANSFORMED)
