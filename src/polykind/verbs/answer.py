@@ -29,7 +29,10 @@ _SLICE = 200
 
 def negotiated(call: Call) -> Accepted:
     """The form that an object or a list is to be answered in."""
-    accepted = negotiation.negotiate(call.request.header(b"accept"), offers=call.version.media)
+    accept = call.request.header(b"accept")
+    if call.version.typed:
+        negotiation.check_named(accept, streams=call.request.method == "GET" and not call.name)
+    accepted = negotiation.negotiate(accept, offers=call.version.media)
     if negotiation.is_pretty(call.query, call.request.header(b"user-agent")):
         return replace(accepted, pretty=True)
     return accepted
