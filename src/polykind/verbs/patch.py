@@ -9,6 +9,7 @@ from polykind.apply import jsonpatch, mergepatch, strategic
 from polykind.contract import JsonObject
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH
 from polykind.schema.objectmeta import MisfitError
+from polykind.typed import Undecodable
 from polykind.verbs import answer
 from polykind.verbs.apply import applied_object, apply_change, apply_create
 from polykind.verbs.call import Call
@@ -44,7 +45,7 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
 
     async def change(old: JsonObject) -> JsonObject:
         if not decoded:
-            decoded.append(_fragment(call.request.body, content_type, validation))
+            decoded.append(read_fragment(call.request.body, content_type, validation))
         fragment, complaints = decoded[0]
         if content_type == JSON_PATCH:
             patched = jsonpatch.apply(old, fragment)
@@ -57,7 +58,7 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
     return change
 
 
-def _fragment(body: bytes, content_type: str, validation: str) -> tuple[Any, list[str]]:
+def read_fragment(body: bytes, content_type: str, validation: str) -> tuple[Any, list[str]]:
     """The patch, and what a strict reader has against it."""
     try:
         fragment = codec.decode(body)
@@ -87,7 +88,7 @@ def decode_patched(call: Call, patched: JsonObject, complaints: list[str], valid
         if not kind:
             raise errors.BadRequest(f"Object 'Kind' is missing in '{encoded.decode()}'")
         obj, unknown = call.version.decode(value, validation != "Ignore")
-    except MisfitError as error:
+    except (MisfitError, Undecodable) as error:
         raise _unfit(encoded, error.why) from None
     except errors.BadRequest as error:
         raise _unfit(encoded, error.message) from None

@@ -15,14 +15,20 @@ from polykind.typed.core import SCALE
 from polykind.verbs import answer
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
+from polykind.verbs.patch import read_fragment
 from polykind.verbs.update import Change, change_object, check_name
-from polykind.wire import codec, negotiation, yamlcodec
+from polykind.wire import codec, negotiation, partial, typemeta, yamlcodec
 from polykind.wire.negotiation import Accepted
 from polykind.wire.options import PatchOptions, UpdateOptions, manager_name
 from polykind.wire.response import Response
 from polykind.wire.table import SCALES
 
 _API_VERSION = "autoscaling/v1"
+_NO_SUCH_TYPE = (
+    "no kind is registered for the type v1.Scale in scheme "
+    '"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
+)
+"""What the reference says of every Scale that it cannot read, as it looks for the kind in the wrong place."""
 _UNSET = -2147483648
 """Replicas that were never set."""
 
@@ -46,15 +52,38 @@ async def update_scale(call: Call) -> Response:
     accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
     media = negotiation.body_media(call.request.header(b"content-type"))
-    sent = yamlcodec.decode(call.request.body) if media == "yaml" else codec.decode(call.request.body)
-    scale = _decode(sent)
+    scale, found = _read(call, media)
+    if found and options.field_validation == "Strict":
+        raise errors.BadRequest(_NO_SUCH_TYPE)
+    _warn(call, found, options.field_validation)
     check_name(call, scale)
     match_namespace(call, scale["metadata"])
 
     async def replaced(_: JsonObject) -> JsonObject:
         return {**scale, "metadata": dict(scale["metadata"])}
 
-    return await _change(call, accepted, replaced, options)
+    return await _change(call, accepted, replaced, options, whole=True)
+
+
+def _read(call: Call, media: str) -> tuple[JsonObject, list[str]]:
+    """The Scale in a body, and what a strict reader has against it."""
+    body = call.request.body
+    try:
+        if media == "yaml":
+            value, found = yamlcodec.decode_strict(body)
+        else:
+            value = codec.decode(body)
+            found = codec.duplicate_complaints(body, value)
+        scale, unknown = _decode(value)
+    except (errors.BadRequest, yamlcodec.MalformedYAML):
+        raise errors.BadRequest(_NO_SUCH_TYPE) from None
+    return scale, found + unknown
+
+
+def _warn(call: Call, found: list[str], validation: str) -> None:
+    if validation == "Warn":
+        for text in found:
+            call.request.warn(text)
 
 
 async def patch_scale(call: Call) -> Response:
@@ -63,19 +92,33 @@ async def patch_scale(call: Call) -> Response:
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
         return await _change(call, accepted, _applying(call, options), options, applied=True)
-    fragment = codec.decode(call.request.body)
+    decoded: list[tuple[Any, list[str]]] = []
 
     async def patched(old: JsonObject) -> JsonObject:
+        if not decoded:
+            decoded.append(read_fragment(call.request.body, content_type, options.field_validation))
+        fragment, complaints = decoded[0]
         made = jsonpatch.apply(old, fragment) if content_type == JSON_PATCH else mergepatch.apply(old, fragment)
         try:
-            scale = _decode(made)
+            scale, unknown = _decode(made)
+            if (found := complaints + unknown) and options.field_validation == "Strict":
+                raise errors.BadRequest(f"strict decoding error: {', '.join(found)}")
         except errors.BadRequest as error:
-            text = codec.encode(made).decode("utf-8", "replace")
-            raise errors.Invalid("", "", "", [errors.invalid("patch", text, error.message)]) from None
+            why = error.why if isinstance(error, typed.Undecodable) else error.message
+            raise errors.Invalid("", "", "", [errors.invalid("patch", _shown(old, made), why)]) from None
+        _warn(call, found, options.field_validation)
         check_name(call, scale)
         return scale
 
     return await _change(call, accepted, patched, options)
+
+
+def _shown(old: JsonObject, made: JsonObject) -> str:
+    """What a patch made of a Scale, as text: metadata that it left alone are in the order of their type."""
+    shown = dict(sorted(made.items()))
+    if made.get("metadata") == old["metadata"]:
+        shown["metadata"] = partial.metadata(old["metadata"])
+    return codec.encode_ordered(shown).decode("utf-8", "replace")
 
 
 def _applying(call: Call, options: PatchOptions) -> Change:
@@ -97,7 +140,7 @@ def _applying(call: Call, options: PatchOptions) -> Change:
             models={_API_VERSION: SCALE_MODEL},
             convert=_no_other_version,
         )
-        scale = _decode(merged)
+        scale, _ = _decode(merged)
         body.check_name(scale, call.name)
         scale["metadata"]["name"] = call.name
         return scale
@@ -110,9 +153,15 @@ async def _no_other_version(_: JsonObject, __: str) -> JsonObject | None:
 
 
 async def _change(
-    call: Call, accepted: Accepted, change: Change, options: UpdateOptions | PatchOptions, *, applied: bool = False
+    call: Call,
+    accepted: Accepted,
+    change: Change,
+    options: UpdateOptions | PatchOptions,
+    *,
+    whole: bool = False,
+    applied: bool = False,
 ) -> Response:
-    """Change the Scale of an object, and by it the object."""
+    """Change the Scale of an object, and by it the object. `whole`: the client sent the Scale itself."""
     paths = {
         v.api_version: (v.scale or {}).get("specReplicasPath") if v.scale else None for v in call.kind.versions.values()
     }
@@ -143,7 +192,7 @@ async def _change(
         )
         return new
 
-    data = await change_object(call, through_scale, options, whole=False, applied=True)
+    data = await change_object(call, through_scale, options, whole=whole, applied=True)
     scale, _ = _scale_of(call, codec.decode(data))
     return _answer(call, accepted, scale)
 
@@ -165,15 +214,17 @@ def _answer(call: Call, accepted: Accepted, scale: JsonObject) -> Response:
     return answer.object_answer(call, accepted, 200, codec.encode(scale), SCALES)
 
 
-def _decode(value: object) -> JsonObject:
-    if not isinstance(value, dict):
-        raise errors.BadRequest("the body is not a Scale")
-    if value.get("kind") != "Scale" or value.get("apiVersion") != _API_VERSION:
-        shown = body.kind_text(value.get("apiVersion"), value.get("kind"))
+def _decode(value: object) -> tuple[JsonObject, list[str]]:
+    """A Scale, which need not say that it is one, and its unknown fields in a strict reader's words."""
+    api_version, kind = typemeta.interpret(value)
+    api_version, kind = api_version or _API_VERSION, kind or "Scale"
+    if (api_version, kind) != (_API_VERSION, "Scale"):
         raise errors.BadRequest(
-            f"the object provided is unrecognized: expected autoscaling/v1, Kind=Scale, got {shown}"
+            f'no kind "{kind}" is registered for version "{api_version}" in scheme "k8s.io/client-go/scale/util.go:146"'
         )
-    return typed.decode(value, SCALE, report=False)[0]
+    named = {**(value if isinstance(value, dict) else {}), "apiVersion": api_version, "kind": kind}
+    scale, unknown = typed.decode(named, SCALE, report=True)
+    return scale, [f"unknown field {go_quote(path)}" for path in unknown]
 
 
 def _paths(call: Call) -> JsonObject:
