@@ -150,7 +150,7 @@ class Server:
             self._stamp,
             self.leadership,
         )
-        self._garbage = Garbage(self.api, self.leadership)
+        self._garbage = Garbage(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
         for controller in (self._namespaces, self.converters, self.definitions, self._garbage, self.leadership):
             begun(controller.close)
         await asyncio.gather(self._namespaces.start(), self.cache.load(services.cache), self.definitions.start())

@@ -250,6 +250,27 @@ async def test_what_was_left_while_no_collector_ran_is_collected_on_start(tmp_pa
         assert await names(again) == []
 
 
+async def test_resources_without_owners_are_not_read_into_memory_on_start(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        await running.define(definition("plants", "Plant", "Namespaced"))
+        await running.define(definition("beds", "Bed", "Cluster"))
+        flowers = await running.ask("POST", BEDS, bed("flowers"))
+        await running.define(definition("tools", "Tool", "Cluster"))
+        spade = {"apiVersion": f"{GROUP}/v1", "kind": "Tool", "metadata": {"name": "spade"}}
+        await running.ask("POST", f"/apis/{GROUP}/v1/tools", spade)
+        await running.ask("POST", PLANTS, plant("rose", owner(flowers)))
+    async with live(tmp_path) as again:
+        await again.ask("DELETE", f"{BEDS}/flowers")
+        await again.gone(PLANTS, "rose")
+        tools = again.server.registry.kind(GROUP, "tools")
+        assert tools is not None
+        assert not tools.cache.loaded
+        left = await again.ask("GET", f"/apis/{GROUP}/v1/tools/spade")
+        await again.ask("POST", PLANTS, plant("handle", owner(left)))
+        await again.ask("DELETE", f"/apis/{GROUP}/v1/tools/spade")
+        await again.gone(PLANTS, "handle")
+
+
 async def test_a_thousand_dependents_go(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     clients = [garden.another() for _ in range(16)]

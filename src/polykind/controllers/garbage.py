@@ -29,6 +29,7 @@ log = logging.getLogger("polykind.garbage")
 
 _MANAGER = "garbage-collector"
 _SLICE = 500
+_PAGE = 2000
 _REMEMBERED = 1024
 _RETRY = 0.5
 
@@ -45,9 +46,11 @@ class Owner(Enum):
 class Garbage:
     """Follows every resource that is served."""
 
-    def __init__(self, api: Api, leadership: Leadership) -> None:
+    def __init__(self, api: Api, leadership: Leadership, *, alone: bool) -> None:
+        """`alone`: nobody but this server writes to the store."""
         self._api = api
         self._leadership = leadership
+        self._alone = alone
         self._ownership = Ownership()
         self._queue: WorkQueue[Place] = WorkQueue(self._look)
         self._followed: dict[tuple[str, str], Following] = {}
@@ -127,6 +130,9 @@ class Garbage:
 
     async def _read(self, following: Following) -> None:
         cache = following.cache
+        if self._alone and not cache.loaded and not await self._concerned(cache):
+            # Whoever writes to it will have read it into the cache first, so that nothing is missed.
+            return
         await self._api.cache.load(cache)
         for place in self._ownership.owned(following.group, following.plural):
             if cache.get(place.key) is None:
@@ -137,6 +143,17 @@ class Garbage:
                 self._queue.add(following.place(entry))
             if index % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
+
+    async def _concerned(self, cache: ResourceCache) -> bool:
+        """Whether a resource that nobody has asked for has objects with owners, or on their way out."""
+        after = ""
+        while True:
+            page = await self._api.store.range(cache.prefix, after=after, limit=_PAGE)
+            if any(OWNERS in item.value or DELETION in item.value for item in page.items):
+                return True
+            if not page.remaining:
+                return False
+            after = page.items[-1].key
 
     def saw(self, following: Following, occurrence: Occurrence) -> None:
         """An object was written or has gone."""
