@@ -1,25 +1,17 @@
-"""Calls to an etcd cluster: a channel to each member, and the member that answers is asked next."""
+"""Calls to an etcd cluster: the member that answered last is asked next."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
-
-import grpc
-import grpc.aio
 
 from polykind.contract import StoreError, Unavailable, Uncertain
 from polykind.store.etcd import messages
+from polykind.store.etcd.http2 import DEADLINE_EXCEEDED, UNAVAILABLE, CallError
+from polykind.store.etcd.member import Access, Member
 
 log = logging.getLogger("polykind.etcd")
-# It writes a line for every call, which would drown ours.
-logging.getLogger("grpc").setLevel(logging.WARNING)
 
 ATTEMPT = 1.5
 """Seconds until a read is tried on another member."""
@@ -28,76 +20,12 @@ PATIENCE = 5.0
 SILENCE = 5.0
 """Seconds for which a member that did not answer at all is the last to be asked."""
 
-# A member that has lost its leader refuses at once instead of answering from what it knew.
-_METADATA = (("hasleader", "true"),)
-_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    # etcd hangs up on clients that ask more often than every five seconds whether it is alive.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 3_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-]
-_AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 # With these words nothing was done, so that even a write may be tried again.
-_NOT_DONE = ("failed to connect to all addresses", "etcdserver: no leader", "etcdserver: too many requests")
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Where etcd is and how to prove who we are: the flags --etcd-servers, --etcd-cafile and so on."""
-
-    servers: Sequence[str]
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-
-    def credentials(self) -> grpc.ChannelCredentials:
-        def read(path: Path | None) -> bytes | None:
-            return path.read_bytes() if path else None
-
-        return grpc.ssl_channel_credentials(read(self.ca_file), read(self.key_file), read(self.cert_file))
+_NOT_DONE = ("etcdserver: no leader", "etcdserver: too many requests")
 
 
 class Refused(StoreError):
     """etcd's own refusal, with its words."""
-
-
-class Member:
-    """One etcd server."""
-
-    def __init__(self, url: str, access: Access) -> None:
-        self.url = url
-        parts = urlsplit(url if "//" in url else f"http://{url}")
-        host = parts.hostname or ""
-        target = f"{f'[{host}]' if ':' in host else host}:{parts.port or 2379}"
-        if parts.scheme == "https":
-            self._channel = grpc.aio.secure_channel(target, access.credentials(), options=_OPTIONS)
-        elif parts.scheme == "http":
-            self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
-        else:
-            raise StoreError(f"{url} is not the address of an etcd server: it begins with http:// or https://")
-        self._calls: dict[str, Callable[..., Any]] = {}
-        self.blame = 0.0
-        """When it last failed, or some time later if it did not even refuse."""
-
-    def unary(self, method: str, request: bytes, timeout: float) -> Any:
-        call = self._calls.get(method)
-        if call is None:
-            call = self._calls[method] = self._channel.unary_unary(method)
-        return call(request, timeout=timeout, metadata=_METADATA)
-
-    def stream(self, method: str) -> Any:
-        return self._channel.stream_stream(method)(metadata=_METADATA)
-
-    async def close(self) -> None:
-        await self._channel.close()
 
 
 class Client:
@@ -124,16 +52,10 @@ class Client:
         deadline = time.monotonic() + patience
         while True:
             member = self.member
-            left = deadline - time.monotonic()
             try:
-                answer: bytes = await member.unary(method, request, max(min(ATTEMPT, left), 0.05))
-                return answer
-            except grpc.aio.AioRpcError as error:
-                if error.code() not in _AGAIN:
-                    raise _refused(error) from None
-                self.avoid(member, silent=error.code() == grpc.StatusCode.DEADLINE_EXCEEDED)
-                if deadline - time.monotonic() < 0.1:
-                    raise Unavailable(f"etcd at {member.url} does not answer: {error.details()}") from None
+                return await member.unary(method, request, max(min(ATTEMPT, deadline - time.monotonic()), 0.05))
+            except CallError as error:
+                self._judge(member, error, deadline)
             await asyncio.sleep(0.05)
 
     async def write(self, method: str, request: bytes, patience: float = PATIENCE) -> bytes:
@@ -142,19 +64,21 @@ class Client:
         while True:
             member = self.member
             try:
-                answer: bytes = await member.unary(method, request, max(deadline - time.monotonic(), 0.05))
-                return answer
-            except grpc.aio.AioRpcError as error:
-                details = error.details() or ""
-                if error.code() not in _AGAIN and not details.startswith(_NOT_DONE):
-                    raise _refused(error) from None
-                self.avoid(member, silent=error.code() == grpc.StatusCode.DEADLINE_EXCEEDED)
-                if not details.startswith(_NOT_DONE):
-                    why = f"etcd at {member.url} did not answer, the write may have been made or not: {details}"
-                    raise Uncertain(why) from None
-                if deadline - time.monotonic() < 0.1:
-                    raise Unavailable(f"etcd at {member.url} does not answer: {details}") from None
+                return await member.unary(method, request, max(deadline - time.monotonic(), 0.05))
+            except CallError as error:
+                doubtful = _fleeting(error) and error.sent and not error.details.startswith(_NOT_DONE)
+                self._judge(member, error, deadline, final=doubtful)
             await asyncio.sleep(0.05)
+
+    def _judge(self, member: Member, error: CallError, deadline: float, *, final: bool = False) -> None:
+        """Return if the call may be tried again; else raise what its failure means."""
+        if not _fleeting(error):
+            raise Refused(error.details)
+        self.avoid(member, silent=error.status == DEADLINE_EXCEEDED)
+        if final:
+            raise Uncertain(f"etcd at {member.url} did not answer, the write may have been made or not: {error}")
+        if deadline - time.monotonic() < 0.1:
+            raise Unavailable(f"etcd at {member.url} does not answer: {error}")
 
     async def versions(self) -> list[str]:
         """The versions of the members that answer; an empty text for each that does not."""
@@ -163,11 +87,10 @@ class Client:
     async def _version(self, member: Member) -> str:
         try:
             return messages.status_answer(await member.unary(messages.STATUS, b"", ATTEMPT))
-        except grpc.aio.AioRpcError:
+        except CallError:
             return ""
 
 
-def _refused(error: grpc.aio.AioRpcError) -> StoreError:
-    if error.code() == grpc.StatusCode.CANCELLED:
-        return Unavailable("the connection to etcd was closed")
-    return Refused(error.details() or error.code().name)
+def _fleeting(error: CallError) -> bool:
+    """Whether the call may go better another time or elsewhere."""
+    return error.status in (UNAVAILABLE, DEADLINE_EXCEEDED) or error.details.startswith(_NOT_DONE)

@@ -40,7 +40,8 @@ class Feed:
         self._loop = asyncio.get_running_loop()
         self._stream: WatchStream | None = None
         self._following: asyncio.Task[None] | None = None
-        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiters: list[tuple[int, float, asyncio.Future[None]]] = []
+        """For what revision, until when, and whom to tell."""
         self._nudging: asyncio.Task[None] | None = None
         self.revision = 0
 
@@ -54,24 +55,20 @@ class Feed:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         waiters, self._waiters = self._waiters, []
-        for _, future in waiters:
+        for _, _, future in waiters:
             if not future.done():
                 future.set_exception(Unavailable("the store was closed"))
 
-    async def reach(self, revision: int) -> None:
-        """Return when everything up to a revision has been told. Raises Unavailable."""
-        if self.revision >= revision:
-            return
+    def reach(self, revision: int) -> asyncio.Future[None]:
+        """Done when everything up to a revision has been told; fails with Unavailable."""
         future: asyncio.Future[None] = self._loop.create_future()
-        self._waiters.append((revision, future))
+        if self.revision >= revision:
+            future.set_result(None)
+            return future
+        self._waiters.append((revision, self._loop.time() + REACH_SECONDS, future))
         if self._nudging is None:
             self._nudging = self._loop.create_task(self._nudge())
-        try:
-            async with asyncio.timeout(REACH_SECONDS):
-                await future
-        except TimeoutError:
-            self._waiters = [waiter for waiter in self._waiters if waiter[1] is not future]
-            raise Unavailable(f"the watch of etcd is behind: at revision {self.revision} of {revision}") from None
+        return future
 
     async def _follow(self) -> None:
         """Follow, on whichever member answers, from where the last stream ended."""
@@ -100,7 +97,7 @@ class Feed:
         if self._waiters:
             waiters = self._waiters
             self._waiters = [waiter for waiter in waiters if waiter[0] > revision]
-            for wanted, future in waiters:
+            for wanted, _, future in waiters:
                 if wanted <= revision and not future.done():
                     future.set_result(None)
 
@@ -110,6 +107,7 @@ class Feed:
             seen, since = self.revision, self._loop.time()
             while self._waiters:
                 await asyncio.sleep(PROGRESS_SECONDS)
+                self._expire()
                 if self.revision != seen:
                     seen, since = self.revision, self._loop.time()
                 stream = self._stream
@@ -121,6 +119,17 @@ class Feed:
                     stream.cancel()
                     since = self._loop.time()
                 elif self._asks:
-                    await stream.ask_progress()
+                    stream.ask_progress()
         finally:
             self._nudging = None
+
+    def _expire(self) -> None:
+        """Tell those who have waited too long."""
+        now = self._loop.time()
+        late = [waiter for waiter in self._waiters if waiter[1] < now]
+        if late:
+            self._waiters = [waiter for waiter in self._waiters if waiter[1] >= now]
+            for wanted, _, future in late:
+                if not future.done():
+                    behind = f"the watch of etcd is behind: at revision {self.revision} of {wanted}"
+                    future.set_exception(Unavailable(behind))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-
-import grpc.aio
 
 from polykind.contract import StoreError, Unavailable
 from polykind.store.etcd import messages
 from polykind.store.etcd.client import Client
+from polykind.store.etcd.http2 import DEADLINE_EXCEEDED, CallError
 
 
 class Lease:
@@ -32,18 +30,12 @@ class Lease:
     async def renew(self, patience: float) -> bool:
         """Show life: whether the lease goes on. Raises Unavailable."""
         asked, member = time.monotonic(), self._client.member
-        call = member.stream(messages.LEASE_KEEP_ALIVE)
         try:
-            async with asyncio.timeout(patience):
-                await call.write(messages.lease_of(self.number))
-                answer = await call.read()
-        except (grpc.aio.AioRpcError, TimeoutError) as error:
-            self._client.avoid(member, silent=isinstance(error, TimeoutError))
+            # A stream by its nature; one message each way and its end make a call of it.
+            answer = await member.unary(messages.LEASE_KEEP_ALIVE, messages.lease_of(self.number), patience)
+        except CallError as error:
+            self._client.avoid(member, silent=error.status == DEADLINE_EXCEEDED)
             raise Unavailable(f"a lease was not renewed by etcd at {member.url}: {error}") from None
-        finally:
-            call.cancel()
-        if answer is grpc.aio.EOF:
-            raise Unavailable(f"etcd at {member.url} ended the renewal of a lease")
         _, left = messages.lease_answer(answer)
         if left:
             self.until = asked + left

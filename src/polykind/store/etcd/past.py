@@ -48,7 +48,7 @@ async def _ask(stream: WatchStream) -> None:
     """A request for progress is answered only once the watch is complete: ask until it is."""
     while True:
         await asyncio.sleep(ASK_SECONDS)
-        await stream.ask_progress()
+        stream.ask_progress()
 
 
 async def oldest(client: Client, revision: int) -> int:

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 from polykind.contract import (
     Change,
@@ -22,8 +22,9 @@ from polykind.contract import (
     Watching,
 )
 from polykind.store.etcd import messages
-from polykind.store.etcd.client import Access, Client, Refused
+from polykind.store.etcd.client import Client, Refused
 from polykind.store.etcd.feed import Feed
+from polykind.store.etcd.member import Access
 from polykind.store.etcd.messages import span
 from polykind.store.etcd.newest import Newest
 from polykind.store.etcd.past import oldest, past
@@ -55,8 +56,7 @@ class EtcdStore:
         self._open = False
         self._floor = 0
         self._alive = 0.0
-        self._busy = 0
-        self._idle = asyncio.Event()
+        self._working = Working(self._check_open)
 
     @property
     def healthy(self) -> bool:
@@ -96,9 +96,7 @@ class EtcdStore:
             return
         self._open = False
         self._pulse.cancel()
-        while self._busy:
-            self._idle.clear()
-            await self._idle.wait()
+        await self._working.finish()
         await self._newest.close()
         await self._feed.close()
         self._watches.lose(Unavailable("the store was closed"))
@@ -117,13 +115,13 @@ class EtcdStore:
         return newest
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
-        async with self._working():
+        with self._working:
             answer = await self._range(messages.get_request(_encoded(key), at=at), at)
         return answer.items[0] if answer.items else None
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
         _encoded(prefix + after)
-        async with self._working():
+        with self._working:
             items: list[KeyValue] = []
             while True:
                 size = min(limit - len(items), PAGE) if limit else PAGE
@@ -141,7 +139,8 @@ class EtcdStore:
         except Refused as error:
             raise await self._explained(error, at) from None
         # Nobody may learn of a write before the listeners have.
-        await self._feed.reach(answer.revision)
+        if self._feed.revision < answer.revision:
+            await self._feed.reach(answer.revision)
         return answer
 
     async def _explained(self, error: Refused, revision: int) -> StoreError:
@@ -154,7 +153,7 @@ class EtcdStore:
 
     async def history(self, prefix: str, after: int, until: int) -> list[Change]:
         _encoded(prefix)
-        async with self._working():
+        with self._working:
             if after < self._floor:
                 raise Compacted(after, self._floor)
             newest = self._feed.revision if until <= self._feed.revision else await self.revision()
@@ -184,7 +183,7 @@ class EtcdStore:
         return await self._write(key, messages.delete_request(_encoded(key), expect))
 
     async def _write(self, key: str, request: bytes) -> int:
-        async with self._working():
+        with self._working:
             answer = messages.txn_answer(await self._client.write(messages.TXN, request))
             if self._feed.revision < answer.revision:
                 try:
@@ -196,7 +195,7 @@ class EtcdStore:
             return answer.revision
 
     async def compact(self, revision: int) -> None:
-        async with self._working():
+        with self._working:
             try:
                 await self._client.read(messages.COMPACT, messages.compaction_request(revision))
             except Refused as error:
@@ -231,17 +230,6 @@ class EtcdStore:
 
     # Lifetime
 
-    @asynccontextmanager
-    async def _working(self) -> AsyncIterator[None]:
-        self._check_open()
-        self._busy += 1
-        try:
-            yield
-        finally:
-            self._busy -= 1
-            if not self._busy:
-                self._idle.set()
-
     def _check_open(self) -> None:
         if not self._open:
             raise Unavailable(f"the store on etcd at {self._where} is closed")
@@ -249,6 +237,31 @@ class EtcdStore:
     @property
     def _where(self) -> str:
         return ",".join(self._access.servers)
+
+
+class Working:
+    """Counts what is under way, so that closing can wait for it."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+        self._count = 0
+        self._idle = asyncio.Event()
+
+    def __enter__(self) -> None:
+        self._check()
+        self._count += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._count -= 1
+        if not self._count:
+            self._idle.set()
+
+    async def finish(self) -> None:
+        while self._count:
+            self._idle.clear()
+            await self._idle.wait()
 
 
 def _encoded(text: str) -> bytes:

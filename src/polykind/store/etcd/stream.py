@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
-
-import grpc.aio
 
 from polykind.contract import Compacted, StoreError, Unavailable
 from polykind.store.etcd import messages
-from polykind.store.etcd.client import Member
+from polykind.store.etcd.http2 import Call, CallError
+from polykind.store.etcd.member import Member
 from polykind.store.etcd.messages import EtcdEvent, Span
 
 
@@ -22,7 +19,7 @@ class WatchStream:
         self._where = where
         self._after = after
         self._previous = previous
-        self._call: Any = member.stream(messages.WATCH)
+        self._call: Call | None = None
 
     async def __aiter__(self) -> AsyncIterator[tuple[list[EtcdEvent], int]]:
         """Events in order with the revision up to which nothing is missing; without events it is progress.
@@ -30,47 +27,39 @@ class WatchStream:
         Raises Compacted, and Unavailable when the stream ends.
         """
         try:
+            call = self._call = await self.member.open(messages.WATCH)
             # From one revision earlier than needed: etcd refuses a compacted start, but at the very revision of the
             # compaction old versions of it forget deletions without saying so.
-            await self._call.write(messages.watch_request(self._where, max(self._after, 1), previous=self._previous))
+            call.send(messages.watch_request(self._where, max(self._after, 1), previous=self._previous))
             held: list[EtcdEvent] = []
-            while True:
-                raw = await self._call.read()
-                if raw is grpc.aio.EOF:
-                    raise Unavailable(f"etcd at {self.member.url} ended a watch")
+            while (raw := await call.read()) is not None:
                 answer = messages.watch_answer(raw)
                 if answer.canceled:
                     raise self._ended(answer)
                 held += answer.events
-                if answer.fragment or answer.created:
+                # What has come in meanwhile is told at once; the parts of a large answer belong together anyway.
+                if answer.fragment or answer.created or (answer.events and call.inbox):
                     continue
                 revision = held[-1].revision if held else answer.revision
                 events = [event for event in held if event.revision > self._after]
                 held = []
                 yield events, revision
-        except grpc.aio.AioRpcError as error:
-            raise Unavailable(f"a watch of etcd at {self.member.url} broke: {error.details()}") from None
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # It was not this task that was cancelled but the call, and grpc says so in the same words.
-            raise Unavailable(f"a watch of etcd at {self.member.url} was given up") from None
+            raise Unavailable(f"etcd at {self.member.url} ended a watch")
+        except CallError as error:
+            raise Unavailable(f"a watch of etcd at {self.member.url} broke: {error}") from None
         finally:
-            self._call.cancel()
+            self.cancel()
 
     def _ended(self, answer: messages.WatchAnswer) -> StoreError:
         if answer.compacted:
             return Compacted(self._after, answer.compacted)
         return Unavailable(f"etcd at {self.member.url} ended a watch: {answer.reason or 'no reason given'}")
 
-    async def ask_progress(self) -> None:
+    def ask_progress(self) -> None:
         """Have the revision told up to which this watch is complete."""
-        try:
-            await self._call.write(messages.PROGRESS_REQUEST)
-        except (grpc.aio.AioRpcError, grpc.aio.UsageError):
-            # The reader of the stream learns the same and says why.
-            return
+        if self._call is not None and not self._call.ended:
+            self._call.send(messages.PROGRESS_REQUEST)
 
     def cancel(self) -> None:
-        self._call.cancel()
+        if self._call is not None:
+            self._call.cancel()
