@@ -87,9 +87,8 @@ async def test_deletes_and_creates_of_one_name_leave_a_whole_history(running: Li
                 assert reply.status in (200, 201, 404, 409)
 
     await asyncio.gather(*(worker(m) for m in ("POST", "POST", "DELETE", "DELETE")))
-    seen: list[str] = []
-    async for event in running.watch(f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"):
-        seen.append(event["type"])
+    path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
+    seen = [event["type"] async for event in running.watch(path)]
     assert seen
     assert seen == [("ADDED", "DELETED")[i % 2] for i in range(len(seen))]
 

@@ -26,6 +26,8 @@ _GZIP = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
 _SLICE = 200
 """Objects handled before others get their turn on the loop."""
 
+Encode = Callable[[JsonObject], bytes]
+
 
 def negotiated(call: Call) -> Accepted:
     """The form that an object or a list is to be answered in."""
@@ -92,7 +94,7 @@ def _encoded(
     accepted: Accepted,
     status: int,
     value: JsonObject,
-    encode: Callable[[JsonObject], bytes] = codec.encode,
+    encode: Encode = codec.encode,
 ) -> Response:
     if accepted.media == "yaml":
         return compressed(call, Response(status, yamlcodec.encode(value), _YAML))
@@ -114,29 +116,56 @@ async def list_answer(call: Call, accepted: Accepted, items: Sequence[bytes], me
     """A list of objects, as long as it may be, without holding the loop."""
     version = call.version
     if plain(accepted):
-        parts = version.list_parts(list(items), metadata)
-        size = sum(map(len, parts))
-        if negotiation.wants_gzip(call.request.header(b"accept-encoding"), size):
-            body = await asyncio.to_thread(lambda: gzip.compress(b"".join(parts), 1))
-            return Response(200, body, JSON, _GZIP)
-        return Response(200, parts)
-    if accepted.as_kind == "Table":
-        return _encoded(call, accepted, 200, await _table(call, accepted, items, metadata), codec.encode_ordered)
+        return await _in_parts(call, version.list_parts(list(items), metadata))
     if accepted.as_kind == "PartialObjectMetadata":
         raise partial.is_a_list(version.list_type)
     if accepted.media == "protobuf":
         return await _protobuf_list(call, accepted, items, metadata)
+    if accepted.as_kind == "Table":
+        table, now, include = version.table, call.api.clock.now(), _include(call)
+        value = table.table([], metadata, now, include=include, version=accepted.as_version)
+        members = [table.row(o, now, include, accepted.as_version) async for o in _objects(items)]
+        return await _long(call, accepted, value, "rows", members, codec.encode_ordered)
     if accepted.as_kind is not None:
-        objects = [o async for o in _objects(items)]
-        value = partial.partial_list(objects, metadata, accepted.as_version)
-        return _encoded(call, accepted, 200, value, codec.encode_ordered)
-    value = {
-        "apiVersion": version.api_version,
-        "kind": version.kind.list_kind,
-        "metadata": metadata,
-        "items": [version.as_item(o) async for o in _objects(items)],
-    }
-    return _encoded(call, accepted, 200, value)
+        value = partial.partial_list([], metadata, accepted.as_version)
+        members = [partial.partial_object(o, accepted.as_version) async for o in _objects(items)]
+        return await _long(call, accepted, value, "items", members, codec.encode_ordered)
+    value = {"apiVersion": version.api_version, "kind": version.kind.list_kind, "metadata": metadata, "items": []}
+    members = [version.as_item(o) async for o in _objects(items)]
+    return await _long(call, accepted, value, "items", members, codec.encode)
+
+
+async def _long(
+    call: Call, accepted: Accepted, value: JsonObject, key: str, members: list[JsonObject], encode: Encode
+) -> Response:
+    """A document with a list in it that may be long, under a key that the document has nowhere else."""
+    if members:
+        value[key] = members
+    if accepted.media == "yaml":
+        body = await asyncio.to_thread(yamlcodec.encode, value)
+        return await _in_parts(call, [body], _YAML)
+    if members:
+        value[key] = []
+    empty = b'"%b":[]' % key.encode()
+    head, found, tail = encode(value).partition(empty)
+    parts = [head + found.removesuffix(b"]")]
+    for start in range(0, len(members), _SLICE):
+        chunk = b",".join([encode(m) for m in members[start : start + _SLICE]])
+        parts.append(b"," + chunk if start else chunk)
+        await asyncio.sleep(0)
+    parts.append(b"]" + tail if found else tail)
+    if accepted.pretty:
+        return await _in_parts(call, [await asyncio.to_thread(lambda: codec.indent(b"".join(parts)))])
+    parts.append(b"\n")
+    return await _in_parts(call, parts)
+
+
+async def _in_parts(call: Call, parts: list[bytes], content_type: bytes = JSON) -> Response:
+    """A body in parts, compressed for a client that takes gzip."""
+    if negotiation.wants_gzip(call.request.header(b"accept-encoding"), sum(map(len, parts))):
+        body = await asyncio.to_thread(lambda: gzip.compress(b"".join(parts), 1))
+        return Response(200, body, content_type, _GZIP)
+    return Response(200, parts, content_type)
 
 
 async def _protobuf_list(call: Call, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject) -> Response:
@@ -160,13 +189,6 @@ async def _objects(items: Sequence[bytes]) -> AsyncIterator[JsonObject]:
         if index % _SLICE == _SLICE - 1:
             await asyncio.sleep(0)
         yield _object(data)
-
-
-async def _table(call: Call, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject) -> JsonObject:
-    objects = [o async for o in _objects(items)]
-    return call.version.table.table(
-        objects, metadata, call.api.clock.now(), include=_include(call), version=accepted.as_version
-    )
 
 
 def _include(call: Call) -> str:
