@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
+from polykind.apply import managed
+from polykind.apply.typemodel import CRD_MODEL
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import Conflict, JsonObject, Leadership, StoreError
@@ -25,6 +27,7 @@ from polykind.verbs.call import Api
 
 log = logging.getLogger("polykind.definitions")
 
+_API_VERSION = "apiextensions.k8s.io/v1"
 _RETRY = 1.0
 _LEISURE = 0.02
 _LEADER = 2.0
@@ -262,7 +265,21 @@ class Definitions:
 
     async def _write_status(self, name: str, entry: Entry, crd: JsonObject, status: JsonObject) -> bool:
         """Whether the status was written; False if the definition has changed meanwhile."""
-        return await self._write(name, entry, crd["metadata"], status)
+        metadata = dict(crd["metadata"])
+        live = {"metadata": metadata, "status": crd["status"]}
+        fields = await managed.update(
+            live,
+            {"metadata": metadata, "status": status},
+            manager="kube-apiserver",
+            api_version=_API_VERSION,
+            subresource="status",
+            now=self._stamp(),
+            models={_API_VERSION: CRD_MODEL},
+            convert=self._kind.versions["v1"].at_version,
+        )
+        if fields:
+            metadata["managedFields"] = fields
+        return await self._write(name, entry, metadata, status)
 
     async def _write(self, name: str, entry: Entry, metadata: JsonObject, status: JsonObject) -> bool:
         cache = self._kind.cache
