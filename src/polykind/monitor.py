@@ -32,20 +32,29 @@ class Monitor:
     def done(self, call: Call, verb: str, answer: Response | Stream, started: float) -> None:
         """A request to a resource has its answer. A watch is over only when its stream is."""
         request = call.request
-        dry_run = "All" if request.query and "dryRun=" in request.query else ""
         if verb == "PATCH" and request.header(b"content-type").startswith(APPLY_PATCH):
             verb = "APPLY"
-        part = call.subresource if call.subresource in _PARTS else "other"
-        key = (verb, part, dry_run, not call.name, call.namespace is None)
-        series = call.version.series.get(key)
+        plain = call.name and not call.subresource and not request.query
+        series = call.version.series.get(verb if plain else self._key(call, verb))
         if series is None:
-            series = call.version.series[key] = self._metrics.request(
-                verb, call.kind.group, call.version.version, call.kind.plural, part, _scope(call), dry_run
-            )
+            series = self._series(call, verb)
         if isinstance(answer, Stream):
             self._follow(call, series, answer, started)
         else:
             self._count(request, series, answer, started)
+
+    def _key(self, call: Call, verb: str) -> tuple[str, ...]:
+        dry_run = "All" if "dryRun=" in call.request.query else ""
+        return verb, call.subresource if call.subresource in _PARTS else "other", _scope(call), dry_run
+
+    def _series(self, call: Call, verb: str) -> RequestSeries:
+        kind, version = call.kind, call.version
+        key = _, part, scope, dry_run = self._key(call, verb)
+        series = self._metrics.request(verb, kind.group, version.version, kind.plural, part, scope, dry_run)
+        version.series[key] = series
+        if (part, scope, dry_run) == ("", "resource", ""):
+            version.series[verb] = series
+        return series
 
     def converted(self, seconds: float) -> None:
         """A request has waited so long for all its conversions."""

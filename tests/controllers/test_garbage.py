@@ -201,6 +201,14 @@ async def test_a_circle_of_owners_goes_in_the_foreground(garden: Live) -> None:
     await garden.gone(PLANTS, "one", "two")
 
 
+async def test_who_owns_itself_can_go(garden: Live) -> None:
+    narcissus = await garden.ask("POST", PLANTS, plant("narcissus"))
+    patch = {"metadata": {"ownerReferences": [owner(narcissus, blocks=True)]}}
+    await garden.ask("PATCH", f"{PLANTS}/narcissus", patch, kind="application/merge-patch+json")
+    await garden.ask("DELETE", f"{PLANTS}/narcissus", policy("Foreground"))
+    await garden.gone(PLANTS, "narcissus")
+
+
 async def test_orphans_lose_their_owner_and_stay(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     other = await garden.ask("POST", PLANTS, plant("other"))

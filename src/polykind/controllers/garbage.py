@@ -216,7 +216,7 @@ class Garbage:
             if meta.awaits(ORPHAN):
                 await self._orphan(place, meta)
             elif meta.awaits(FOREGROUND):
-                if not self._ownership.blocked(meta.uid):
+                if not self._ownership.blocked(meta.uid, place):
                     await self._change(place, meta.uid, lambda m: _without_finalizer(m, FOREGROUND))
             elif meta.ownerReferences and not meta.deletionTimestamp:
                 await self._judge(kind, place, entry, meta)

@@ -100,9 +100,9 @@ class Ownership:
     def dependents(self, uid: str) -> list[Place]:
         return list(self._dependents.get(uid, ()))
 
-    def blocked(self, uid: str) -> bool:
-        """Whether a dependent wants to be gone before its owner goes."""
-        return any(self._dependents.get(uid, {}).values())
+    def blocked(self, uid: str, owner: Place) -> bool:
+        """Whether a dependent, other than the owner itself, wants to be gone before its owner goes."""
+        return any(blocks and place != owner for place, blocks in self._dependents.get(uid, {}).items())
 
     def owned(self, group: str, plural: str) -> list[Place]:
         """The objects of a resource that have owners."""
