@@ -21,7 +21,10 @@ _TYPE_META = {"kind": "Validation", "apiVersion": "validation/v1"}
 
 
 def default_problems(schema: JsonObject, path: str, *, pruned: bool, rules: Rules | None = None) -> list[FieldError]:
-    """What is wrong with the defaults of a structural schema. Those below additionalProperties are not looked at."""
+    """What is wrong with the defaults of a structural schema. Those below additionalProperties are not looked at.
+
+    The metadata of embedded resources in them is cleaned in place.
+    """
     errors: list[FieldError] = []
     if any(map(has_default, nodes(schema))):
         root = {**schema, EMBEDDED: True}
@@ -70,26 +73,19 @@ class _Walk:
     def _value_problems(self, schema: JsonObject, at: str) -> list[FieldError]:
         if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
             # There is nothing in a scalar to prune, nor an object to have metadata.
-            return field_errors(check(_as_declared(schema), schema["default"]).faults, at)
+            return field_errors(check(Node(schema, declared=True), schema["default"]).faults, at)
         errors: list[FieldError] = []
         if self.pruned and not _is_pruned(schema):
             errors.append(invalid(at, schema["default"], "must not have unknown fields"))
-        node, value = Node(schema), fresh(schema["default"])
+        # The very default of the definition is cleaned, as the reference does: what metadata cannot hold is not stored.
+        node, value = Node(schema), schema["default"]
         try:
             coerce_embedded(node, value, at, [], strict=True)
         except MisfitError as misfit:
             return [*errors, misfit.error]
         found: list[FieldError] = []
         validate_embedded(node, value, at, found)
-        return errors + (found or field_errors(check(_as_declared(schema), value).faults, at))
-
-
-def _as_declared(schema: JsonObject) -> Node:
-    """The schema with its very type and format: unlike for objects, for defaults unknown formats are not left out."""
-    node = Node(schema)
-    node.types = (schema["type"],) if "type" in schema else ()
-    node.format = schema.get("format", "")
-    return node
+        return errors + (found or field_errors(check(Node(schema, declared=True), value).faults, at))
 
 
 def _metadata_problems(
@@ -109,4 +105,4 @@ def _metadata_problems(
         found = [misfit.error]
     if found:
         return [invalid(at, value, f"must result in valid metadata: {aggregate(found)}")]
-    return field_errors(check(_as_declared(schema), value).faults, at)
+    return field_errors(check(Node(schema, declared=True), value).faults, at)

@@ -13,27 +13,33 @@ META_KEYS = frozenset(("apiVersion", "kind", "metadata"))
 
 
 class Node:
-    """A schema node. Children are made when first asked for, so that a large schema costs only what is used of it."""
+    """A schema node. Children are made when first asked for, so that a large schema costs only what is used of it.
+
+    `declared`: types and formats mean what they say, as for defaults. For objects int-or-string is a type of its own,
+    whatever type is named beside it, and formats that are not known are passed over.
+    """
 
     __slots__ = (
-        "_items", "_more", "_pattern", "_properties", "all_of", "any_of", "embedded", "enum",
+        "_items", "_more", "_pattern", "_properties", "all_of", "any_of", "declared", "embedded", "enum",
         "exclusive_maximum", "exclusive_minimum", "filling", "format", "list_type", "map_keys", "max_items",
         "max_length", "max_properties", "maximum", "meta_path", "min_items", "min_length", "min_properties", "minimum",
         "more_allowed", "multiple_of", "not_", "nullable", "one_of", "pattern", "preserve", "raw", "required",
         "types", "unique_items",
     )  # fmt: skip
 
-    def __init__(self, raw: Any, meta_path: tuple[str | int, ...] | None = None) -> None:
+    def __init__(self, raw: Any, meta_path: tuple[str | int, ...] | None = None, *, declared: bool = False) -> None:
         raw = raw if isinstance(raw, dict) else {}
         self.raw: dict[str, Any] = raw
         self.meta_path = meta_path
+        self.declared = declared
         type_name = _text(raw, "type")
         self.types: tuple[str, ...] = (type_name,) if type_name else ()
-        if raw.get("x-kubernetes-int-or-string") is True:
+        if raw.get("x-kubernetes-int-or-string") is True and not declared:
             self.types = ("integer", "string")
         format_name = _text(raw, "format")
         only_type = self.types[0] if len(self.types) == 1 else ""
-        self.format = format_name if format_name and formats.is_known(format_name, only_type) else ""
+        known = declared or (format_name and formats.is_known(format_name, only_type))
+        self.format = format_name if known else ""
         self.nullable = raw.get("nullable") is True
         self.preserve = raw.get("x-kubernetes-preserve-unknown-fields") is True
         self.embedded = raw.get("x-kubernetes-embedded-resource") is True
@@ -51,9 +57,9 @@ class Node:
         self.exclusive_minimum = raw.get("exclusiveMinimum") is True
         self.exclusive_maximum = raw.get("exclusiveMaximum") is True
         self.multiple_of = _number(raw, "multipleOf")
-        self.all_of, self.any_of = _branches(raw, "allOf"), _branches(raw, "anyOf")
-        self.one_of = _branches(raw, "oneOf")
-        self.not_ = Node(raw["not"]) if isinstance(raw.get("not"), dict) else None
+        self.all_of, self.any_of = _branches(raw, "allOf", declared), _branches(raw, "anyOf", declared)
+        self.one_of = _branches(raw, "oneOf", declared)
+        self.not_ = Node(raw["not"], declared=declared) if isinstance(raw.get("not"), dict) else None
         more = raw.get("additionalProperties")
         self.more_allowed: bool | None = more if isinstance(more, bool) else True if isinstance(more, dict) else None
         properties = raw.get("properties")
@@ -69,7 +75,7 @@ class Node:
         if found is ABSENT:
             return None
         if not isinstance(found, Node):
-            found = self._properties[name] = Node(found, self._below(name))
+            found = self._properties[name] = Node(found, self._below(name), declared=self.declared)
         return found
 
     @property
@@ -83,7 +89,7 @@ class Node:
     def items(self) -> Node | None:
         if self._items is ABSENT:
             raw = self.raw.get("items")
-            self._items = Node(raw, self._below(0)) if isinstance(raw, dict) else None
+            self._items = Node(raw, self._below(0), declared=self.declared) if isinstance(raw, dict) else None
         return self._items  # type: ignore[no-any-return]
 
     @property
@@ -91,7 +97,7 @@ class Node:
         """The node of additionalProperties, if that is a schema."""
         if self._more is ABSENT:
             raw = self.raw.get("additionalProperties")
-            self._more = Node(raw, self._below("*")) if isinstance(raw, dict) else None
+            self._more = Node(raw, self._below("*"), declared=self.declared) if isinstance(raw, dict) else None
         return self._more  # type: ignore[no-any-return]
 
     def child(self, key: str) -> Node | None:
@@ -143,6 +149,6 @@ def _number(raw: dict[str, Any], key: str) -> float | None:
         return None
 
 
-def _branches(raw: dict[str, Any], key: str) -> tuple[Node, ...]:
+def _branches(raw: dict[str, Any], key: str, declared: bool) -> tuple[Node, ...]:
     value = raw.get(key)
-    return tuple(Node(item) for item in value) if isinstance(value, list) else ()
+    return tuple(Node(item, declared=declared) for item in value) if isinstance(value, list) else ()

@@ -25,7 +25,7 @@ async def create(call: Call) -> Response:
 
 
 async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, tracked: bool = False) -> bytes:
-    """Store a decoded object that is not there yet; what a read of it gives. `tracked`: managedFields are done."""
+    """Store an object that is not there yet; what a read of it gives. `tracked`: an apply made it and its entries."""
     kind, version, meta = call.kind, call.version, obj["metadata"]
     match_namespace(call, meta)
     if call.name and meta.get("name") != call.name:
@@ -49,6 +49,8 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             meta["name"] = prefix[:_BASE] + call.api.chance.suffix()
         if attempt == 0:
             _found(call, obj)
+            if tracked:
+                version.settle(obj)
             # The store refuses a revision; what is none at all is passed over.
             if given and not options.dry_run and not revisions.unparsable(given) and int(given):
                 raise errors.Unexplained("resourceVersion should not be set on objects to be created")

@@ -31,6 +31,11 @@ _NO_SUCH_TYPE = (
 """What the reference says of every Scale that it cannot read, as it looks for the kind in the wrong place."""
 _UNSET = -2147483648
 """Replicas that were never set."""
+_NOBODY = (
+    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
+    "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+)
+"""What an apply is told where nobody owns the replicas yet: the reference cannot note who had them before."""
 
 
 async def get_scale(call: Call) -> Response:
@@ -128,6 +133,8 @@ def _applying(call: Call, options: PatchOptions) -> Change:
     body.check(value, _API_VERSION, "Scale")
 
     async def applied(old: JsonObject) -> JsonObject:
+        if not old["metadata"]["managedFields"]:
+            raise errors.Unexplained(_NOBODY)
         merged = await managed.apply(
             old,
             value,
@@ -187,9 +194,12 @@ async def _change(
         uid = scale["metadata"].get("uid")
         if uid:
             meta["uid"] = uid
-        meta["managedFields"] = scaling.to_parent(
-            entries, scale["metadata"].get("managedFields") or [], api_version=call.version.api_version, paths=paths
-        )
+        scaled = scale["metadata"].get("managedFields") or []
+        entries = scaling.to_parent(entries, scaled, api_version=call.version.api_version, paths=paths)
+        if entries:
+            meta["managedFields"] = entries
+        else:
+            meta.pop("managedFields", None)
         return new
 
     data = await change_object(call, through_scale, options, whole=whole, applied=True)

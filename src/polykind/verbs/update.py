@@ -67,6 +67,8 @@ async def change_object(
         if not applied:
             await managing.updated(call, new, old, options.field_manager)
         new = _prepared(call, new, old)
+        if applied:
+            call.version.settle(new)
         try:
             if _finished(new) and not kind.lingers(new):
                 return await _finish(call, new, entry, options.dry_run)
