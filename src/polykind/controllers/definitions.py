@@ -142,12 +142,17 @@ class Definitions:
             self._drop(name)
 
     def _take(self, entry: Entry) -> None:
-        """Serve what a definition says now."""
+        """Serve what a definition says now. One that others have stored and nobody can serve harms itself alone."""
         try:
-            crd = outline(entry)
+            self._take_in(entry)
         except errors.APIError as error:
             log.error("the definition %s in the store cannot be read and is not served: %s", entry.name, error.message)
-            return
+        except Exception:
+            log.exception("the definition %s in the store makes no sense and is not served", entry.name)
+            self._drop(entry.name)
+
+    def _take_in(self, entry: Entry) -> None:
+        crd = outline(entry)
         before = self._crds.get(entry.name)
         self._crds[entry.name] = crd
         if before is not None:

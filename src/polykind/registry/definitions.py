@@ -211,7 +211,12 @@ def stored_definition(entry: Entry) -> JsonObject:
     obj = entry.value()
     if entry.clean:
         return obj
-    return rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0]
+    try:
+        return rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0]
+    except errors.BadRequest as error:
+        raise errors.InternalError(
+            f"the definition {entry.name} in the store cannot be read: {error.message}"
+        ) from None
 
 
 def outline(entry: Entry) -> Outline:

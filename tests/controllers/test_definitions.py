@@ -1,0 +1,153 @@
+"""Definitions: served at once, gone with all that was made of them, and none the worse for what lies in the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.live import DEFINITIONS, Live, live
+from tests.support.widgets import ALL, GROUP, MERGE, NAME, WIDGETS, definition, widget
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        yield running
+
+
+async def fill(running: Live, count: int) -> None:
+    numbers = iter(range(count))
+
+    async def worker() -> None:
+        async with running.another() as client:
+            for number in numbers:
+                assert (await client.call("POST", WIDGETS, widget(f"w{number}"))).status == 201
+
+    await asyncio.gather(*(worker() for _ in range(16)))
+
+
+async def test_a_definition_is_served_when_its_creation_is_answered(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        for number in range(20):
+            plural = f"things{number}"
+            await running.define(definition(plural, f"Thing{number}"))
+            path = f"/apis/{GROUP}/v1/namespaces/default/{plural}"
+            await running.ask("POST", path, widget("x", kind=f"Thing{number}"))
+            served = await running.ask("GET", f"/apis/{GROUP}/v1")
+            assert plural in {r["name"] for r in served["resources"]}
+
+
+async def test_a_deleted_definition_takes_its_objects_along(running: Live) -> None:
+    await fill(running, 500)
+    await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
+    await running.gone(DEFINITIONS, NAME)
+    assert await running.ask("GET", ALL, expect=404) == b"404 page not found\n"
+    left = await running.server.store.range(f"/registry/{GROUP}/widgets/")
+    assert left.items == []
+    await running.define(definition())
+    assert (await running.ask("GET", ALL))["items"] == []
+
+
+async def test_a_definition_waits_for_finalizers_and_refuses_what_is_new(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("kept", meta={"finalizers": ["example.com/x"]}))
+    await running.ask("POST", WIDGETS, widget("free"))
+    await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
+    await running.gone(WIDGETS, "free")
+    refused = await running.ask("POST", WIDGETS, widget("new"), expect=403)
+    assert refused["message"] == (
+        f'widgets.{GROUP} "new" is forbidden: create not allowed while custom resource definition is terminating'
+    )
+    crd = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
+    terminating = next(c for c in crd["status"]["conditions"] if c["type"] == "Terminating")
+    assert (terminating["status"], terminating["reason"]) == ("True", "InstanceDeletionInProgress")
+    await running.ask("PATCH", f"{WIDGETS}/kept", {"metadata": {"finalizers": None}}, kind=MERGE)
+    await running.gone(DEFINITIONS, NAME)
+
+
+async def test_a_deletion_goes_on_after_a_restart(tmp_path: Path) -> None:
+    async with live(tmp_path) as before:
+        await before.define(definition())
+        await before.ask("POST", WIDGETS, widget("kept", meta={"finalizers": ["example.com/x"]}))
+        await before.ask("DELETE", f"{DEFINITIONS}/{NAME}")
+    async with live(tmp_path) as after:
+        await after.ask("PATCH", f"{WIDGETS}/kept", {"metadata": {"finalizers": None}}, kind=MERGE)
+        await after.gone(DEFINITIONS, NAME)
+
+
+async def test_watches_end_when_their_definition_changes_or_goes(running: Live) -> None:
+    async def follow() -> list[str]:
+        return [e["type"] async for e in running.watch(f"{WIDGETS}?watch=1")]
+
+    await running.ask("POST", WIDGETS, widget("w"))
+    watching = asyncio.create_task(follow())
+    while not any(k.channels for k in running.server.registry.kinds()):
+        await asyncio.sleep(0.001)
+    column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+    patch = [{"op": "add", "path": "/spec/versions/0/additionalPrinterColumns", "value": [column]}]
+    await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", patch, kind="application/json-patch+json")
+    async with asyncio.timeout(10):
+        assert await watching == ["ADDED"]
+    again = asyncio.create_task(follow())
+    await asyncio.sleep(0.05)
+    await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
+    async with asyncio.timeout(10):
+        assert await again == ["ADDED", "DELETED"]
+
+
+async def test_a_changed_schema_holds_for_what_was_stored_before(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("w", size=5, note="x"))
+    crd = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
+    for version in crd["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        del spec["note"]
+        spec["color"] = {"type": "string", "default": "red"}
+    await running.ask("PUT", f"{DEFINITIONS}/{NAME}", crd)
+    for version in ("v1", "v2"):
+        found = await running.ask("GET", f"/apis/{GROUP}/{version}/namespaces/default/widgets/w")
+        assert found["spec"] == {"size": 5, "color": "red"}
+    listed = await running.ask("GET", WIDGETS)
+    assert [item["spec"] for item in listed["items"]] == [{"size": 5, "color": "red"}]
+
+
+ODD = {
+    "bytes": b"\x00\xffnonsense",
+    "no object": b"[1]",
+    "no spec": b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"odd"}}',
+    "odd spec": (
+        b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"odd","uid":"u"},'
+        b'"spec":{"group":1,"names":[],"versions":{}},"status":7}'
+    ),
+    "odd names": (
+        b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"odd","uid":"u"},'
+        b'"spec":{"group":"odd.com","scope":"Namespaced","names":{"plural":"odds"},"versions":[{"name":"v1"}]},'
+        b'"status":{"conditions":[{"type":"Established","status":"True"},{"type":"NamesAccepted","status":"True"}]}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_what_others_left_in_the_store_does_not_keep_the_server_from_its_work(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, odd: str
+) -> None:
+    key = "/registry/apiextensions.k8s.io/customresourcedefinitions/odd"
+    async with live(tmp_path) as before:
+        await before.define(definition())
+        await before.server.store.put(key, ODD[odd], expect=0)
+        await before.ask("POST", WIDGETS, widget("w"))
+        await before.ask("GET", "/apis")
+    async with live(tmp_path) as after:
+        assert [i["metadata"]["name"] for i in (await after.ask("GET", WIDGETS))["items"]] == ["w"]
+        await after.ask("GET", "/apis")
+        await after.ask("GET", "/openapi/v2")
+        await after.define(definition("gadgets", "Gadget"))
+        reply = await after.client.call("GET", f"{DEFINITIONS}/odd")
+        assert reply.status in (200, 500)
+        if reply.status == 500:
+            assert reply.json()["reason"] == "InternalError"
+        await after.server.store.delete(key, expect=None)
+        assert len((await after.ask("GET", DEFINITIONS))["items"]) == 2
+    assert odd == "no spec" or "the definition odd in the store" in caplog.text
