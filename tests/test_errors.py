@@ -1,0 +1,141 @@
+"""Refusals as Kubernetes tells them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from polykind import errors
+from polykind.errors import FieldError
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (errors.required("a", "give it"), "a: Required value: give it"),
+        (errors.required("a"), "a: Required value"),
+        (errors.invalid("a", 5, "no"), "a: Invalid value: 5: no"),
+        (errors.invalid("a", "x\ty", "no"), 'a: Invalid value: "x\\ty": no'),
+        (errors.invalid("a", True, "no"), "a: Invalid value: true: no"),
+        (errors.invalid("a", None, "no"), "a: Invalid value: null: no"),
+        (errors.invalid("a", 1234567.5, "no"), "a: Invalid value: 1.2345675e+06: no"),
+        (errors.invalid("a", {"b": "<x>"}, "no"), 'a: Invalid value: {"b":"\\u003cx\\u003e"}: no'),
+        (errors.invalid("a", [1e21], "no"), "a: Invalid value: [1e+21]: no"),
+        (errors.invalid("a", {"\ud800": 1}, ""), 'a: Invalid value: {"���":1}'),
+        (errors.type_invalid("a", "x", "no"), 'a: Invalid value: "x": no'),
+        (errors.not_supported("a", "c", ["a", "b"]), 'a: Unsupported value: "c": supported values: "a", "b"'),
+        (errors.not_supported("a", "c", []), 'a: Unsupported value: "c"'),
+        (errors.forbidden("a", "no"), "a: Forbidden: no"),
+        (errors.duplicate("a", "x"), 'a: Duplicate value: "x"'),
+        (errors.too_long("a", 63), "a: Too long: may not be more than 63 bytes"),
+        (errors.too_long("a", -1), "a: Too long: value is too long"),
+        (errors.too_many("a", 3, 1), "a: Too many: 3: must have at most 1 item"),
+        (errors.too_many("a", 3, 2), "a: Too many: 3: must have at most 2 items"),
+        (errors.too_many("a", -1, -1), "a: Too many: has too many items"),
+        (errors.internal("a", "oh"), "a: Internal error: oh"),
+    ],
+)
+def test_complaints_about_fields(error: FieldError, text: str) -> None:
+    assert str(error) == text
+    assert error.cause() == {"reason": error.reason, "message": text.removeprefix("a: "), "field": "a"}
+
+
+def test_several_complaints_are_told_each_once() -> None:
+    one, other = errors.required("a"), errors.required("b")
+    assert errors.aggregate([one]) == "a: Required value"
+    assert errors.aggregate([one, other, one]) == "[a: Required value, b: Required value]"
+    assert errors.aggregate([one, one]) == "a: Required value"
+
+
+def status(error: errors.APIError) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(error.encode())
+    assert error.encode().endswith(b"}\n")
+    assert list(told)[:5] == ["kind", "apiVersion", "metadata", "status", "message"]
+    assert list(told)[-1] == "code"
+    return told
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "reason", "message", "details"),
+    [
+        (errors.BadRequest("no"), 400, "BadRequest", "no", None),
+        (errors.Unauthorized(), 401, "Unauthorized", "Unauthorized", None),
+        (
+            errors.Forbidden("foos", "g", "x", "no"),
+            403,
+            "Forbidden",
+            'foos.g "x" is forbidden: no',
+            {"name": "x", "group": "g", "kind": "foos"},
+        ),
+        (errors.Forbidden("foos", "", "", "no"), 403, "Forbidden", "foos is forbidden: no", {"kind": "foos"}),
+        (errors.NotFound("pods", "", "x"), 404, "NotFound", 'pods "x" not found', {"name": "x", "kind": "pods"}),
+        (
+            errors.MethodNotAllowed("foos", "g", "create"),
+            405,
+            "MethodNotAllowed",
+            'create is not supported on resources of kind "foos.g"',
+            {"group": "g", "kind": "foos"},
+        ),
+        (errors.NotAcceptable("no"), 406, "NotAcceptable", "no", None),
+        (
+            errors.AlreadyExists("foos", "g", "x"),
+            409,
+            "AlreadyExists",
+            'foos.g "x" already exists',
+            {"name": "x", "group": "g", "kind": "foos"},
+        ),
+        (
+            errors.conflict("foos", "g", "x", "it changed"),
+            409,
+            "Conflict",
+            'Operation cannot be fulfilled on foos.g "x": it changed',
+            {"name": "x", "group": "g", "kind": "foos"},
+        ),
+        (errors.Expired("old"), 410, "Expired", "old", None),
+        (errors.TooLarge("big"), 413, "RequestEntityTooLarge", "big", None),
+        (errors.UnsupportedMediaType("no"), 415, "UnsupportedMediaType", "no", None),
+        (
+            errors.TooManyRequests("later", retry_after=3),
+            429,
+            "TooManyRequests",
+            "later",
+            {"retryAfterSeconds": 3},
+        ),
+        (
+            errors.InternalError("oh"),
+            500,
+            "InternalError",
+            "Internal error occurred: oh",
+            {"causes": [{"message": "oh"}]},
+        ),
+        (errors.Unexplained("oh"), 500, None, "oh", None),
+        (errors.ServiceUnavailable("no"), 503, "ServiceUnavailable", "no", None),
+        (errors.Timeout("slow"), 504, "Timeout", "slow", None),
+    ],
+)
+def test_refusals(error: errors.APIError, code: int, reason: str | None, message: str, details: object) -> None:
+    told = status(error)
+    assert (told["code"], told.get("reason"), told["message"]) == (code, reason, message)
+    assert told.get("details") == details
+    assert str(error) == message
+
+
+def test_what_is_invalid_lists_its_causes() -> None:
+    told = status(errors.Invalid("Foo", "g", "x", [errors.required("a"), errors.invalid("b", 1, "no")]))
+    assert told["message"] == 'Foo.g "x" is invalid: [a: Required value, b: Invalid value: 1: no]'
+    assert told["details"] == {
+        "name": "x",
+        "group": "g",
+        "kind": "Foo",
+        "causes": [
+            {"reason": "FieldValueRequired", "message": "Required value", "field": "a"},
+            {"reason": "FieldValueInvalid", "message": "Invalid value: 1: no", "field": "b"},
+        ],
+    }
+    assert status(errors.Invalid("", "", "", []))["details"] == {}
+
+
+def test_a_status_can_be_written_whatever_the_texts_hold() -> None:
+    assert json.loads(errors.BadRequest("half \ud800").encode())["message"].startswith("half ")
