@@ -242,6 +242,11 @@ class Definitions:
         except StoreError as error:
             log.warning("the status of %s could not be written, it is tried again: %s", name, error)
             asyncio.get_running_loop().call_later(_RETRY, self._soon, name)
+        except errors.APIError as error:
+            # Only now have its schemas been read.
+            log.error("the definition %s in the store cannot be read and is not served: %s", name, error.message)
+            if name in self._crds:
+                self._unserve(self._crds[name])
 
     async def _reconcile(self, name: str) -> None:
         while True:

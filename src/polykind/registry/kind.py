@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from polykind import errors
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from polykind.metrics import RequestSeries
     from polykind.wire.table import TableFormat
 
+_TURN = 0.01
+"""How many seconds of work are done before others get their turn."""
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -239,10 +242,13 @@ class Version(ABC):
     async def view_many(self, entries: Sequence[Entry]) -> list[Form]:
         """The forms of many entries; what must be converted goes in batches, shared with whoever asks meanwhile."""
         forms: list[Form | None] = []
+        turn = monotonic()
         for index, entry in enumerate(entries):
             forms.append(self.ready(entry))
-            if index % 256 == 255:
+            # A form that is at hand takes no time, one that must be made may take half a millisecond.
+            if index % 16 == 15 and monotonic() - turn > _TURN:
                 await asyncio.sleep(0)
+                turn = monotonic()
         missing = [entry for entry, form in zip(entries, forms, strict=True) if form is None]
         made = iter(await self._flights.forms(missing)) if missing else iter(())
         return [form or next(made) for form in forms]

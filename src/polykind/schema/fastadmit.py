@@ -18,7 +18,7 @@ _CONTAINERS = ("object", "array")
 _DEEPEST_LITERAL, _LONGEST_LITERAL = 6, 30
 
 
-class Unsure(Exception):  # noqa: N818
+class Unsure(Exception):
     """Something that the program leaves to the slow rules; an unknown field that has to be reported, for one."""
 
 
