@@ -138,7 +138,7 @@ def _collected(ranged: Part, slots: Sequence[int], parts: Sequence[Part]) -> Par
     """map() and filter(): one list grows, instead of a new one for every item."""
     walk, (make, make_cost) = _walk(ranged.run, slots), parts[0]
     test = parts[1].run if len(parts) == 2 else None
-    each = parts[1].cost + 1 if len(parts) == 2 else 0
+    each = parts[1].cost if len(parts) == 2 else 0
 
     def run(frame: Frame) -> list[Any]:
         found: list[Any] = []

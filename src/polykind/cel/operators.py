@@ -154,8 +154,10 @@ def equality(nodes: Sequence[Expr], args: Sequence[Part], *, negated: bool) -> P
 def _text_equality(left: Run, right: Run, negated: bool) -> Run:
     def run(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
-        frame[0] += (min(len(one), len(other)) + 9) // 10
-        return (one == other) is not negated
+        if type(one) is str and type(other) is str:
+            frame[0] += (min(len(one), len(other)) + 9) // 10
+            return (one == other) is not negated
+        return equals(one, other) is not negated
 
     return run
 

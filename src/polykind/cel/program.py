@@ -9,7 +9,6 @@ from polykind.cel import folds, operators
 from polykind.cel.declared import Declared, Registry
 from polykind.cel.frame import LIMIT, OLD, SELF, SLOTS, Frame, Part, Run
 from polykind.cel.library import IMPLEMENTATIONS, core
-from polykind.cel.library.regex import matches
 from polykind.cel.overloads import BY_ID, Overload
 from polykind.cel.spending import spend_of
 from polykind.cel.tree import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
@@ -197,7 +196,7 @@ class _Compiler:
         if function in ("_&&_", "_||_"):
             return operators.logical([self.compile(arg) for arg in node.args], stop=function == "_||_")
         if function == "_?_:_":
-            return operators.conditional(*(self.compile(arg) for arg in node.args))
+            return operators.conditional(self.compile(node.args[0]), self._branch(node.args[1]), self._branch(node.args[2]))
         if function == "_?._":
             return self._optional_field(node)
         args = [*([self.compile(node.target)] if node.target is not None else []), *map(self.compile, node.args)]
@@ -212,6 +211,11 @@ class _Compiler:
         if len(node.overloads) == 1:
             return self._bound(BY_ID[node.overloads[0]], nodes, args, cost)
         return self._dispatched(node, args, cost)
+
+    def _branch(self, node: Expr) -> Part:
+        """A branch that is but a variable or a field of one: looking up the variable costs nothing there."""
+        run, cost = self.compile(node)
+        return Part(run, max(cost - 1, 0) if isinstance(node, Ident | Select) else cost)
 
     def _optional_field(self, node: Call) -> Part:
         operand, cost = self.compile(node.args[0])
@@ -231,8 +235,8 @@ class _Compiler:
         else:
             implementation = _guarded(overload, implementation)
         spend = spend_of(overload.function, overload.id)
-        if overload.id in ("matches", "matches_string") and isinstance(nodes[-1], Literal):
-            implementation = matches
+        if overload.id == "in_list" and _is_constant(nodes[1]):
+            spend = 0
         runs = [arg.run for arg in args]
         if isinstance(spend, int):
             return Part(operators.applied(implementation, runs), cost + spend)
@@ -250,7 +254,7 @@ class _Compiler:
     # ------------------------------------------------------------------ aggregates and folds
 
     def _list(self, node: ListExpr) -> Part:
-        if all(isinstance(item, Literal) for item in node.items) and not node.optional:
+        if _is_constant(node):
             constants = [item.value for item in node.items if isinstance(item, Literal)]
             return Part(lambda frame: constants, 0)
         parts = [self.compile(item) for item in node.items]
@@ -384,6 +388,10 @@ def _old_reader(read: Callable[[Any], Any] | None) -> Run:
         return Optional(True, read(raw) if read is not None else raw)
 
     return get
+
+
+def _is_constant(node: Expr) -> bool:
+    return isinstance(node, ListExpr) and not node.optional and all(isinstance(item, Literal) for item in node.items)
 
 
 def _is_dynamic(t: Type) -> bool:

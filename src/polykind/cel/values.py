@@ -256,7 +256,7 @@ def _doubles(left: Any, right: Any) -> tuple[float, float]:
 def is_zero(value: Any) -> bool:
     """Whether optional.ofNonZeroValue sees nothing in it."""
     if isinstance(value, Obj):
-        return not value.raw
+        return False
     if isinstance(value, Timestamp | Duration):
         return value.ns == 0
     if isinstance(value, Optional):
