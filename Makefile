@@ -43,6 +43,7 @@ $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q -e .
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed
