@@ -129,7 +129,7 @@ class DefinitionVersion(BuiltinVersion):
         self._in_v1(obj, rules.prepare_create)
 
     def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
-        """With the gate closed versions cannot begin to differ; at v1, where each has its own fields, they always can."""
+        """With the gate closed versions cannot begin to differ; at v1, where each has its fields, they always can."""
         if self.kind.webhooks or self.api == "v1":
             return
         before = old["spec"].get("versions") or () if old is not None else ()
