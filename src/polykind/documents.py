@@ -9,6 +9,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from polykind import __version__, errors
+from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.metrics import Metrics
@@ -22,6 +23,8 @@ from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
+_ONLY_READ = frozenset(("/version", "/api", "/api/v1", *(f"/apis/{GROUP}/{v}" for v in ("v1", "v1beta1"))))
+"""What refuses methods other than GET; other documents are given whatever the method is."""
 _MINOR = "36"
 _PROTOBUF = TYPES["protobuf"].encode()
 _LONG = 64 * 1024
@@ -63,12 +66,12 @@ class Documents:
         return Response(error.code, error.encode(), JSON, headers)
 
     async def answer(self, request: Request) -> Response:
-        if request.method not in ("GET", "HEAD"):
-            return _not_found() if request.path not in ("/api", "/apis") else self._not_allowed(request)
         path = unquote(request.path)
         if not path.startswith("/"):
             return _not_found()
         path = path.rstrip("/") or "/"
+        if request.method not in ("GET", "HEAD") and path in _ONLY_READ:
+            return self.refuse(request, errors.not_allowed_here())
         root = path[1:].partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
             return self._health(request, path)
@@ -80,9 +83,6 @@ class Documents:
         if root == "openapi":
             return await self._openapi(request, path)
         return await self._found(request, path)
-
-    def _not_allowed(self, request: Request) -> Response:
-        return Response(405, b"Method Not Allowed\n", TEXT)
 
     # ------------------------------------------------------------------ health
 

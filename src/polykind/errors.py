@@ -230,6 +230,13 @@ class MethodNotAllowed(APIError):
         )
 
 
+def not_allowed_here() -> MethodNotAllowed:
+    """What is said of a method where what is asked for is no custom resource."""
+    error = MethodNotAllowed("", "", "")
+    error.message, error.details = "the server does not allow this method on the requested resource", {}
+    return error
+
+
 class NotAcceptable(APIError):
     code, reason = 406, "NotAcceptable"
 

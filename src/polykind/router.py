@@ -143,12 +143,14 @@ class Router:
     def _verb(self, call: Call, legacy_watch: bool) -> Verb | None:
         """The verb, None where the path means nothing for the resource's scope. Raises what the reference answers."""
         method, kind = call.request.method, call.kind
+        if legacy_watch and not call.version.typed:
+            return watch if kind.namespaced or call.namespace is None else None
         if not call.name and not call.subresource:
             return self._collection(call, legacy_watch)
         if kind.namespaced != (call.namespace is not None):
             return None
         if legacy_watch:
-            return watch if method in ("GET", "HEAD") else None
+            return watch if method in ("GET", "HEAD") else _raise(errors.not_allowed_here())
         table = _ITEM
         if call.subresource:
             table = self._subresource(call.version, call.subresource, call.name)
@@ -172,6 +174,8 @@ class Router:
             return None
         if method in ("GET", "HEAD"):
             return watch if legacy_watch or _watching(call) else list_
+        if legacy_watch:
+            return _raise(errors.not_allowed_here())
         if across:
             return None
         if method == "POST":

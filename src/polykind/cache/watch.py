@@ -99,7 +99,8 @@ class Watcher:
             return
         self._timers.append(loop.call_later(self._timeout, self.finish))
         if self._bookmarks:
-            self._timers.append(loop.call_later(max(0.0, self._timeout - 2), self._bookmark))
+            if self._timeout > 2:
+                self._timers.append(loop.call_later(self._timeout - 2, self._bookmark))
             self._timers.append(loop.call_later(self._interval, self._tick))
 
     async def _catch_up(self, sink: Sink) -> None:

@@ -171,16 +171,16 @@ class Definitions:
             kind.creatable = creatable
             self._converters.noted(crd)
             return
-        self._serve(crd, kind if isinstance(kind, CustomKind) else None, creatable)
+        self._serve(crd, kind if isinstance(kind, CustomKind) else None, creatable, entry.revision)
 
-    def _serve(self, crd: JsonObject, before: CustomKind | None, creatable: bool) -> None:
+    def _serve(self, crd: JsonObject, before: CustomKind | None, creatable: bool, revision: int) -> None:
         cache = self._api.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if before is not None and before.crd["metadata"]["uid"] != crd["metadata"]["uid"]:
             self._unserve(before.crd)
             cache = self._api.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         cache.epoch += 1
         kind = CustomKind(crd, cache, self._converters.take(crd), self._keep)
-        kind.creatable = creatable
+        kind.creatable, kind.since = creatable, revision
         self._api.registry.put(kind)
         if before is not None:
             before.end_watches()

@@ -37,9 +37,7 @@ class BuiltinVersion(Version):
         return fields.unknown(label)
 
     def method_not_allowed(self, verb: str) -> errors.APIError:
-        error = errors.MethodNotAllowed("", "", verb)
-        error.message, error.details = "the server does not allow this method on the requested resource", {}
-        return error
+        return errors.not_allowed_here()
 
     def unsupported_patch(self) -> errors.APIError | None:
         error = errors.UnsupportedMediaType("415: Unsupported Media Type")

@@ -57,6 +57,8 @@ class Kind:
         self.storage = ""
         """The version that objects are written at."""
         self.creatable = True
+        self.since = 0
+        """No watch begins before this revision: the resource was not served then as it is now."""
         """False while the definition is being deleted."""
         self.immortal: frozenset[str] = frozenset()
         """Names that may not be deleted."""

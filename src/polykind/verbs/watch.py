@@ -26,6 +26,9 @@ async def watch(call: Call) -> Response | Stream:
         negotiation.check_named(accept, streams=True)
     accepted = negotiation.negotiate_watch(accept, offers=call.version.media)
     options = ListOptions.from_query(call.query, watch=True)
+    named = options.field_selector
+    if call.name and not named.empty and named.name != call.name:
+        raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
     selected = Selected(call, options)
     projection = projection_for(call, accepted)
     revision = revisions.parse(options.resource_version, listing=False)
@@ -45,6 +48,8 @@ async def watch(call: Call) -> Response | Stream:
     past: list[Occurrence] = []
     if not initial:
         try:
+            if revision < call.kind.since:
+                raise errors.Expired(f"too old resource version: {revision} ({call.kind.since})")
             past = await api.cache.past(cache, revision)
         except errors.Expired as error:
             return Response(200, projection.error(error), projection.content_type)
