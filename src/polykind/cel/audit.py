@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from polykind.cel import times, types
+from polykind.cel.dispatch import dispatcher
 from polykind.cel.library.formatting import COMPLAINTS, Clause, FormatError, clauses
 from polykind.cel.library.regex import pattern
-from polykind.cel.program import dispatcher
 from polykind.cel.source import Source
 from polykind.cel.tree import Call, Expr, ListExpr, Literal, MapExpr, children
 from polykind.cel.types import Type, unwrapped
-from polykind.cel.values import EvalError
+from polykind.cel.values import EvalError, Timestamp
 from polykind.schema.pattern import PatternError
 
+_SHOWN = "list map int uint double bool string timestamp bytes duration type null"
 _FITTING = {
-    "s": frozenset("list map int uint double bool string timestamp bytes duration type null".split()),
+    "s": frozenset(_SHOWN.split()),
     "d": frozenset({"int", "uint"}),
     "f": frozenset({"double", "string"}),
     "e": frozenset({"double", "string"}),
@@ -25,7 +26,7 @@ _FITTING = {
     "o": frozenset({"int", "uint"}),
 }
 _PATTERNED = frozenset({"matches", "find", "findAll"})
-_CONVERSIONS = frozenset("bool bytes double duration dyn int string timestamp uint".split())
+_CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"])
 _RUNTIME_NAMES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}
 
 
@@ -66,7 +67,7 @@ def _constant(node: Expr) -> tuple[Any] | None:
     if isinstance(node, ListExpr) and not node.optional:
         items = [_constant(item) for item in node.items]
         return ([item[0] for item in items if item is not None],) if None not in items else None
-    if not isinstance(node, Call) or node.function not in _CONVERSIONS or len(node.args) != 1 or node.target is not None:
+    if not isinstance(node, Call) or node.function not in _CONVERSIONS or len(node.args) != 1:
         return None
     inner = _constant(node.args[0])
     return (dispatcher(node.function, node.overloads)(inner[0]),) if inner is not None else None
@@ -141,7 +142,7 @@ def _readable(function: str, arg: Literal) -> bool:
         elif isinstance(value, str):
             times.duration_of(value) if function == "duration" else times.timestamp_of(value)
         elif isinstance(value, int) and function == "timestamp":
-            times.checked(times.Timestamp(value * 10**9))
+            times.checked(Timestamp(value * 10**9))
     except (EvalError, PatternError):
         return False
     return True

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from polykind.cel import types
 from polykind.cel.bounds import LARGEST, UNKNOWN, Bounds, fixed
+from polykind.cel.spending import ACCESSORS
 from polykind.cel.tree import Expr, Literal
 from polykind.cel.types import Type
 
@@ -276,12 +277,7 @@ BY_FUNCTION: dict[str, Estimate] = {
     "findAll": _find,
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _parsed(_ONCE)),
     "ip.isCanonical": _parsed(2 * _ONCE),
-    **dict.fromkeys(
-        "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast "
-        "format.named sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major "
-        "minor patch getScheme getHostname getHost getPort getEscapedPath getQuery".split(),
-        _one,
-    ),
+    **dict.fromkeys(ACCESSORS.split(), _one),
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
     "validate": _validate,

@@ -1,4 +1,4 @@
-"""What is wrong with the rules of a schema when its definition is written: they must compile, fit and not cost too much."""
+"""What is wrong with the rules of a schema when its definition is written: they must compile and not cost too much."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ class _Check:
             self._message(rule, f"{at}.messageExpression", declared, registry, optional)
         if uses_old:
             if site.uncorrelated is not None:
-                detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {site.uncorrelated}"
+                detail = (
+                    f"oldSelf cannot be used on the uncorrelatable portion of the schema within {site.uncorrelated}"
+                )
                 self.errors.append(invalid(f"{at}.rule", text, detail))
         elif rule.get("optionalOldSelf") is not None:
             detail = "may not be set if oldSelf is not used in rule"

@@ -197,9 +197,7 @@ class Checker:
             signature = f"({', '.join(shown)})"
             if node.target is not None:
                 signature = f"{shown[0]}.({', '.join(shown[1:])})"
-            self.source.report(
-                node.at, f"found no matching overload for '{node.function}' applied to '{signature}'"
-            )
+            self.source.report(node.at, f"found no matching overload for '{node.function}' applied to '{signature}'")
             node.type = ERROR
             return
         node.type = result

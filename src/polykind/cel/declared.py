@@ -19,10 +19,11 @@ _FORMATTED = {
     "date-time": (types.TIMESTAMP, 21, 32),
 }
 _PLAIN = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "integer": (types.INT, 1)}
-_RESERVED = frozenset(
+_KEYWORDS = (
     "true false null in as break const continue else for function if import let loop package namespace return var "
-    "void while".split()
+    "void while"
 )
+_RESERVED = frozenset(_KEYWORDS.split())
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _writable = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*").fullmatch
 _escaped = re.compile(r"__|[-./]")

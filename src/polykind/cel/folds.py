@@ -83,7 +83,7 @@ def _quantified_single(ranged: Part, slot: int, predicate: Part, stop: bool, ste
             if frame[0] > LIMIT:
                 raise CostExceeded
             try:
-                found = test(frame)
+                found: object = test(frame)
             except FAILURES as wrong:
                 failure = failure or EvalError(told(wrong))
                 continue
@@ -107,12 +107,14 @@ def _quantified(ranged: Part, slots: Sequence[int], predicate: Part, stop: bool,
         for _ in walk(frame):
             _spend(frame, each)
             try:
-                found = test(frame)
+                found: object = test(frame)
             except FAILURES as wrong:
                 failure = failure or EvalError(told(wrong))
                 continue
             if found is stop:
                 return stop
+            if found is not (not stop):
+                failure = failure or EvalError(NO_OVERLOAD)
         if failure is not None:
             raise failure
         return not stop

@@ -102,4 +102,3 @@ def _escape_read(text: str, at: int) -> int:
     while read < most + 2 and text[at + read : at + read + 1] in set("0123456789abcdefABCDEF"):
         read += 1
     return read
-

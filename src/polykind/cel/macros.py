@@ -97,9 +97,7 @@ def _quantifier(kind: str, count: int) -> Expander:
             counted = _call(at, "_+_", _accu(at), Literal(at, 1))
             step = _call(at, "_?_:_", predicate, counted, _accu(at))
             result = _call(at, "_==_", _accu(at), Literal(at, 1))
-        return Comprehension(
-            at, kind, target, variables, ACCUMULATOR, initial, condition, step, result, (predicate,)
-        )
+        return Comprehension(at, kind, target, variables, ACCUMULATOR, initial, condition, step, result, (predicate,))
 
     return expander
 

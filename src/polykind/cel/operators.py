@@ -68,7 +68,7 @@ def logical(parts: Sequence[Part], *, stop: bool) -> Part:
 def _term(run: Run, frame: Frame, stop: bool) -> bool | EvalError:
     """True if the term decides, False if it does not, or its error."""
     try:
-        value = run(frame)
+        value: object = run(frame)
     except FAILURES as failure:
         return EvalError(told(failure))
     if value is stop:
@@ -82,7 +82,7 @@ def _pair(first: Run, other: Part, stop: bool) -> Run:
 
     def run(frame: Frame) -> bool:
         try:
-            value = first(frame)
+            value: object = first(frame)
         except FAILURES as failure:
             frame[0] += cost
             if _term(second, frame, stop) is True:
@@ -91,7 +91,7 @@ def _pair(first: Run, other: Part, stop: bool) -> Run:
         if value is stop:
             return stop
         frame[0] += cost
-        other_value = second(frame)
+        other_value: object = second(frame)
         if other_value is stop:
             return stop
         if value is not go_on or other_value is not go_on:

@@ -34,8 +34,9 @@ class Overload(NamedTuple):
     params: tuple[str, ...]
 
 
-_COMPARED = "bool int uint double string bytes timestamp duration".split()
-_CROSS = [("int", "double"), ("int", "uint"), ("uint", "double"), ("uint", "int"), ("double", "int"), ("double", "uint")]
+_COMPARED = ["bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"]
+_NUMBERS = ("int", "uint", "double")
+_CROSS = [(left, right) for left in _NUMBERS for right in reversed(_NUMBERS) if left != right]
 _WORDS = {"<": "less", "<=": "less_equals", ">": "greater", ">=": "greater_equals"}
 
 _DECLARED = """
@@ -247,10 +248,10 @@ _AUTHORIZATION = """
 """
 """Declared, though nothing in a rule has such a type: a call is refused for its types, not for its name."""
 
-FORMATS = (
+_FORMATS = (
     "dns1123Label dns1123Subdomain dns1035Label qualifiedName dns1123LabelPrefix dns1123SubdomainPrefix "
     "dns1035LabelPrefix labelValue uri uuid byte date datetime"
-).split()
+)
 
 _TIME_PARTS = {
     "getFullYear": "year",
@@ -269,10 +270,8 @@ _TIME_PARTS = {
 def _generated() -> list[str]:
     lines = []
     for op, word in _WORDS.items():
-        for kind in _COMPARED:
-            lines.append(f"_{op}_ {word}_{kind} {kind} {kind} -> bool")
-        for left, right in _CROSS:
-            lines.append(f"_{op}_ {word}_{left}_{right} {left} {right} -> bool")
+        lines += [f"_{op}_ {word}_{kind} {kind} {kind} -> bool" for kind in _COMPARED]
+        lines += [f"_{op}_ {word}_{left}_{right} {left} {right} -> bool" for left, right in _CROSS]
     for function, part in _TIME_PARTS.items():
         lines.append(f".{function} timestamp_to_{part} timestamp -> int")
         lines.append(f".{function} timestamp_to_{part}_with_tz timestamp string -> int")
@@ -282,12 +281,11 @@ def _generated() -> list[str]:
         lines.append(f".isSorted list_{kind}_is_sorted_bool list({kind}) -> bool")
         lines.append(f".max list_{kind}_max_{kind} list({kind}) -> {kind}")
         lines.append(f".min list_{kind}_min_{kind} list({kind}) -> {kind}")
-    for kind in ("int", "uint", "double", "duration"):
-        lines.append(f".sum list_{kind}_sum_{kind} list({kind}) -> {kind}")
+    lines += [f".sum list_{kind}_sum_{kind} list({kind}) -> {kind}" for kind in (*_NUMBERS, "duration")]
     for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"):
         lines.append(f".sort list_{kind}_sort list({kind}) -> list({kind})")
         lines.append(f".@sortByAssociatedKeys list_{kind}_sortByAssociatedKeys list(T) list({kind}) -> list(T)")
-    lines += [f"format.{name} format.{name} -> format" for name in FORMATS]
+    lines += [f"format.{name} format.{name} -> format" for name in _FORMATS.split()]
     return lines
 
 

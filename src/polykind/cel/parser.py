@@ -1,40 +1,20 @@
-"""From text to tree. Complaints about syntax are worded as the reference's generated parser words them."""
+"""From text to tree, with macros expanded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NoReturn
-
 from polykind.cel import literals
-from polykind.cel.lexer import Token, tokens
+from polykind.cel.cursor import ELEMENTS, MEMBER_STARTS, NUMBERS, STARTS, Cursor, StopParsing, expected_text
 from polykind.cel.macros import MacroError, expand
 from polykind.cel.source import Source
 from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapEntry, MapExpr, Select, StructExpr, UInt
 
 _MOST_CODE_POINTS = 100_000
 _DEEPEST = 250
-_RESERVED = frozenset(
-    "as break const continue else for function if import let loop package namespace return var void while".split()
-)
+_WORDS = "as break const continue else for function if import let loop package namespace return var void while"
+_RESERVED = frozenset(_WORDS.split())
 _RELATIONS = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
 _BINDING = {"||": 1, "&&": 2} | dict.fromkeys(_RELATIONS, 3) | {"+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
 _FUNCTIONS = _RELATIONS | {op: f"_{op}_" for op in ("||", "&&", *"+-*/%")}
-
-_ORDER = (
-    "<EOF> == != in < <= >= > && || [ ] { } ( ) . , - ! ? : + * / % true false null "
-    "NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER ESC_IDENTIFIER"
-).split()
-_NAMED = frozenset({"<EOF>", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"})
-_STARTS = frozenset("[ { ( . - ! true false null NUM_FLOAT NUM_INT NUM_UINT STRING BYTES IDENTIFIER".split())
-_MEMBER_STARTS = _STARTS - {"!"}
-_OPERATORS = frozenset("== != in < <= >= > && || [ . - ? + * / %".split())
-_ELEMENTS = _STARTS | {"?"}
-_RESUMING = _OPERATORS - {".", "["}
-_NUMBERS = frozenset({"NUM_INT", "NUM_FLOAT"})
-
-
-class _Stop(Exception):
-    """Parsing cannot go on; what is wrong has been reported."""
 
 
 def parse(source: Source) -> Expr | None:
@@ -45,7 +25,7 @@ def parse(source: Source) -> Expr | None:
         return None
     try:
         tree = _Parser(source).whole()
-    except _Stop:
+    except StopParsing:
         return None
     except RecursionError:
         source.report(-1, f"expression recursion limit exceeded: {_DEEPEST}")
@@ -53,98 +33,8 @@ def parse(source: Source) -> Expr | None:
     return None if source.problems else tree
 
 
-class _Parser:
+class _Parser(Cursor):
     """Precedence climbing over the tokens."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.tokens = tokens(source)
-        self.position = 0
-        self.depth = 0
-        self.enclosing: list[frozenset[str]] = [frozenset({"<EOF>"})]
-        """What may follow an expression, besides operators, inside each bracket that is open."""
-        self.recovering = False
-
-    @property
-    def next(self) -> Token:
-        return self.tokens[self.position]
-
-    @property
-    def after(self) -> str:
-        return self.tokens[min(self.position + 1, len(self.tokens) - 1)].kind
-
-    def take(self) -> Token:
-        token = self.tokens[self.position]
-        self.recovering = False
-        self.skip()
-        return token
-
-    def skip(self) -> None:
-        if self.position < len(self.tokens) - 1:
-            self.position += 1
-
-    def accept(self, kind: str) -> Token | None:
-        return self.take() if self.next.kind == kind else None
-
-    # ------------------------------------------------------------------ complaints
-
-    def syntax(self, message: str, token: Token | None = None) -> None:
-        """One complaint for each stretch of text that cannot be read."""
-        if not self.recovering:
-            self.source.report((token or self.next).at, f"Syntax error: {message}")
-        self.recovering = True
-
-    def mismatched(self, expected: Iterable[str]) -> NoReturn:
-        self.syntax(f"mismatched input '{self.next.text}' expecting {_listed(expected)}")
-        raise _Stop
-
-    def no_viable(self, start: Token) -> None:
-        """Nothing that starts so can be read; parsing goes on where an operator or the end of a bracket comes."""
-        end = self.next.at + (0 if self.next.kind == "<EOF>" else len(self.next.text))
-        text = self.source.text[start.at : end].strip()
-        if text in (".true", ".false", ".null"):
-            self.syntax(f"mismatched input '{text[1:]}' expecting IDENTIFIER")
-        else:
-            self.syntax(f"no viable alternative at input '{text}'")
-        self.resume()
-
-    def resume(self) -> None:
-        while self.next.kind not in _RESUMING and self.next.kind not in self.enclosing[-1]:
-            if self.next.kind == "<EOF>":
-                return
-            self.skip()
-
-    def stray(self, expected: frozenset[str]) -> bool:
-        """Whether what must come next does; a single stray token before it is left out."""
-        if self.next.kind in expected:
-            return False
-        if self.after in expected and self.next.kind != "<EOF>":
-            self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(expected)}")
-            self.skip()
-            return False
-        return True
-
-    def sync(self, expected: frozenset[str]) -> None:
-        if self.stray(expected):
-            self.mismatched(expected)
-
-    def expect(self, kind: str, *also: str) -> Token:
-        """A token that closes something; one that is only missing is added, one stray token before it left out."""
-        if self.next.kind == kind:
-            return self.take()
-        expected = {kind, *also}
-        if self.after == kind and self.next.kind != "<EOF>":
-            self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(expected)}")
-            self.skip()
-            return self.take()
-        follows = _STARTS if kind == ":" else _OPERATORS | self.enclosing[-1]
-        if not also and self.next.kind in follows:
-            self.syntax(f"missing '{kind}' at '{self.next.text}'")
-            return self.next
-        self.mismatched(expected)
-
-    def inside(self, *closing: str) -> None:
-        self.enclosing.append(frozenset(closing))
 
     def error(self, at: int, message: str) -> Expr:
         self.source.report(at, message)
@@ -157,7 +47,7 @@ class _Parser:
         if self.next.kind != "<EOF>":
             if self.after == "<EOF>":
                 self.syntax(f"extraneous input '{self.next.text}' expecting <EOF>")
-                raise _Stop
+                raise StopParsing
             self.mismatched({"<EOF>"})
         return tree
 
@@ -165,7 +55,7 @@ class _Parser:
         self.depth += 1
         if self.depth > _DEEPEST:
             self.source.report(-1, f"expression recursion limit exceeded: {_DEEPEST}")
-            raise _Stop
+            raise StopParsing
         tree = self.binary(1)
         if mark := self.accept("?"):
             self.inside(":")
@@ -194,27 +84,27 @@ class _Parser:
             chain += 1
             if chain + self.depth > _DEEPEST:
                 self.source.report(-1, "max recursion depth exceeded")
-                raise _Stop
+                raise StopParsing
         return left
 
     def unary(self) -> Expr:
-        if self.stray(_STARTS):
+        if self.stray(STARTS):
             return self.nothing()
         kind = self.next.kind
-        if kind not in ("!", "-") or (kind == "-" and self.after in _NUMBERS):
+        if kind not in ("!", "-") or (kind == "-" and self.after in NUMBERS):
             return self.member()
-        if kind == "-" and self.after not in _MEMBER_STARTS:
+        if kind == "-" and self.after not in MEMBER_STARTS:
             return self.lone_minus()
         first = self.take()
         count = 1
         while self.next.kind == kind:
             self.take()
             count += 1
-        if self.next.kind not in _STARTS:
-            self.syntax(f"extraneous input '{self.next.text}' expecting {_listed(_STARTS)}")
-            while self.next.kind not in _STARTS:
+        if self.next.kind not in STARTS:
+            self.syntax(f"extraneous input '{self.next.text}' expecting {expected_text(STARTS)}")
+            while self.next.kind not in STARTS:
                 if self.next.kind == "<EOF>":
-                    raise _Stop
+                    raise StopParsing
                 self.skip()
         operand = self.member()
         return operand if count % 2 == 0 else Call(first.at, f"{kind}_", None, [operand])
@@ -222,7 +112,7 @@ class _Parser:
     def nothing(self) -> Expr:
         """No operand where one must stand; parsing goes on behind it."""
         at = self.next.at
-        self.syntax(f"mismatched input '{self.next.text}' expecting {_listed(_STARTS)}")
+        self.syntax(f"mismatched input '{self.next.text}' expecting {expected_text(STARTS)}")
         self.resume()
         return Literal(at, None)
 
@@ -243,7 +133,7 @@ class _Parser:
             chain += 1
             if chain + self.depth > _DEEPEST:
                 self.source.report(-1, "max recursion depth exceeded")
-                raise _Stop
+                raise StopParsing
         return tree
 
     def selected(self, operand: Expr) -> Expr:
@@ -270,7 +160,7 @@ class _Parser:
         opened = self.take()
         optional = self.accept("?")
         if not optional:
-            self.sync(_STARTS | {"?"})
+            self.sync(STARTS | {"?"})
         self.inside("]")
         index = self.expr()
         self.enclosing.pop()
@@ -278,7 +168,7 @@ class _Parser:
         return Call(opened.at, "_[?_]" if optional else "_[_]", None, [operand, index])
 
     def arguments(self) -> list[Expr]:
-        self.sync(_STARTS | {")"})
+        self.sync(STARTS | {")"})
         found: list[Expr] = []
         if self.next.kind != ")":
             self.inside(",", ")")
@@ -311,7 +201,7 @@ class _Parser:
             self.expect(")")
             return tree
         if kind == "[":
-            return self.list()
+            return self.listed()
         if kind == "{":
             opened = self.take()
             return MapExpr(opened.at, self.entries())
@@ -359,13 +249,13 @@ class _Parser:
         self.expect("}", ",")
         return StructExpr(opened.at, prefix + ".".join(names), fields)
 
-    def list(self) -> Expr:
+    def listed(self) -> Expr:
         opened = self.take()
-        self.sync(_STARTS | {"]", ",", "?"})
+        self.sync(STARTS | {"]", ",", "?"})
         items: list[Expr] = []
         optional: set[int] = set()
         self.inside(",", "]")
-        while self.next.kind in _ELEMENTS:
+        while self.next.kind in ELEMENTS:
             if self.accept("?"):
                 optional.add(len(items))
             items.append(self.expr())
@@ -380,9 +270,9 @@ class _Parser:
         return ListExpr(opened.at, items, frozenset(optional))
 
     def entries(self) -> list[MapEntry]:
-        self.sync(_STARTS | {"}", ",", "?"})
+        self.sync(STARTS | {"}", ",", "?"})
         found: list[MapEntry] = []
-        while self.next.kind in _ELEMENTS:
+        while self.next.kind in ELEMENTS:
             optional = self.accept("?") is not None
             self.inside(":")
             key = self.expr()
@@ -421,9 +311,3 @@ class _Parser:
                     return Literal(at, None)
         except literals.LiteralError as wrong:
             return self.error(at, str(wrong))
-
-
-def _listed(kinds: Iterable[str]) -> str:
-    wanted = set(kinds)
-    shown = [kind if kind in _NAMED else f"'{kind}'" for kind in _ORDER if kind in wanted]
-    return shown[0] if len(shown) == 1 else f"{{{', '.join(shown)}}}"

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from polykind.cel import folds, operators
 from polykind.cel.declared import Declared, Registry
+from polykind.cel.dispatch import dispatcher, guarded
 from polykind.cel.frame import LIMIT, OLD, SELF, SLOTS, Frame, Part, Run
 from polykind.cel.library import IMPLEMENTATIONS, core
 from polykind.cel.overloads import BY_ID, Overload
 from polykind.cel.spending import spend_of
 from polykind.cel.tree import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
-from polykind.cel.types import Type, unwrapped
+from polykind.cel.types import Type
 from polykind.cel.values import (
     FAILURES,
     NO_OVERLOAD,
@@ -20,23 +21,9 @@ from polykind.cel.values import (
     CostExceeded,
     EvalError,
     Optional,
-    kind_of,
     named_type,
     told,
-    type_value,
 )
-
-_ORDERED = frozenset("bool bytes double duration int string timestamp uint".split())
-_ABLE = {
-    "_+_": frozenset("bytes double duration int list string timestamp uint".split()),
-    "_-_": frozenset("double duration int timestamp uint".split()),
-    "_*_": frozenset({"double", "int", "uint"}),
-    "_/_": frozenset({"double", "int", "uint"}),
-    "_%_": frozenset({"int", "uint"}),
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
-    "size": frozenset[str](),
-}
-_SILENT = frozenset("!_ -_ _[_] _[?_] @in contains startsWith endsWith matches".split())
 
 
 class _Variable(NamedTuple):
@@ -87,7 +74,9 @@ class _Compiler:
         self.registry = registry
         self.optional_old = optional_old
         self.size = SLOTS
-        self.scopes: list[dict[str, _Variable]] = [{"self": _Variable(SELF, declared), "oldSelf": _Variable(OLD, declared)}]
+        self.scopes: list[dict[str, _Variable]] = [
+            {"self": _Variable(SELF, declared), "oldSelf": _Variable(OLD, declared)}
+        ]
 
     def compile(self, node: Expr) -> Part:
         if isinstance(node, Literal):
@@ -196,7 +185,9 @@ class _Compiler:
         if function in ("_&&_", "_||_"):
             return operators.logical([self.compile(arg) for arg in node.args], stop=function == "_||_")
         if function == "_?_:_":
-            return operators.conditional(self.compile(node.args[0]), self._branch(node.args[1]), self._branch(node.args[2]))
+            return operators.conditional(
+                self.compile(node.args[0]), self._branch(node.args[1]), self._branch(node.args[2])
+            )
         if function == "_?._":
             return self._optional_field(node)
         args = [*([self.compile(node.target)] if node.target is not None else []), *map(self.compile, node.args)]
@@ -233,7 +224,7 @@ class _Compiler:
             if quick is not None:
                 return quick
         else:
-            implementation = _guarded(overload, implementation)
+            implementation = guarded(overload, implementation)
         spend = spend_of(overload.function, overload.id)
         if overload.id == "in_list" and _is_constant(nodes[1]):
             spend = 0
@@ -342,20 +333,6 @@ class _Compiler:
         return self.size - 1
 
 
-def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
-    """A function that finds the overload its arguments fit."""
-    forms = [(_kinds(BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in BY_ID]
-
-    def dispatch(*values: Any) -> Any:
-        found = [kind_of(value) for value in values]
-        for kinds, implementation in forms:
-            if all(want is None or want == kind for want, kind in zip(kinds, found, strict=True)):
-                return implementation(*values)
-        raise _no_overload(function, values)
-
-    return dispatch
-
-
 def _slot_getter(slot: int, key: str, name: str) -> Run:
     def get(frame: Frame) -> Any:
         value = frame[slot].get(key)
@@ -396,39 +373,3 @@ def _is_constant(node: Expr) -> bool:
 
 def _is_dynamic(t: Type) -> bool:
     return t.kind in ("dyn", "error", "param") or any(_is_dynamic(p) for p in t.params if t.kind != "type")
-
-
-def _kinds(overload: Overload) -> list[str | None]:
-    return [_kind(t) for t in overload.args]
-
-
-def _kind(t: Type) -> str | None:
-    if t.kind in ("dyn", "param"):
-        return None
-    if unwrapped(t)[1]:
-        return "optional_type"
-    return t.name if t.kind in ("opaque", "struct") else t.kind
-
-
-def _guarded(overload: Overload, implementation: Callable[..., Any]) -> Callable[..., Any]:
-    kinds = _kinds(overload)
-    if all(kind is None for kind in kinds):
-        return implementation
-
-    def guarded(*values: Any) -> Any:
-        for want, value in zip(kinds, values, strict=True):
-            if want is not None and kind_of(value) != want:
-                raise _no_overload(overload.function, values)
-        return implementation(*values)
-
-    return guarded
-
-
-def _no_overload(function: str, values: Sequence[Any]) -> EvalError:
-    """Operators tell whether the first operand could ever be one of theirs; most functions tell what they were given."""
-    able = _ABLE.get(function)
-    if able is not None:
-        return EvalError(NO_OVERLOAD if kind_of(values[0]) in able else f"{NO_OVERLOAD}: {function}")
-    if function in _SILENT:
-        return EvalError(NO_OVERLOAD)
-    return EvalError(f"{NO_OVERLOAD}: {function}({', '.join(str(type_value(value)) for value in values)})")

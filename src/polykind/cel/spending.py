@@ -10,15 +10,16 @@ from polykind.cel.values import Obj, size, tenth
 
 Spend = Callable[[Sequence[Any], Any], int]
 
-_ONE = frozenset(
+ACCESSORS = (
     "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast "
     "format.named sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor "
-    "patch getScheme getHostname getHost getPort getEscapedPath getQuery".split()
+    "patch getScheme getHostname getHost getPort getEscapedPath getQuery"
 )
-_ONCE = frozenset(
-    "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver".split()
-)
-_TRAVERSED = frozenset("isSorted sum max min indexOf lastIndexOf".split())
+"""Functions that do no more than look something up."""
+_ONE = frozenset(ACCESSORS.split())
+_PARSED = "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver"
+_ONCE = frozenset(_PARSED.split())
+_TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
 _COMPARED = frozenset(
     [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]
@@ -73,7 +74,7 @@ def _contains_cidr(args: Sequence[Any], result: Any) -> int:
 
 
 def _validate(args: Sequence[Any], result: Any) -> int:
-    return tenth(1 + size(args[1])) * math.ceil(args[0].regex_size * 0.25)
+    return tenth(1 + size(args[1])) * math.ceil(float(args[0].regex_size) * 0.25)
 
 
 def _compared(args: Sequence[Any], result: Any) -> int:
@@ -91,7 +92,7 @@ def _result(args: Sequence[Any], result: Any) -> int:
 
 
 def _flatten(args: Sequence[Any], result: Any) -> int:
-    return size(args[0]) * (args[1] if len(args) == 2 else 1) + 11
+    return size(args[0]) * int(args[1] if len(args) == 2 else 1) + 11
 
 
 def _self_compare(items: list[Any]) -> int:
@@ -129,7 +130,14 @@ _BY_FUNCTION: dict[str, Spend] = {
 }
 _BY_OVERLOAD: dict[str, Spend] = {
     **dict.fromkeys(
-        ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format"),
+        (
+            "starts_with_string",
+            "ends_with_string",
+            "string_to_bytes",
+            "bytes_to_string",
+            "strings_quote",
+            "string_format",
+        ),
         _once,
     ),
     "in_list": lambda args, result: size(args[1]),

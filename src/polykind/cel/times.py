@@ -36,9 +36,7 @@ _WORDS = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = -62135596800
 _LATEST = 253402300799
-_rfc3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII
-).fullmatch
+_rfc3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
 _duration_part = re.compile(r"(\d*)(?:\.(\d*))?([^0-9.]+)", re.ASCII).match
 _spoken = re.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII).findall
 _offset = re.compile(r"([+-]?\d+):([+-]?\d+)", re.ASCII).fullmatch
@@ -199,4 +197,3 @@ def duration_part(duration: Duration, name: str) -> int:
 
 def _cut(value: int, unit: int) -> int:
     return value // unit if value >= 0 else -(-value // unit)
-

@@ -83,7 +83,7 @@ class StructExpr(Node):
 
 @dataclass(eq=False, slots=True)
 class Comprehension(Node):
-    """A fold over a list or a map. `macro` says which shape it has, so that it can be run without following the fold."""
+    """A fold over a list or a map. `macro` says which shape it has: known shapes run without following the fold."""
 
     macro: str
     range: Expr

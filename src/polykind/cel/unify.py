@@ -74,7 +74,9 @@ def _fits(bindings: Bindings, given: Type, wanted: Type) -> bool:
     if given.kind == "type":
         return wanted.kind == "type"
     if given.kind in _CONTAINERS:
-        return given.kind == wanted.kind and given.name == wanted.name and _all_fit(bindings, given.params, wanted.params)
+        return (
+            given.kind == wanted.kind and given.name == wanted.name and _all_fit(bindings, given.params, wanted.params)
+        )
     return given == wanted
 
 

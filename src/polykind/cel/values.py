@@ -246,7 +246,7 @@ def compare(left: Any, right: Any) -> int:
         left, right = left.ns, right.ns
     if left != left or right != right:
         raise EvalError("NaN values cannot be ordered")
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _doubles(left: Any, right: Any) -> tuple[float, float]:

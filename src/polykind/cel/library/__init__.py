@@ -9,6 +9,7 @@ from polykind.cel.library import core, formats, lists, net, quantity, regex, sem
 from polykind.cel.overloads import BY_ID
 from polykind.cel.values import NO_OVERLOAD, EvalError
 
+
 def _absent(*args: Any) -> Any:
     raise EvalError(NO_OVERLOAD)
 

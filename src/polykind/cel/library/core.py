@@ -309,9 +309,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "optional_unwrapOpt": _unwrap,
 }
 
-for _name in (
-    "year month day_of_year day_of_month day_of_month_1_based day_of_week hours minutes seconds milliseconds".split()
-):
+_PARTS = "year month day_of_year day_of_month day_of_month_1_based day_of_week hours minutes seconds milliseconds"
+for _name in _PARTS.split():
     FUNCTIONS[f"timestamp_to_{_name}"] = FUNCTIONS[f"timestamp_to_{_name}_with_tz"] = _part(_name)
     if _name in ("hours", "minutes", "seconds", "milliseconds"):
         FUNCTIONS[f"duration_to_{_name}"] = _duration_part(_name)

@@ -12,7 +12,8 @@ from polykind.gotext import go_quote
 
 _PRECISE = 6
 _MOST_PRECISE = 10_000
-_STRING_KINDS = frozenset("list map int uint double bool string timestamp bytes duration type".split())
+_SHOWN = "list map int uint double bool string timestamp bytes duration type"
+_STRING_KINDS = frozenset(_SHOWN.split())
 
 COMPLAINTS = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
@@ -96,11 +97,8 @@ def format_string(text: str, args: list[Any]) -> str:
         parts = clauses(text, len(args))
     except FormatError as wrong:
         raise EvalError(str(wrong)) from None
-    out: list[str] = []
     given = iter(args)
-    for part in parts:
-        out.append(part if isinstance(part, str) else _formatted(part, next(given)))
-    return "".join(out)
+    return "".join([part if isinstance(part, str) else _formatted(part, next(given)) for part in parts])
 
 
 def _formatted(clause: Clause, value: Any) -> str:
@@ -231,6 +229,7 @@ def _binary(clause: Clause, value: Any) -> str | None:
 
 def _hex(clause: Clause, value: Any) -> str | None:
     kind = kind_of(value)
+    shown: str
     if kind == "string":
         shown = value.encode("utf-8", "replace").hex()
     elif kind == "bytes":

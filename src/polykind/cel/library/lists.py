@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from polykind.cel import arithmetic
@@ -23,7 +24,7 @@ def _order(left: Any, right: Any) -> int | None:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    return all(_order(a, b) != 1 for a, b in zip(items, items[1:], strict=False))
+    return all(_order(a, b) != 1 for a, b in pairwise(items))
 
 
 def _best(name: str, wanted: int) -> Callable[[list[Any]], Any]:

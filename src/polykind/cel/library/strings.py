@@ -11,12 +11,11 @@ from polykind.cel.values import CostExceeded, EvalError
 
 _LARGEST = 2**26
 """No expression gets to build a text larger than this many characters."""
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _LOWER = str.maketrans(ascii_sets.ascii_uppercase, ascii_sets.ascii_lowercase)
 _UPPER = str.maketrans(ascii_sets.ascii_lowercase, ascii_sets.ascii_uppercase)
-_QUOTED = str.maketrans(
-    {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
-)
+_CONTROLS = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+_QUOTED = str.maketrans(_CONTROLS | {"\\": "\\\\", '"': '\\"'})
 
 
 def _out_of_range(index: int) -> EvalError:

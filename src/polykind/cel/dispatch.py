@@ -1,0 +1,73 @@
+"""Which overload a call means where that shows only when its arguments are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from polykind.cel.library import IMPLEMENTATIONS
+from polykind.cel.overloads import BY_ID, Overload
+from polykind.cel.types import Type, unwrapped
+from polykind.cel.values import NO_OVERLOAD, EvalError, kind_of, type_value
+
+_ORDERED = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
+_ABLE = {
+    "_+_": frozenset(["bytes", "double", "duration", "int", "list", "string", "timestamp", "uint"]),
+    "_-_": frozenset(["double", "duration", "int", "timestamp", "uint"]),
+    "_*_": frozenset({"double", "int", "uint"}),
+    "_/_": frozenset({"double", "int", "uint"}),
+    "_%_": frozenset({"int", "uint"}),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    "size": frozenset[str](),
+}
+_SILENT = frozenset(["!_", "-_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith", "matches"])
+
+
+def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
+    """A function that finds the overload its arguments fit."""
+    forms = [(_kinds(BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in BY_ID]
+
+    def dispatch(*values: Any) -> Any:
+        found = [kind_of(value) for value in values]
+        for kinds, implementation in forms:
+            if all(want is None or want == kind for want, kind in zip(kinds, found, strict=True)):
+                return implementation(*values)
+        raise _no_overload(function, values)
+
+    return dispatch
+
+
+def _kinds(overload: Overload) -> list[str | None]:
+    return [_kind(t) for t in overload.args]
+
+
+def _kind(t: Type) -> str | None:
+    if t.kind in ("dyn", "param"):
+        return None
+    if unwrapped(t)[1]:
+        return "optional_type"
+    return t.name if t.kind in ("opaque", "struct") else t.kind
+
+
+def guarded(overload: Overload, implementation: Callable[..., Any]) -> Callable[..., Any]:
+    kinds = _kinds(overload)
+    if all(kind is None for kind in kinds):
+        return implementation
+
+    def checked(*values: Any) -> Any:
+        for want, value in zip(kinds, values, strict=True):
+            if want is not None and kind_of(value) != want:
+                raise _no_overload(overload.function, values)
+        return implementation(*values)
+
+    return checked
+
+
+def _no_overload(function: str, values: Sequence[Any]) -> EvalError:
+    """Operators tell whether the first operand could ever be theirs; most functions tell what they were given."""
+    able = _ABLE.get(function)
+    if able is not None:
+        return EvalError(NO_OVERLOAD if kind_of(values[0]) in able else f"{NO_OVERLOAD}: {function}")
+    if function in _SILENT:
+        return EvalError(NO_OVERLOAD)
+    return EvalError(f"{NO_OVERLOAD}: {function}({', '.join(str(type_value(value)) for value in values)})")
