@@ -88,6 +88,18 @@ async def test_pages_over_namespaces_whose_names_sort_in_odd_ways(running: Live)
         assert seen == keys
 
 
+async def test_a_collection_is_deleted_whole_and_told_in_order(running: Live) -> None:
+    await fill(running, 200)
+    await running.ask("PATCH", f"{WIDGETS}/w000007", {"metadata": {"finalizers": ["example.com/x"]}}, kind=MERGE)
+    start = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
+    deleted = await running.ask("DELETE", WIDGETS)
+    assert names(deleted) == [f"w{i:06}" for i in range(200)]
+    assert names(await running.ask("GET", WIDGETS)) == ["w000007"]
+    path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
+    seen = [(e["type"], e["object"]["metadata"]["name"]) async for e in running.watch(path)]
+    assert seen == [("MODIFIED" if i == 7 else "DELETED", f"w{i:06}") for i in range(200)]
+
+
 async def test_a_token_that_has_expired_can_be_gone_on_with_inconsistently(running: Live) -> None:
     await fill(running, 6)
     first = await running.ask("GET", f"{WIDGETS}?limit=2")

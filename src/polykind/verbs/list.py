@@ -42,14 +42,17 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
         if asked:
             await call.api.cache.reach(asked)
         await call.api.cache.fresh(cache)
-    if revision:
-        past = await _past(call, revision)
-        if past:
-            entries = await _past_entries(call, revision, after)
-            return await _page(call, selected, entries, revision, limit)
+    short = limit > 0 and selected.everything and selected.name is None
+    if revision and await _past(call, revision):
+        entries, behind = await _past_entries(call, selected, revision, after, limit if short else 0)
+        if short:
+            return await _short_page(call, selected, entries, behind, revision)
+        return await _page(call, selected, entries, revision, limit)
     at = revision or max(cache.revision, call.api.cache.revision)
-    if limit and selected.everything and selected.name is None:
-        return await _short_page(call, at, after, limit, selected)
+    if short:
+        entries = cache.snapshot(selected.namespace, after, limit)
+        behind = cache.remaining(selected.namespace, entries[-1].key) if len(entries) == limit else 0
+        return await _short_page(call, selected, entries, behind, at)
     return await _page(call, selected, selected.entries(after), at, limit)
 
 
@@ -63,33 +66,40 @@ async def _past(call: Call, revision: int) -> bool:
 
 
 async def _short_page(
-    call: Call, revision: int, after: str, limit: int, selected: Selected
+    call: Call, selected: Selected, entries: Sequence[Entry], behind: int, revision: int
 ) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     """A page of everything: no more is looked at than is shown."""
-    cache, version, namespace = call.kind.cache, call.version, selected.namespace
-    entries = cache.snapshot(namespace, after, limit)
-    behind = cache.remaining(namespace, entries[-1].key) if len(entries) == limit else 0
+    version = call.version
     forms = await version.view_many(entries)
     token = continuation.encode(call, revision, entries[-1].key) if behind else ""
     remaining = 0 if selected.narrow else behind
     return list(zip(entries, forms, strict=True)), version.list_metadata(revision, token, remaining)
 
 
-async def _past_entries(call: Call, revision: int, after: str) -> list[Entry]:
-    prefix = call.kind.cache.prefix
-    space = f"{prefix}{call.namespace}/" if call.namespace is not None and call.kind.namespaced else prefix
+async def _past_entries(
+    call: Call, selected: Selected, revision: int, after: str, limit: int
+) -> tuple[list[Entry], int]:
+    """What was there at a revision, at most `limit` (0: all), and how many were behind it."""
+    cache = call.kind.cache
+    prefix = cache.prefix
+    space = f"{prefix}{selected.namespace}/" if selected.namespace is not None and call.kind.namespaced else prefix
     try:
-        page = await call.api.store.range(space, after=prefix + after if after else "", at=revision)
+        page = await call.api.store.range(space, after=prefix + after if after else "", limit=limit, at=revision)
     except Compacted:
         raise continuation.expired(call, after) from None
     except FutureRevision as error:
         raise errors.Timeout(str(error)) from None
     entries = []
     for index, item in enumerate(page.items):
-        entries.append(parse(item.key[len(prefix) :], item.value, item.revision, False))
+        key = item.key[len(prefix) :]
+        now = cache.get(key)
+        # Most objects are still what they were: what has been made of them serves again.
+        if now is None or now.revision != item.revision:
+            now = parse(key, item.value, item.revision, False)
+        entries.append(now)
         if index % _SLICE == _SLICE - 1:
             await asyncio.sleep(0)
-    return entries
+    return entries, page.remaining
 
 
 async def _page(
