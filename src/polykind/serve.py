@@ -150,12 +150,12 @@ class Server:
             self._stamp,
             self.leadership,
         )
-        self._garbage = Garbage(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
-        for controller in (self._namespaces, self.converters, self.definitions, self._garbage, self.leadership):
+        self.garbage = Garbage(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
+        for controller in (self._namespaces, self.converters, self.definitions, self.garbage, self.leadership):
             begun(controller.close)
         await asyncio.gather(self._namespaces.start(), self.cache.load(services.cache), self.definitions.start())
         if settings.garbage_collector:
-            self._garbage.start()
+            self.garbage.start()
         await self.leadership.start()
         documents = Documents(self.metrics, self.definitions.discovery, self._checks())
         router = Router(self.api, authentication, documents, Monitor(self.metrics, self.registry))

@@ -38,6 +38,7 @@ def definition(plural: str, kind: str, scope: str, group: str = GROUP) -> JsonOb
 @pytest.fixture
 async def garden(tmp_path: Path) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
+        running.server.garbage.patience = 0.0
         await running.define(definition("plants", "Plant", "Namespaced"))
         await running.define(definition("beds", "Bed", "Cluster"))
         yield running
@@ -132,6 +133,16 @@ async def test_an_owner_of_that_name_but_another_uid_is_none(garden: Live) -> No
     await garden.ask("POST", PLANTS, plant("cuckoo", owner(tree, uid="another")))
     await garden.gone(PLANTS, "cuckoo")
     assert await names(garden) == ["tree"]
+
+
+async def test_an_owner_that_nobody_has_seen_is_doubted_for_a_while(garden: Live) -> None:
+    tree = await garden.ask("POST", PLANTS, plant("tree"))
+    await garden.ask("POST", PLANTS, plant("leaf", owner(tree)))
+    garden.server.garbage.patience = 3600.0
+    await garden.ask("POST", PLANTS, plant("cuckoo", owner(tree, uid="another")))
+    await garden.ask("DELETE", f"{PLANTS}/tree")
+    await garden.gone(PLANTS, "leaf")
+    assert await names(garden) == ["cuckoo"]
 
 
 async def test_owners_of_kinds_that_are_not_served_are_believed(garden: Live) -> None:
@@ -254,6 +265,7 @@ async def test_what_was_left_while_no_collector_ran_is_collected_on_start(tmp_pa
         await running.ask("DELETE", f"{PLANTS}/let-go", policy("Orphan"))
         assert await names(running) == ["fruit", "held", "leaf", "let-go"]
     async with live(tmp_path) as again:
+        again.server.garbage.patience = 0.0
         await again.gone(PLANTS, "leaf", "held", "fruit", "let-go")
         assert await names(again) == []
 

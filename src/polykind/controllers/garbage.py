@@ -60,6 +60,10 @@ class Garbage:
         """Set while every resource has been read: only then is it known who has no dependents."""
         self._gone: dict[str, tuple[str, str, str, str]] = {}
         """Owners seen to go: their kinds may have gone with them."""
+        self._doubted: dict[Place, float] = {}
+        """Dependents of owners that nobody has seen, and when they were first looked at."""
+        self.patience = 15.0
+        """Seconds until an owner that nobody has seen is believed to be none: what is new is left alone for a while."""
         self._unknown: dict[tuple[str, str], set[Place]] = {}
         """Dependents of kinds that are not served, to be looked at again if they come to be."""
 
@@ -210,6 +214,7 @@ class Garbage:
         entry = kind.cache.get(place.key)
         if entry is None:
             self._ownership.record(place, ())
+            self._doubted.pop(place, None)
             return
         meta = metadata(entry)
         try:
@@ -228,6 +233,9 @@ class Garbage:
         owners = meta.ownerReferences or ()
         states = [await self._state(kind, place, entry.namespace, owner) for owner in owners]
         if Owner.UNKNOWN in states:
+            return
+        lost = {o.uid for o, state in zip(owners, states, strict=True) if state is Owner.DANGLING}
+        if not lost <= self._gone.keys() and self._doubts(place):
             return
         if Owner.SOLID in states:
             lost = {o.uid for o, state in zip(owners, states, strict=True) if state is not Owner.SOLID}
@@ -250,6 +258,15 @@ class Garbage:
         await delete_object(
             self._call(place), DeleteOptions(propagation_policy=policy, uid=meta.uid, resource_version=revision)
         )
+
+    def _doubts(self, place: Place) -> bool:
+        now = asyncio.get_running_loop().time()
+        wait = self._doubted.setdefault(place, now) + self.patience - now
+        if wait > 0:
+            self._queue.later(place, wait)
+            return True
+        del self._doubted[place]
+        return False
 
     async def _state(self, dependent: Kind, place: Place, namespace: str, owner: Reference) -> Owner:
         """What has become of an owner: it must be in the dependent's namespace, or in none."""

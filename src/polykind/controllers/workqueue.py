@@ -58,6 +58,13 @@ class WorkQueue(Generic[T]):
         self._due[item] = None
         self._dispatch()
 
+    def later(self, item: T, seconds: float) -> None:
+        """Look at an item when some time has passed."""
+        before = self._timers.pop(item, None)
+        if before is not None:
+            before.cancel()
+        self._timers[item] = asyncio.get_running_loop().call_later(seconds, self._retry, item)
+
     def _dispatch(self) -> None:
         while self._open and self._due and len(self._tasks) < self._workers:
             task = asyncio.get_running_loop().create_task(self._work())
@@ -74,10 +81,10 @@ class WorkQueue(Generic[T]):
             try:
                 await self._look(item)
             except (errors.APIError, StoreError) as error:
-                self._later(item, str(error))
+                self._failed(item, str(error))
             except Exception:
                 log.exception("looking at %s failed", item)
-                self._later(item, "an error of our own")
+                self._failed(item, "an error of our own")
             else:
                 self._failures.pop(item, None)
             finally:
@@ -86,14 +93,11 @@ class WorkQueue(Generic[T]):
                 self._again.discard(item)
                 self._due[item] = None
 
-    def _later(self, item: T, why: str) -> None:
+    def _failed(self, item: T, why: str) -> None:
         failures = self._failures[item] = self._failures.get(item, 0) + 1
         wait = min(_LONGEST, _FIRST * 2 ** (failures - 1))
         log.log(logging.WARNING if failures == 5 else logging.DEBUG, "%s: %s; again in %.1f s", item, why, wait)
-        before = self._timers.pop(item, None)
-        if before is not None:
-            before.cancel()
-        self._timers[item] = asyncio.get_running_loop().call_later(wait, self._retry, item)
+        self.later(item, wait)
 
     def _retry(self, item: T) -> None:
         self._timers.pop(item, None)
