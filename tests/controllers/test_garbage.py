@@ -291,7 +291,7 @@ async def test_resources_without_owners_are_not_read_into_memory_on_start(tmp_pa
         await again.gone(PLANTS, "handle")
 
 
-async def test_a_thousand_dependents_go(garden: Live) -> None:
+async def test_hundreds_of_dependents_go(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     clients = [garden.another() for _ in range(16)]
 
