@@ -13,9 +13,13 @@ async def check_namespace(call: Call, name: str) -> None:
     namespaces = call.api.registry.kind("", "namespaces")
     if namespaces is None:
         raise AssertionError("namespaces are always served")
-    await call.api.cache.fresh(namespaces.cache)
+    await call.api.cache.load(namespaces.cache)
     namespace = call.namespace or ""
     entry = namespaces.cache.get(namespace)
+    if entry is None:
+        # It may have been made a moment ago through another replica.
+        await call.api.cache.fresh(namespaces.cache)
+        entry = namespaces.cache.get(namespace)
     if entry is None:
         raise errors.NotFound("namespaces", "", namespace)
     if entry.deleting():

@@ -27,6 +27,7 @@ _REFILL = 2**29
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 # No table for headers, no pushes, all the room there can be, frames of up to a megabyte.
 _OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _LARGEST, 5, 2**20)
+_HEAD = struct.Struct(">IBI").pack
 _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
 
@@ -49,6 +50,7 @@ class Call:
         "_error",
         "_partial",
         "_waiter",
+        "answer",
         "ended",
         "inbox",
         "number",
@@ -68,6 +70,8 @@ class Call:
         """Bytes that the peer has room for."""
         self.received = 0
         self.inbox: deque[bytes] = deque()
+        self.answer: asyncio.Future[bytes] | None = None
+        """For a call that was asked: who waits for its only message."""
         self.unsent: tuple[bytes, bool] | None = None
 
     def send(self, message: bytes, *, last: bool = False) -> None:
@@ -112,7 +116,20 @@ class Call:
         if not self.ended:
             self.ended = True
             self._error = error
-            self._wake()
+            if self.answer is not None:
+                self._settle(self.answer)
+            else:
+                self._wake()
+
+    def _settle(self, answer: asyncio.Future[bytes]) -> None:
+        if answer.done():
+            return
+        if self._error is not None:
+            answer.set_exception(self._error)
+        elif len(self.inbox) == 1:
+            answer.set_result(self.inbox.popleft())
+        else:
+            answer.set_exception(CallError(UNAVAILABLE, "the answer is not one message"))
 
     def _wake(self) -> None:
         waiter = self._waiter
@@ -163,13 +180,30 @@ class Connection(asyncio.Protocol):
 
     def call(self, method: str) -> Call:
         """Begin a call."""
-        if not self.usable:
+        call, frame = self._begin(method)
+        self._transport.write(frame)
+        return call
+
+    def ask(self, method: str, request: bytes) -> tuple[Call, asyncio.Future[bytes]]:
+        """A call of one message each way, with its answer to come; it fails with CallError."""
+        call, frame = self._begin(method)
+        answer = call.answer = self.loop.create_future()
+        data = b"\0%b%b" % (len(request).to_bytes(4, "big"), request)
+        if len(data) <= min(self._window, call.window, self._largest_frame):
+            self._window -= len(data)
+            self._transport.write(frame + _framed(_DATA, _END_STREAM, call.number, data))
+        else:
+            self._transport.write(frame)
+            self.send(call, data, True)
+        return call, answer
+
+    def _begin(self, method: str) -> tuple[Call, bytes]:
+        if not self.usable or self._transport.is_closing():
             raise CallError(UNAVAILABLE, "the connection is closed", sent=False)
         call = Call(self, self._next, self._their_window)
         self._next += 2
         self._calls[call.number] = call
-        self._frame(_HEADERS, _END_HEADERS, call.number, _request(method, self._authority, self._scheme))
-        return call
+        return call, _framed(_HEADERS, _END_HEADERS, call.number, _request(method, self._authority, self._scheme))
 
     def send(self, call: Call, data: bytes, last: bool) -> None:
         """Send what the peer has room for; the rest when it has room again."""
@@ -199,9 +233,7 @@ class Connection(asyncio.Protocol):
 
     def _frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if not self._transport.is_closing():
-            self._transport.write(
-                b"%b%b%b" % (len(payload).to_bytes(3, "big"), struct.pack(">BBI", kind, flags, number), payload)
-            )
+            self._transport.write(_framed(kind, flags, number, payload))
 
     # ------------------------------------------------------------------ what the transport tells
 
@@ -349,6 +381,11 @@ class Connection(asyncio.Protocol):
             if call.unsent is not None and not call.ended:
                 last, call.unsent = call.unsent[1], (call.unsent[0], False)
                 self.send(call, b"", last)
+
+
+def _framed(kind: int, flags: int, number: int, payload: bytes) -> bytes:
+    # The length takes three bytes, the kind the fourth of the same number.
+    return _HEAD(len(payload) << 8 | kind, flags, number) + payload
 
 
 def _unpadded(flags: int, payload: bytes) -> bytes:

@@ -60,21 +60,21 @@ class Member:
 
     async def unary(self, method: str, request: bytes, patience: float) -> bytes:
         """One question, one answer. Raises CallError."""
-        begin = self._loop.time()
-        call = await self.open(method)
-        call.send(request, last=True)
-        timer = self._loop.call_at(
-            begin + patience, call.fail, CallError(DEADLINE_EXCEEDED, f"no answer within {patience:.3g} s")
-        )
+        connection = self._connection
+        if connection is None or not connection.usable:
+            connection = await self._connect()
+        call, answer = connection.ask(method, request)
+        timer = self._loop.call_later(patience, self._expire, call, patience)
         try:
-            answer = await call.read()
-            if answer is None or await call.read() is not None:
-                raise CallError(UNAVAILABLE, "the answer is not one message")
-            return answer
+            return await answer
         finally:
             timer.cancel()
             if not call.ended:
                 call.cancel()
+
+    @staticmethod
+    def _expire(call: Call, patience: float) -> None:
+        call.fail(CallError(DEADLINE_EXCEEDED, f"no answer within {patience:.3g} s"))
 
     async def open(self, method: str) -> Call:
         """Begin a call of any number of messages. Raises CallError."""
