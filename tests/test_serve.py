@@ -9,6 +9,7 @@ import shutil
 import ssl
 import stat
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,50 @@ async def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
         found = await asyncio.to_thread(presented, ("127.0.0.1", running.server.port))
         assert found.split() == (tmp_path / "tls.crt").read_text().split()
         assert kubeconfig(running.server)["clusters"][0]["cluster"]["certificate-authority-data"]
+
+
+# ---------------------------------------------------------------------- ends
+
+
+async def test_what_was_acknowledged_before_the_end_is_there_after_it(tmp_path: Path) -> None:
+    acknowledged: list[str] = []
+    stopping = asyncio.Event()
+
+    async def writer(client: Client, number: int) -> None:
+        turn = 0
+        while True:
+            name = f"n{number}-{turn}"
+            body = {"metadata": {"name": name}, "kind": "Namespace", "apiVersion": "v1"}
+            try:
+                if (await client.call("POST", NAMESPACES, body)).status == 201:
+                    acknowledged.append(name)
+            except (OSError, asyncio.IncompleteReadError):
+                client.close()
+                assert stopping.is_set()
+                return
+            turn += 1
+
+    async with live(tmp_path) as running:
+        writing = [asyncio.create_task(writer(running.another(), n)) for n in range(8)]
+        while len(acknowledged) < 50:
+            await asyncio.sleep(0.001)
+        stopping.set()
+    await asyncio.gather(*writing)
+    async with live(tmp_path) as running:
+        listed = await running.ask("GET", NAMESPACES)
+        assert set(acknowledged) <= {n["metadata"]["name"] for n in listed["items"]}
+
+
+async def test_watches_end_cleanly_with_the_server(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        events = running.watch(f"{NAMESPACES}?watch=1")
+        assert (await anext(events))["type"] == "ADDED"
+        rest = asyncio.create_task(_all(events))
+    assert [e["type"] for e in await rest] == ["ADDED"] * 3
+
+
+async def _all(events: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event async for event in events]
 
 
 # ---------------------------------------------------------------------- beginnings that fail

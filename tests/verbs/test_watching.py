@@ -1,0 +1,132 @@
+"""Watches through a whole server, while others write."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.live import Live, live
+from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        yield running
+
+
+def path(version: str, query: str = "") -> str:
+    return f"/apis/{GROUP}/{version}/namespaces/default/widgets{query}"
+
+
+class Mirror:
+    """What a client knows that lists and then watches, and begins again where a watch ends."""
+
+    def __init__(self, running: Live, version: str, selector: str = "") -> None:
+        self.running, self.version, self.selector = running, version, selector
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.seen = 0
+
+    async def follow(self, until: asyncio.Future[int]) -> None:
+        more = f"&labelSelector={self.selector}" if self.selector else ""
+        async with self.running.another() as client:
+            listed = (await client.call("GET", path(self.version, f"?{more}"))).json()
+            self.objects = {i["metadata"]["name"]: i for i in listed["items"]}
+            self.seen = int(listed["metadata"]["resourceVersion"])
+            while not (until.done() and self.seen >= until.result()):
+                query = f"?watch=1&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion={self.seen}{more}"
+                async for line in client.lines(path(self.version, query)):
+                    self.take(json.loads(line))
+
+    def take(self, event: dict[str, Any]) -> None:
+        kind, obj = event["type"], event["object"]
+        revision, name = int(obj["metadata"]["resourceVersion"]), obj["metadata"].get("name")
+        assert revision >= self.seen, event
+        self.seen = revision
+        if kind == "BOOKMARK":
+            return
+        assert kind in ("ADDED", "MODIFIED", "DELETED"), event
+        assert (name in self.objects) == (kind != "ADDED"), event
+        if kind == "DELETED":
+            del self.objects[name]
+        else:
+            self.objects[name] = obj
+
+
+async def test_whoever_lists_and_watches_ends_up_with_the_same(running: Live) -> None:
+    """Writers at full speed, clients that begin whenever, at both versions, with and without a selector."""
+    chance = random.Random(7)
+    loop = asyncio.get_running_loop()
+    quiet: asyncio.Future[int] = loop.create_future()
+
+    async def writer(number: int) -> None:
+        async with running.another() as client:
+            for turn in range(60):
+                name = f"w{chance.randrange(12)}"
+                labels = {"labels": {"odd": str(chance.randrange(2))}}
+                choice = chance.randrange(4)
+                if choice == 0:
+                    await client.call("DELETE", f"{WIDGETS}/{name}")
+                elif choice == 1:
+                    await client.call("PATCH", f"{WIDGETS}/{name}", {"spec": {"size": turn}, "metadata": labels}, MERGE)
+                else:
+                    await client.call("POST", WIDGETS, widget(name, meta=labels, size=number))
+
+    mirrors = [Mirror(running, v, s) for v in ("v1", "v2") for s in ("", "odd=1")]
+    following: list[asyncio.Task[None]] = []
+
+    async def joiner() -> None:
+        for mirror in mirrors:
+            following.append(asyncio.create_task(mirror.follow(quiet)))
+            await asyncio.sleep(0.03)
+
+    await asyncio.gather(*(writer(n) for n in range(6)), joiner())
+    quiet.set_result(await running.server.store.revision())
+    async with asyncio.timeout(20):
+        await asyncio.gather(*following)
+    for mirror in mirrors:
+        more = f"?labelSelector={mirror.selector}" if mirror.selector else ""
+        now = await running.ask("GET", path(mirror.version, more))
+        assert mirror.objects == {i["metadata"]["name"]: i for i in now["items"]}
+
+
+async def test_many_watchers_are_told_the_same_in_the_same_order(running: Live) -> None:
+    start = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
+    query = f"?watch=1&resourceVersion={start}&timeoutSeconds=2"
+
+    async def follow() -> list[bytes]:
+        async with running.another() as client:
+            return [line async for line in client.lines(path("v1", query))]
+
+    watching = [asyncio.create_task(follow()) for _ in range(40)]
+    kind = running.server.registry.kind(GROUP, "widgets")
+    assert kind is not None
+    while sum(len(c.watchers) for c in kind.channels.values()) < 40:
+        await asyncio.sleep(0.005)
+    assert len(kind.channels) == 1
+    for number in range(30):
+        await running.ask("POST", WIDGETS, widget(f"w{number}"))
+    told = await asyncio.gather(*watching)
+    assert [json.loads(line)["object"]["metadata"]["name"] for line in told[0]] == [f"w{n}" for n in range(30)]
+    assert all(lines == told[0] for lines in told)
+    assert kind.channels == {}
+
+
+async def test_a_watch_from_before_what_is_kept_has_expired(running: Live) -> None:
+    start = (await running.ask("POST", WIDGETS, widget("w")))["metadata"]["resourceVersion"]
+    for number in range(5):
+        await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": number}}, kind=MERGE)
+    store, cache = running.server.store, running.server.cache.resource(GROUP, "widgets")
+    newest = await store.revision()
+    cache.load((await store.range(cache.prefix)).items, newest)
+    await store.compact(newest)
+    event = await running.ask("GET", f"{WIDGETS}?watch=1&resourceVersion={start}")
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
+    assert event["object"]["message"].startswith(f"too old resource version: {start} (")
