@@ -307,7 +307,8 @@ class Connection(asyncio.Protocol):
             parts += (b"\r\n", name, b": ", value)
         if isinstance(answer, Stream):
             parts.append(b"\r\nTransfer-Encoding: chunked")
-        else:
+        elif answer.status != 304:
+            # A 304 has no body; a length would be taken for that of the document the client has.
             body = answer.body
             size = len(body) if isinstance(body, bytes) else sum(map(len, body))
             parts.append(b"\r\nContent-Length: %d" % size)
