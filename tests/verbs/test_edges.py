@@ -1,0 +1,104 @@
+"""Rules of lists, patches, revisions, scales and deletions that clients see at the edges."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from tests.support.live import DEFINITIONS, Live
+from tests.test_router import CUP, CUPS, refusal, server
+
+__all__ = ["server"]
+
+
+def token(**fields: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(fields).encode()).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("bm9uZQ", "continue key is not valid: invalid character 'o' in literal null (expecting 'u')"),
+        ("bm9uZQ==", "continue key is not valid: illegal base64 data at input byte 6"),
+        ("a", "continue key is not valid: illegal base64 data at input byte 0"),
+        (
+            token(v="meta.k8s.io/v2", rv=-1, start="a"),
+            "continue key is not valid: server does not recognize this encoded version meta.k8s.io/v2",
+        ),
+        (token(v="meta.k8s.io/v1", rv=-1, start="../a"), "continue key is not valid: ../a"),
+        (token(v="meta.k8s.io/v1", rv=-1, start="a//b"), "continue key is not valid: a//b"),
+    ],
+)
+async def test_continue_tokens_that_cannot_be_read(server: Live, text: str, why: str) -> None:
+    assert await refusal(server, "GET", f"{CUPS}?continue={text}", 400) == f"invalid continue token: {why}"
+
+
+async def test_continue_tokens_are_relative_to_what_is_listed(server: Live) -> None:
+    after_a = token(v="meta.k8s.io/v1", rv=-1, start="a\x00")
+    listed = await server.ask("GET", f"{CUPS}?continue={after_a}")
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["b", "c"]
+    first = await server.ask("GET", f"{CUPS}?limit=1")
+    padded = first["metadata"]["continue"] + "=" * (-len(first["metadata"]["continue"]) % 4)
+    assert json.loads(base64.urlsafe_b64decode(padded))["start"] == "a\x00"
+    # Version 0 knows no pages, not even further ones.
+    rest = await server.ask("GET", f"{CUPS}?limit=1&resourceVersion=0&continue={first['metadata']['continue']}")
+    assert [item["metadata"]["name"] for item in rest["items"]] == ["b", "c"]
+
+
+async def test_two_names_at_once_are_nobodys(server: Live) -> None:
+    listed = await server.ask("GET", f"{CUPS}?fieldSelector=metadata.name%3Da,metadata.name%3Db")
+    assert listed["items"] == []
+
+
+async def test_a_patch_is_read_once_there_is_what_it_changes(server: Live) -> None:
+    kind = "application/merge-patch+json"
+    assert await refusal(server, "PATCH", f"{CUPS}/none", 404, b"{", kind) == 'cups.paths.example.com "none" not found'
+    says = "error decoding patch: unexpected end of JSON input"
+    assert await refusal(server, "PATCH", f"{CUPS}/a", 400, b"{", kind) == says
+    assert await refusal(server, "PATCH", f"{CUPS}/a/scale", 400, b"{", kind) == says
+
+
+async def test_a_patch_may_not_take_the_version_away(server: Live) -> None:
+    says = "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'"
+    answer = await refusal(server, "PATCH", f"{CUPS}/a", 500, {"apiVersion": None}, "application/merge-patch+json")
+    assert answer == says
+
+
+async def test_what_is_no_revision_is_passed_over_by_a_create_and_refused_by_an_update(server: Live) -> None:
+    odd = {**CUP, "metadata": {"name": "d", "resourceVersion": "abc"}}
+    assert (await server.ask("POST", CUPS, odd))["metadata"]["resourceVersion"] != "abc"
+    assert await refusal(server, "PUT", f"{CUPS}/d", 500, odd) == 'strconv.ParseUint: parsing "abc": invalid syntax'
+    set_one = {**CUP, "metadata": {"name": "e", "resourceVersion": "5"}}
+    assert await refusal(server, "POST", CUPS, 500, set_one) == (
+        "resourceVersion should not be set on objects to be created"
+    )
+    assert await server.ask("POST", f"{CUPS}?dryRun=All", set_one)
+
+
+async def test_a_scale_need_not_say_what_it_is_but_must_be_one(server: Live) -> None:
+    scaled = await server.ask("PUT", f"{CUPS}/a/scale", {"metadata": {"name": "a"}, "spec": {"replicas": 4}})
+    assert scaled["spec"] == {"replicas": 4}
+    for body in (b"{", b"[]", {**CUP, "metadata": {"name": "a"}}, {"spec": {"replicas": "4"}}):
+        assert "no kind is registered for the type v1.Scale" in await refusal(
+            server, "PUT", f"{CUPS}/a/scale", 400, body
+        )
+
+
+async def test_a_deletion_in_dry_run_that_drops_the_last_finalizer_shows_nothing(server: Live) -> None:
+    await server.ask("POST", CUPS, {**CUP, "metadata": {"name": "f", "finalizers": ["foregroundDeletion"]}})
+    shown = await server.ask("DELETE", f"{CUPS}/f?propagationPolicy=Background&dryRun=All")
+    assert shown == CUP
+
+
+async def test_the_items_of_a_built_in_list_do_not_repeat_their_kind(server: Live) -> None:
+    listed = await server.ask("GET", f"{DEFINITIONS}?pretty=true")
+    assert [set(item) for item in listed["items"]] == [{"metadata", "spec", "status"}]
+
+
+async def test_a_partial_list_of_nothing_is_null(server: Live) -> None:
+    client = server.another()
+    client.accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+    async with client:
+        assert (await client.call("GET", f"{CUPS}?labelSelector=none")).json()["items"] is None
