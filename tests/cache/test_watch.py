@@ -307,15 +307,22 @@ async def test_bookmarks_come_at_their_interval_and_tell_of_other_resources_too(
     client.finish()
 
 
-async def test_a_watch_ends_when_its_time_is_up_with_a_bookmark_before(parts: Opened) -> None:
+async def test_a_watch_ends_when_its_time_is_up_with_a_bookmark_before(
+    parts: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_LAST", 0.02)
     _, _, cache = parts
     following = Following(cache, Viewer())
-    with_bookmarks, plain = following.client(timeout=0.02, bookmarks=True), following.client(timeout=0.02)
+    clients = [
+        following.client(timeout=0.04, bookmarks=True),
+        following.client(timeout=0.01, bookmarks=True),
+        following.client(timeout=0.04),
+    ]
     async with asyncio.timeout(5):
-        while not (with_bookmarks.over and plain.over):
+        while not all(c.over for c in clients):
             await asyncio.sleep(0.005)
-    assert (with_bookmarks.over, with_bookmarks.told) == ("finished", [f"BOOKMARK {cache.revision}"])
-    assert (plain.over, plain.told) == ("finished", [])
+    assert [c.over for c in clients] == ["finished"] * 3
+    assert [c.told for c in clients] == [[f"BOOKMARK {cache.revision}"], [], []]
     assert following.channel.watchers == set()
 
 

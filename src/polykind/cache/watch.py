@@ -23,6 +23,8 @@ log = logging.getLogger("polykind.watch")
 _CHUNK = 128 * 1024
 _WAITING = 8 * 1024 * 1024
 """Bytes that may wait for a client that still takes its first events; then it is cut off."""
+_LAST = 2.0
+"""Seconds before the end of a watch at which it is told how far it has come."""
 _BATCH = 200
 """Events whose objects are converted together."""
 
@@ -99,8 +101,8 @@ class Watcher:
             return
         self._timers.append(loop.call_later(self._timeout, self.finish))
         if self._bookmarks:
-            if self._timeout > 2:
-                self._timers.append(loop.call_later(self._timeout - 2, self._bookmark))
+            if self._timeout > _LAST:
+                self._timers.append(loop.call_later(self._timeout - _LAST, self._bookmark))
             self._timers.append(loop.call_later(self._interval, self._tick))
 
     async def _catch_up(self, sink: Sink) -> None:
