@@ -1,0 +1,150 @@
+"""Syntax: what cannot be read is told in the words of the reference's parser, at the same places."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.cel.parser import parse
+from polykind.cel.source import Source
+from tests.cel.support import problems
+
+STARTS = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("self.", ("1:6: Syntax error: no viable alternative at input '.'",)),
+        ("self.a ==", ("1:10: Syntax error: mismatched input '<EOF>' expecting " + STARTS,)),
+        ("(self.a", ("1:8: Syntax error: missing ')' at '<EOF>'",)),
+        ("self.a)", ("1:7: Syntax error: extraneous input ')' expecting <EOF>",)),
+        (
+            "self.a = 'x'",
+            (
+                "1:8: Syntax error: token recognition error at: '= '",
+                "1:10: Syntax error: extraneous input ''x'' expecting <EOF>",
+            ),
+        ),
+        (
+            "self.a == 'x",
+            (
+                "1:11: Syntax error: token recognition error at: ''x'",
+                "1:13: Syntax error: mismatched input '<EOF>' expecting " + STARTS,
+            ),
+        ),
+        (
+            "self.a & true",
+            (
+                "1:8: Syntax error: token recognition error at: '& '",
+                "1:10: Syntax error: extraneous input 'true' expecting <EOF>",
+            ),
+        ),
+        ("self.a self.b", ("1:8: Syntax error: mismatched input 'self' expecting <EOF>",)),
+        ("[1, 2", ("1:6: Syntax error: mismatched input '<EOF>' expecting {']', ','}",)),
+        ("{'a'", ("1:5: Syntax error: mismatched input '<EOF>' expecting ':'",)),
+        ("{'a': 1,", ("1:9: Syntax error: missing '}' at '<EOF>'",)),
+        (
+            "size(",
+            ("1:6: Syntax error: mismatched input '<EOF>' expecting " + STARTS.replace("'('", "'(', ')'"),),
+        ),
+        ("size(self.a", ("1:12: Syntax error: missing ')' at '<EOF>'",)),
+        ("self.l.all(x, x == 'a'", ("1:23: Syntax error: missing ')' at '<EOF>'",)),
+        ("self.true", ("1:6: Syntax error: mismatched input 'true' expecting IDENTIFIER",)),
+        (
+            "self.in",
+            (
+                "1:6: Syntax error: no viable alternative at input '.in'",
+                "1:8: Syntax error: mismatched input '<EOF>' expecting " + STARTS,
+            ),
+        ),
+        ("!", ("1:2: Syntax error: extraneous input '<EOF>' expecting " + STARTS,)),
+        (
+            "-",
+            (
+                "1:2: Syntax error: no viable alternative at input '-'",
+                "1:2: Syntax error: mismatched input '<EOF>' expecting " + STARTS,
+            ),
+        ),
+        ("-!true", ("1:2: Syntax error: no viable alternative at input '-!'",)),
+        ("true ? 1", ("1:9: Syntax error: mismatched input '<EOF>' expecting ':'",)),
+        (
+            "true ? : 2",
+            (
+                "1:8: Syntax error: extraneous input ':' expecting " + STARTS,
+                "1:11: Syntax error: mismatched input '<EOF>' expecting ':'",
+            ),
+        ),
+        ("true && && false", ("1:9: Syntax error: extraneous input '&&' expecting " + STARTS,)),
+        (
+            "has(self.",
+            ("1:5: invalid argument to has() macro", "1:10: Syntax error: no viable alternative at input '.'"),
+        ),
+        (
+            "self.?1",
+            (
+                "1:7: Syntax error: mismatched input '1' expecting {IDENTIFIER, ESC_IDENTIFIER}",
+                "1:7: unsupported ident kind",
+            ),
+        ),
+        ("1.2.3", ("1:4: Syntax error: extraneous input '.3' expecting <EOF>",)),
+        ("99999999999999999999", ("1:1: invalid int literal",)),
+        ("namespace == 1", ("1:1: reserved identifier: namespace",)),
+        ("self.`a` == 'x'", ("1:6: unsupported syntax: '`'",)),
+        ("true // c\n&& )", ("2:4: Syntax error: mismatched input ')' expecting " + STARTS,)),
+    ],
+)
+def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
+    assert problems(text) == expected
+
+
+def test_a_complaint_shows_its_line_and_place() -> None:
+    source = Source("self.b\n  == 'é' é")
+    parse(source)
+    assert source.told() == (
+        "ERROR: <input>:2:10: Syntax error: token recognition error at: 'é'\n |   == 'é' é\n | ......．..＾"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 + 2 * 3 == 7", "[1, 2,]", "{'a': 1,}", "a.b.c(1)[2].d", "!!true", "--1 == 1", "r'\\d' == 'x'", "b'\\x00'"],
+)
+def test_what_can_be_read(text: str) -> None:
+    source = Source(text)
+    assert parse(source) is not None
+    assert not source.problems
+
+
+def test_a_chain_of_terms_is_one_call() -> None:
+    chain = parse(Source("a && b && c"))
+    assert len(getattr(chain, "args", ())) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 300 + "1" + ")" * 300, "!" * 5000, "-" * 9999, "[" * 2000, "1" + "+1" * 5000, "a" + ".a" * 5000],
+    ids=["parentheses", "not", "minus", "lists", "sum", "fields"],
+)
+def test_depth_has_a_bound(text: str) -> None:
+    assert problems(text)
+
+
+def test_length_has_a_bound() -> None:
+    assert problems("1" * 100_001) == ("-1:0: expression code point size exceeds limit: size: 100001, limit 100000",)
+
+
+@given(st.text(alphabet="selfab.()[]{}!-+*/%<>=&|?:,'\"\\ 012ux`\n", max_size=40))
+def test_any_text_gives_a_tree_or_problems(text: str) -> None:
+    source = Source(text)
+    assert (parse(source) is None) == bool(source.problems)
+
+
+@given(st.text(max_size=30))
+def test_any_unicode_does_too(text: str) -> None:
+    source = Source(text)
+    parse(source)
+    source.told()
