@@ -1,105 +1,117 @@
-"""Paths, methods and parameters, as the reference takes them apart."""
+"""From paths and methods to verbs."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from polykind.contract import JsonObject
+from polykind.contract import Uncertain
 from tests.support.live import Live, live
+from tests.support.widgets import ALL, GROUP, WIDGETS, definition, widget
 
-CUP: JsonObject = {"apiVersion": "paths.example.com/v1", "kind": "Cup"}
-CUPS = "/apis/paths.example.com/v1/namespaces/default/cups"
 NOT_FOUND = b"404 page not found\n"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Live]:
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
-        await running.define(
-            {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {"name": "cups.paths.example.com"},
-                "spec": {
-                    "group": "paths.example.com",
-                    "scope": "Namespaced",
-                    "names": {"plural": "cups", "kind": "Cup"},
-                    "versions": [
-                        {
-                            "name": "v1",
-                            "served": True,
-                            "storage": True,
-                            "schema": {
-                                "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                            },
-                            "subresources": {
-                                "status": {},
-                                "scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"},
-                            },
-                        }
-                    ],
-                },
-            }
-        )
-        for name in ("a", "b", "c"):
-            await running.ask("POST", CUPS, {**CUP, "metadata": {"name": name}, "spec": {"n": 1}})
+        await running.define(definition())
+        await running.define(definition("racks", "Rack", scope="Cluster"))
+        await running.ask("POST", WIDGETS, widget("w"))
+        await running.ask("POST", f"/apis/{GROUP}/v1/racks", widget("r", kind="Rack"))
         yield running
 
 
-async def refusal(server: Live, method: str, path: str, expect: int, body: object = None, kind: str = "") -> str:
-    answer = await server.ask(method, path, body, kind=kind or "application/json", expect=expect)
-    message: str = answer["message"]
-    return message
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", WIDGETS, 200),
+        ("GET", f"{WIDGETS}/", 200),
+        ("GET", f"{WIDGETS}/w", 200),
+        ("GET", f"{WIDGETS}/w/", 200),
+        ("GET", f"{WIDGETS}/%77", 200),
+        ("GET", ALL, 200),
+        ("GET", f"/apis/{GROUP}/v2/widgets", 200),
+        ("GET", f"/apis/{GROUP}/v1/racks/r", 200),
+        ("GET", f"{WIDGETS}/w/status", 200),
+        ("GET", f"{WIDGETS}/a%2Fb", 404),
+        ("GET", f"{WIDGETS}/%ff%fe", 404),
+        ("GET", f"{WIDGETS}/absent", 404),
+        ("GET", f"{WIDGETS}/w/scale", 404),
+        ("GET", f"{WIDGETS}/w/nonsense", 404),
+        ("GET", f"{ALL}/w", 404),
+        ("GET", f"/apis/{GROUP}/v1/namespaces/default/racks", 404),
+        ("GET", f"/apis/{GROUP}/v1/namespaces/default/racks/r", 404),
+        ("GET", f"/apis/{GROUP}/v3/widgets", 404),
+        ("GET", f"/apis/{GROUP}/v1/gadgets", 404),
+        ("GET", "/apis/other.example.com/v1/widgets", 404),
+        ("GET", "/api/v1/pods", 404),
+        ("GET", "/api/v2/namespaces", 404),
+        ("POST", ALL, 404),
+        ("DELETE", ALL, 404),
+        ("PUT", WIDGETS, 400),
+        ("PATCH", WIDGETS, 400),
+        ("DELETE", f"{WIDGETS}/w/status", 405),
+        ("POST", f"{WIDGETS}/w/status", 405),
+    ],
+)
+async def test_paths_and_methods(running: Live, method: str, path: str, status: int) -> None:
+    reply = await running.client.call(method, path)
+    assert reply.status == status, reply.body
+    if status >= 400 and reply.body != NOT_FOUND:
+        told = json.loads(reply.body)
+        assert (told["kind"], told["code"]) == ("Status", status)
 
 
-async def test_a_path_is_unescaped_before_it_is_taken_apart(server: Live) -> None:
-    assert (await server.ask("GET", f"{CUPS}%2Fa"))["metadata"]["name"] == "a"
-    assert await refusal(server, "GET", f"{CUPS}/a%2Fmore", 404) == 'cups.paths.example.com "a" not found'
+async def test_head_is_get_without_a_body(running: Live) -> None:
+    whole = await running.client.call("GET", f"{WIDGETS}/w")
+    status, headers = await running.client.send("HEAD", f"{WIDGETS}/w")
+    assert (status, headers[b"content-length"]) == (200, str(len(whole.body)).encode())
+    assert (await running.client.call("GET", "/readyz")).status == 200
 
 
-async def test_an_empty_namespace_is_none(server: Live) -> None:
-    listed = await server.ask("GET", "/apis/paths.example.com/v1/namespaces//cups")
-    assert len(listed["items"]) == 3
+@pytest.mark.parametrize("value", ["true", ""])
+async def test_anything_but_a_no_asks_for_a_watch(running: Live, value: str) -> None:
+    path = f"{WIDGETS}?watch={value}&timeoutSeconds=1"
+    assert [e["type"] async for e in running.watch(path)] == ["ADDED"]
 
 
-async def test_an_empty_name_may_have_subresources(server: Live) -> None:
-    assert await refusal(server, "GET", f"{CUPS}//b", 404) == 'cups.paths.example.com "" not found'
+@pytest.mark.parametrize("query", ["watch=0", "watch=false", "watch=False"])
+async def test_a_no_asks_for_a_list(running: Live, query: str) -> None:
+    assert (await running.ask("GET", f"{WIDGETS}?{query}"))["kind"] == "WidgetList"
 
 
-async def test_a_timeout_is_judged_wherever_it_is_given_but_with_a_watch(server: Live) -> None:
-    says = 'invalid timeout specified in the request URL - time: invalid duration "soon"'
-    for path in ("/apis", "/apis/none.example.com/v1/x", f"{CUPS}/a", CUPS):
-        assert await refusal(server, "GET", f"{path}?timeout=soon", 400) == says
-    async for event in server.watch(f"{CUPS}?watch=&resourceVersion=0&timeout=soon"):
-        assert event["type"] == "ADDED"
-        break
+async def test_the_old_way_to_ask_for_a_watch(running: Live) -> None:
+    path = f"/apis/{GROUP}/v1/watch/namespaces/default/widgets?timeoutSeconds=1"
+    assert [e["object"]["metadata"]["name"] async for e in running.watch(path)] == ["w"]
 
 
-async def test_documents_are_given_whatever_the_method(server: Live) -> None:
-    assert (await server.ask("POST", "/apis/paths.example.com/v1", {}))["kind"] == "APIResourceList"
-    assert (await server.ask("DELETE", "/apis"))["kind"] == "APIGroupList"
-    assert await server.ask("PUT", "/apis/none.example.com/v1", {}, expect=404) == NOT_FOUND
-    for path in ("/api", "/api/v1", "/apis/apiextensions.k8s.io/v1"):
-        says = "the server does not allow this method on the requested resource"
-        assert await refusal(server, "POST", path, 405, {}) == says
+async def test_a_request_may_shorten_its_own_time(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = await running.ask("GET", f"{WIDGETS}?timeout=soon", expect=400)
+    assert refused["message"].startswith("invalid timeout specified in the request URL")
+    stuck: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def never() -> int:
+        return await stuck
+
+    monkeypatch.setattr(running.server.store, "revision", never)
+    late = await running.ask("GET", f"{WIDGETS}?timeout=10ms", expect=504)
+    assert late["reason"] == "Timeout"
 
 
-async def test_the_old_watch_paths_know_no_method(server: Live) -> None:
-    path = "/apis/paths.example.com/v1/watch/namespaces/default/cups/a"
-    async with server.another() as client:
-        status, _ = await client.send("DELETE", f"{path}?resourceVersion=0")
-        assert status == 200
-        assert b'"type":"ADDED"' in await anext(client.chunks())
-    says = "fieldSelector metadata.name doesn't match requested name"
-    assert await refusal(server, "GET", f"{path}?fieldSelector=metadata.name%3Db", 400) == says
+async def test_a_store_that_does_not_answer_is_told_as_a_failure(
+    running: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, **__: object) -> int:
+        raise Uncertain("no answer came")
 
-
-async def test_a_watch_from_before_the_definition_is_too_old(server: Live) -> None:
-    since = server.server.registry.find("paths.example.com", "v1", "cups")
-    assert since is not None
-    event = await server.ask("GET", f"{CUPS}?watch=1&resourceVersion=1")
-    assert event["object"]["message"] == f"too old resource version: 1 ({since.kind.since})"
-    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+    with monkeypatch.context() as failing:
+        failing.setattr(running.server.store, "put", broken)
+        reply = await running.client.call("POST", WIDGETS, widget("x"))
+    assert 500 <= reply.status < 600
+    assert reply.json()["kind"] == "Status"
+    await running.ask("POST", WIDGETS, widget("x"))

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tests.support.live import DEFINITIONS, Live
-from tests.test_router import CUP, CUPS, refusal, server
+from tests.test_paths import CUP, CUPS, refusal, server
 
 __all__ = ["server"]
 
