@@ -1,0 +1,27 @@
+"""The real clock and real chance."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, timedelta
+
+from polykind.clock import SystemChance, SystemClock
+
+
+def test_the_clock_runs_in_utc() -> None:
+    clock = SystemClock()
+    assert clock.now().tzinfo is UTC
+    assert timedelta(0) <= clock.now() - clock.now() + timedelta(seconds=1)
+    assert clock.monotonic() <= clock.monotonic()
+
+
+def test_uids_are_random_uuids() -> None:
+    uids = [SystemChance().uid() for _ in range(100)]
+    assert len(set(uids)) == 100
+    assert all(uuid.UUID(u).version == 4 for u in uids)
+
+
+def test_suffixes_have_no_letters_that_make_words_or_are_mistaken() -> None:
+    suffixes = [SystemChance().suffix() for _ in range(500)]
+    assert {len(s) for s in suffixes} == {5}
+    assert set("".join(suffixes)) == set("bcdfghjklmnpqrstvwxz2456789")
