@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from polykind.cel.frame import LIMIT
+from polykind.cel.program import Outcome
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, duplicate, forbidden, invalid, required
 from polykind.gotext import go_quote
@@ -59,6 +61,8 @@ _NOTHING = Ratchet(None, None)
 class Judging:
     """One validation of one object."""
 
+    __slots__ = ("budget", "errors", "root_path", "warnings")
+
     def __init__(self, root_path: str) -> None:
         self.root_path = root_path
         self.errors: list[FieldError] = []
@@ -68,7 +72,7 @@ class Judging:
     def run(self, root: RuleNode, obj: Any, old: Any, correlation: Correlation | None) -> None:
         """Fills `errors` and `warnings`."""
         try:
-            self.visit(root, obj, old, None, Ratchet(correlation, None))
+            self.visit(root, obj, old, None, Ratchet(correlation, None) if correlation is not None else _NOTHING)
         except OutOfBudgetError:
             return
 
@@ -109,7 +113,11 @@ class Judging:
             program = rule.program
             if program is None or (rule.uses_old and old is None and not rule.optional_old):
                 continue
-            outcome = program.run(value, old)
+            cost = program.holds(value, old)
+            if cost is not None and cost <= LIMIT and cost <= self.budget:
+                self.budget -= cost
+                continue
+            outcome = program.run(value, old) if cost is None else Outcome(None, _EXCEEDED, cost)
             if outcome.cost > self.budget:
                 self._stop(node, path, _OUT_OF_BUDGET)
             self.budget -= outcome.cost

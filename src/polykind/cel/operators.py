@@ -22,6 +22,7 @@ from polykind.cel.values import (
     tenth,
     told,
 )
+from polykind.schema.pattern import compile_pattern
 
 _SCALARS = frozenset({"int", "uint", "bool", "double", "duration"})
 _PLAIN = frozenset({"int", "uint", "bool", "string", "bytes", "double"})
@@ -34,6 +35,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 _QUICK: dict[str, Callable[[Any, Any], bool]] = {
     f"{word}_{kind}": test for word, test in _COMPARISONS.items() for kind in ("int", "uint", "duration")
 } | {f"{word}_double": ordered(test) for word, test in _COMPARISONS.items()}
+_TEXTUAL = frozenset({"starts_with_string", "ends_with_string", "contains_string", "matches_string"})
 _INTEGER: dict[str, Callable[[Any, Any], int]] = {
     "add_int64": operator.add,
     "subtract_int64": operator.sub,
@@ -174,6 +176,8 @@ def quick(overload: str, nodes: Sequence[Expr], args: Sequence[Part], cost: int)
     test = _QUICK.get(overload)
     if test is not None:
         return Part(_compared(test, args[0].run, args[1].run, nodes[1]), cost + 1)
+    if overload in _TEXTUAL and isinstance(nodes[1], Literal):
+        return Part(_textual(overload, args[0].run, str(nodes[1].value)), cost)
     compute = _INTEGER.get(overload)
     if compute is None:
         return None
@@ -186,6 +190,29 @@ def quick(overload: str, nodes: Sequence[Expr], args: Sequence[Part], cost: int)
         raise EvalError("integer overflow")
 
     return Part(run, cost + 1)
+
+
+def _textual(overload: str, text: Run, constant: str) -> Run:
+    """A test of a text by a constant, at a cost of so much for each ten characters."""
+    each, test = _text_test(overload, constant)
+    more = 10 if overload == "matches_string" else 9
+
+    def run(frame: Frame) -> bool:
+        value = text(frame)
+        frame[0] += (len(value) + more) // 10 * each
+        return test(value)
+
+    return run
+
+
+def _text_test(overload: str, constant: str) -> tuple[int, Callable[[str], bool]]:
+    if overload == "matches_string":
+        return -(-len(constant) // 4), compile_pattern(constant)
+    if overload == "contains_string":
+        return tenth(len(constant)), lambda value: constant in value
+    if overload == "starts_with_string":
+        return 1, lambda value: value.startswith(constant)
+    return 1, lambda value: value.endswith(constant)
 
 
 def membership(nodes: Sequence[Expr]) -> Callable[[Any, list[Any]], bool]:

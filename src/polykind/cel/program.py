@@ -11,7 +11,7 @@ from polykind.cel.dispatch import dispatcher, guarded
 from polykind.cel.frame import LIMIT, OLD, SELF, SLOTS, Frame, Part, Run
 from polykind.cel.library import IMPLEMENTATIONS, core
 from polykind.cel.overloads import BY_ID, Overload
-from polykind.cel.spending import spend_of
+from polykind.cel.spending import Spend, spend_of
 from polykind.cel.tree import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
 from polykind.cel.types import Type
 from polykind.cel.values import (
@@ -42,6 +42,16 @@ class Program:
         compiler = _Compiler(declared, registry, optional_old)
         self._run, self._fixed = compiler.compile(tree)
         self._spare = (None,) * (compiler.size - SLOTS)
+
+    def holds(self, value: Any, old: Any) -> int | None:
+        """The cost of an evaluation that gives true, or costs more than the limit; None for all else."""
+        frame: Frame = [self._fixed, value, old, *self._spare]
+        try:
+            return int(frame[0]) if self._run(frame) is True or frame[0] > LIMIT else None
+        except (*FAILURES, RecursionError):
+            return None
+        except CostExceeded:
+            return max(int(frame[0]), LIMIT + 1)
 
     def run(self, value: Any, old: Any) -> Outcome:
         """An evaluation over JSON; `old` is None where there is no old value."""
@@ -228,6 +238,10 @@ class _Compiler:
         spend = spend_of(overload.function, overload.id)
         if overload.id == "in_list" and _is_constant(nodes[1]):
             spend = 0
+        if nodes and all(isinstance(node, Literal) for node in nodes):
+            folded = _folded(implementation, spend, [node.value for node in nodes if isinstance(node, Literal)])
+            if folded is not None:
+                return folded
         runs = [arg.run for arg in args]
         if isinstance(spend, int):
             return Part(operators.applied(implementation, runs), cost + spend)
@@ -331,6 +345,15 @@ class _Compiler:
     def _new_slot(self) -> int:
         self.size += 1
         return self.size - 1
+
+
+def _folded(implementation: Callable[..., Any], spend: Spend | int, values: list[Any]) -> Part | None:
+    """A call of constants, made once; None if it fails, to fail when it is run."""
+    try:
+        result = implementation(*values)
+    except (*FAILURES, CostExceeded):
+        return None
+    return Part(lambda frame: result, spend if isinstance(spend, int) else spend(values, result))
 
 
 def _slot_getter(slot: int, key: str, name: str) -> Run:
