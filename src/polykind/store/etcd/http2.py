@@ -25,8 +25,9 @@ _LARGEST = 2**31 - 1
 _REFILL = 2**29
 """Received bytes after which the peer is told to go on; it begins with room for four times as many."""
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_OUR_LARGEST_FRAME = 2**20
 # No table for headers, no pushes, all the room there can be, frames of up to a megabyte.
-_OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _LARGEST, 5, 2**20)
+_OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _LARGEST, 5, _OUR_LARGEST_FRAME)
 _HEAD = struct.Struct(">IBI").pack
 _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
@@ -151,6 +152,7 @@ class Connection(asyncio.Protocol):
         self._calls: dict[int, Call] = {}
         self._next = 1
         self._buffer = b""
+        self._out: list[bytes] = []
         self._block: tuple[int, int, bytes] | None = None
         self._window = self._their_window = 65535
         self._largest_frame = 16384
@@ -173,6 +175,7 @@ class Connection(asyncio.Protocol):
     async def close(self) -> None:
         """Hang up, and return when the socket is gone."""
         self.usable = False
+        self._flush()
         self._transport.close()
         await self._closed
 
@@ -181,7 +184,7 @@ class Connection(asyncio.Protocol):
     def call(self, method: str) -> Call:
         """Begin a call."""
         call, frame = self._begin(method)
-        self._transport.write(frame)
+        self._write(frame)
         return call
 
     def ask(self, method: str, request: bytes) -> tuple[Call, asyncio.Future[bytes]]:
@@ -191,9 +194,9 @@ class Connection(asyncio.Protocol):
         data = b"\0%b%b" % (len(request).to_bytes(4, "big"), request)
         if len(data) <= min(self._window, call.window, self._largest_frame):
             self._window -= len(data)
-            self._transport.write(frame + _framed(_DATA, _END_STREAM, call.number, data))
+            self._write(frame + _framed(_DATA, _END_STREAM, call.number, data))
         else:
-            self._transport.write(frame)
+            self._write(frame)
             self.send(call, data, True)
         return call, answer
 
@@ -232,15 +235,25 @@ class Connection(asyncio.Protocol):
             call.end(error)
 
     def _frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(_framed(kind, flags, number, payload))
+        self._write(_framed(kind, flags, number, payload))
+
+    def _write(self, frames: bytes) -> None:
+        """What is said in one turn of the event loop goes out together: each write to a socket is dear."""
+        if not self._out:
+            self.loop.call_soon(self._flush)
+        self._out.append(frames)
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
+        if out and not self._transport.is_closing():
+            self._transport.write(out[0] if len(out) == 1 else b"".join(out))
 
     # ------------------------------------------------------------------ what the transport tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self.usable = True
-        self._transport.write(_PREFACE)
+        self._write(_PREFACE)
         self._frame(_SETTINGS, 0, 0, _OUR_SETTINGS)
         self._frame(_WINDOW, 0, 0, (_LARGEST - 65535).to_bytes(4, "big"))
         self._alive = self.loop.call_later(_PING_SECONDS, self._ping)
@@ -277,6 +290,8 @@ class Connection(asyncio.Protocol):
         try:
             while end - at >= 9:
                 size = int.from_bytes(data[at : at + 3], "big")
+                if size > _OUR_LARGEST_FRAME:
+                    raise ValueError(f"a frame of {size} bytes")
                 stop = at + 9 + size
                 if stop > end:
                     break

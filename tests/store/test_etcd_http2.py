@@ -1,0 +1,186 @@
+"""gRPC over HTTP/2: header blocks, large messages both ways, and peers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.store.etcd import hpack, http2, messages
+from polykind.store.etcd.http2 import UNAVAILABLE, CallError, Connection
+from tests.support.etcd import Etcd, etcd
+
+
+class TestHeaders:
+    @pytest.mark.parametrize(
+        ("packed", "text"),
+        [
+            ("f1e3c2e5f23a6ba0ab90f4ff", b"www.example.com"),
+            ("a8eb10649cbf", b"no-cache"),
+            ("25a849e95ba97d7f", b"custom-key"),
+            ("25a849e95bb8e8b4bf", b"custom-value"),
+            ("d07abe941054d444a8200595040b8166e082a62d1bff", b"Mon, 21 Oct 2013 20:13:21 GMT"),
+        ],
+    )
+    def test_packed_texts_are_read(self, packed: str, text: bytes) -> None:
+        raw = bytes.fromhex(packed)
+        assert hpack.decode(b"\0" + b"\x01x" + bytes([0x80 | len(raw)]) + raw) == {b"x": text}
+
+    def test_a_servers_headers_are_read(self) -> None:
+        # A change of the table's size, :status 200, a content type by its index, then two that are spelt out.
+        block = b"\x20\x88\x5f\x10application/grpc" + hpack.literal(b"grpc-status", b"11") + b"\x40\x01a\x01b"
+        assert hpack.decode(block) == {b":status": b"200", b"": b"application/grpc", b"grpc-status": b"11", b"a": b"b"}
+        assert hpack.decode(b"\x8d") == {b":status": b"other"}
+        assert hpack.decode(b"\x08\x03503") == {b":status": b"503"}
+
+    @given(st.binary(max_size=80))
+    def test_nonsense_is_refused_or_read(self, block: bytes) -> None:
+        try:
+            hpack.decode(block)
+        except (ValueError, IndexError):
+            return
+
+
+def frame(kind: int, flags: int, number: int, payload: bytes = b"") -> bytes:
+    return len(payload).to_bytes(3, "big") + struct.pack(">BBI", kind, flags, number) + payload
+
+
+Answer = Callable[[asyncio.StreamWriter], None]
+
+
+@asynccontextmanager
+async def peer(answer: Answer) -> AsyncIterator[Connection]:
+    """A server that reads the beginning of a connection, says one thing, and nothing more."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(messages.RANGE.encode())
+        answer(writer)
+        while await reader.read(65536):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    connection = await Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+        server.close()
+        await asyncio.sleep(0.01)
+
+
+async def failure(connection: Connection) -> CallError:
+    _, answer = connection.ask(messages.RANGE, b"")
+    with pytest.raises(CallError) as caught:
+        async with asyncio.timeout(5):
+            await answer
+    return caught.value
+
+
+class TestPeers:
+    async def test_one_that_speaks_something_else(self) -> None:
+        async with peer(lambda w: w.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as connection:
+            error = await failure(connection)
+            assert (error.status, error.details) == (
+                UNAVAILABLE,
+                "the peer does not speak HTTP/2: a frame of 4740180 bytes",
+            )
+
+    async def test_one_that_hangs_up(self) -> None:
+        async with peer(lambda w: w.close()) as connection:
+            error = await failure(connection)
+            assert (error.status, error.sent) == (UNAVAILABLE, True)
+            with pytest.raises(CallError, match="the connection is closed"):
+                connection.call(messages.RANGE)
+
+    async def test_one_that_goes_away_has_not_done_what_it_has_not_seen(self) -> None:
+        async with peer(lambda w: w.write(frame(7, 0, 0, struct.pack(">II", 0, 0)))) as connection:
+            error = await failure(connection)
+            assert (error.status, error.sent, error.details) == (UNAVAILABLE, False, "the peer is going away")
+
+    @pytest.mark.parametrize(("code", "sent"), [(7, False), (2, True)])
+    async def test_one_that_ends_a_call(self, code: int, sent: bool) -> None:
+        async with peer(lambda w: w.write(frame(3, 0, 1, code.to_bytes(4, "big")))) as connection:
+            assert (await failure(connection)).sent is sent
+
+    async def test_one_whose_trailers_come_in_pieces_with_padding(self) -> None:
+        trailers = hpack.literal(b"grpc-status", b"9") + hpack.literal(b"grpc-message", b"a%20b%C3%A9")
+        padded = b"\x03" + b"\x88" + b"pad"
+        first = frame(1, 8 | 4, 1, padded)
+        rest = frame(1, 1 | 32, 1, b"\0\0\0\0\0" + trailers[:5]) + frame(9, 4, 1, trailers[5:])
+        async with peer(lambda w: w.write(first + rest)) as connection:
+            error = await failure(connection)
+            assert (error.status, error.details) == (9, "a bé")
+
+    async def test_one_that_is_no_grpc_server(self) -> None:
+        async with peer(lambda w: w.write(frame(1, 4, 1, b"\x8d"))) as connection:
+            assert (await failure(connection)).details == "the peer is not a gRPC server"
+
+    async def test_one_that_falls_silent_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(http2, "_PING_SECONDS", 0.05)
+        monkeypatch.setattr(http2, "_PONG_SECONDS", 0.05)
+        async with peer(lambda w: None) as connection:
+            assert (await failure(connection)).details == "the peer has fallen silent"
+
+    async def test_one_that_asks_for_life_gets_a_sign(self) -> None:
+        heard: list[bytes] = []
+        done = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(frame(4, 0, 0) + frame(6, 0, 0, b"12345678"))
+            heard.append(await reader.readuntil(b"12345678"))
+            done.set()
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        connection = await Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+        async with asyncio.timeout(5):
+            await done.wait()
+        assert heard[0].endswith(frame(4, 1, 0) + frame(6, 1, 0, b"12345678"))
+        await connection.close()
+        server.close()
+        await asyncio.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
+    with etcd(tmp_path_factory.mktemp("etcd")) as running:
+        yield running
+
+
+class TestEtcd:
+    async def test_messages_larger_than_any_window_go_both_ways(self, cluster: Etcd) -> None:
+        connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
+        values = {f"/big/{n}".encode(): bytes([n]) * (300_000 * n) for n in range(1, 5)}
+
+        async def put(key: bytes, value: bytes) -> None:
+            assert messages.txn_answer(
+                await connection.ask(messages.TXN, messages.put_request(key, value, 0))[1]
+            ).succeeded
+
+        await asyncio.gather(*(put(key, value) for key, value in values.items()))
+        answer = await connection.ask(messages.RANGE, messages.range_request(messages.span("/big/")))[1]
+        assert {item.key.encode(): item.value for item in messages.range_answer(answer).items} == values
+        await connection.close()
+
+    async def test_etcds_own_words_come_with_its_refusals(self, cluster: Etcd) -> None:
+        connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
+        with pytest.raises(CallError, match="etcdserver: mvcc: required revision is a future revision"):
+            await connection.ask(messages.RANGE, messages.get_request(b"/x", at=10**9))[1]
+        with pytest.raises(CallError, match="unknown method Nothing"):
+            await connection.ask("/etcdserverpb.KV/Nothing", b"")[1]
+        await connection.close()
+
+    async def test_hundreds_of_calls_at_once(self, cluster: Etcd) -> None:
+        connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
+        asked = [connection.ask(messages.RANGE, messages.get_request(b"/x")) for _ in range(500)]
+        for call, _ in asked[::2]:
+            call.cancel()
+        answers = await asyncio.gather(*(answer for _, answer in asked), return_exceptions=True)
+        assert [isinstance(answer, bytes) for answer in answers] == [False, True] * 250
+        await connection.close()
