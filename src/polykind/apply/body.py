@@ -28,10 +28,13 @@ def kind_text(api_version: Any, kind: Any) -> str:
 
 
 def check_name(merged: JsonObject, name: str) -> None:
-    """Refuses a name other than that of the URL; none at all is taken from there."""
+    """Refuses a name other than that of the URL. An object that is there has one; a new one must state it."""
     metadata = merged.get("metadata")
     stated = metadata.get("name") if isinstance(metadata, dict) else None
-    if stated and stated != name:
+    if not stated:
+        why = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        raise errors.BadRequest(why)
+    if stated != name:
         raise errors.BadRequest(f"the name of the object ({stated}) does not match the name on the URL ({name})")
 
 

@@ -8,9 +8,10 @@ from polykind.apply import entries as book
 from polykind.apply.compare import Comparison, compare, same
 from polykind.apply.entries import Entries, Entry
 from polykind.apply.fieldset import LEAF, Fields, difference, union
-from polykind.apply.model import MisfitError
+from polykind.apply.model import MisfitError, Type
 from polykind.apply.serverside import apply
 from polykind.apply.tracking import MAIN_RESET, STATUS_RESET, Convert, Models, Reset, bare, reconcile, subtract
+from polykind.apply.typed import check
 from polykind.contract import JsonObject
 
 __all__ = [
@@ -53,6 +54,8 @@ async def update(
         reconcile(entries, models)
         old = live if live is not None else model.zero
         found = compare(bare(old), bare(new), model.root).excluding(reset.get(api_version))
+        if subresource:
+            _check_others(new, old, model.root)
         if found:
             await subtract(entries, found, old, new, api_version, models, convert, reset)
             _own(entries, found, book.updater(manager, api_version, subresource), now)
@@ -75,6 +78,14 @@ def same_but_times(old: JsonObject, new: JsonObject) -> bool:
         elif name != "resourceVersion" and not same(ours.get(name), theirs.get(name)):
             return False
     return all(name == "metadata" or same(value, new[name]) for name, value in old.items())
+
+
+def _check_others(new: JsonObject, old: JsonObject, root: Type) -> None:
+    """Raises MisfitError for fields that do not fit; those that a subresource passes over nobody else looks at."""
+    fields = root.map.fields if root.map is not None else {}
+    for name, value in new.items():
+        if name != "metadata" and name in fields and value != old.get(name):
+            check(value, fields[name].type)
 
 
 def _timeless(listed: Any) -> Any:

@@ -107,7 +107,7 @@ class _Applying:
         except MisfitError:
             metadata = self.applied.get("metadata")
             metadata = metadata if isinstance(metadata, dict) else {}
-            where = f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+            where = "/".join(v if isinstance(v := metadata.get(k), str) else "" for k in ("namespace", "name"))
             kind = body.kind_text(self.version, self.applied.get("kind"))
             what = f"failed to create typed patch object ({where}; {kind})"
             raise misfit_error(what, self.applied, self.kind) from None

@@ -150,6 +150,28 @@ def _check(value: Any, kind: Type) -> None:
         raise MisfitError
 
 
+def check(value: Any, kind: Type) -> None:
+    """Raises MisfitError for a value that does not fit; items may stand in a list twice."""
+    if type(value) is dict:
+        if kind.map is None:
+            raise MisfitError
+        for name, item in value.items():
+            field = kind.map.fields.get(name)
+            below = field.type if field is not None else kind.map.element
+            if below is None:
+                raise MisfitError
+            check(item, below)
+    elif type(value) is list:
+        if kind.list is None:
+            raise MisfitError
+        for item in value:
+            if not kind.list.atomic:
+                kind.list.item_key(item)
+            check(item, kind.list.element)
+    elif type(value) not in kind.scalars:
+        raise MisfitError
+
+
 def explain(value: Any, kind: Type) -> str:
     """Why a value does not fit its type, in the reference's words."""
     found: list[str] = []

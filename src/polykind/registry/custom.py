@@ -152,7 +152,9 @@ class CustomVersion(Version):
     # ------------------------------------------------------------------ payloads
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        kind, api_version = value.get("kind", ""), value.get("apiVersion")
+        kind, api_version = value.get("kind", ""), value.get("apiVersion", "")
+        if api_version is None:
+            raise errors.BadRequest(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
         group, _, version = api_version.rpartition("/") if isinstance(api_version, str) else ("", "", "")
         meta, unknown = objectmeta.coerce(
             value.get("metadata"), strict=True, kind=kind, version=version, served=self.kind.kind

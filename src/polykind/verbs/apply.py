@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from polykind import errors
 from polykind.apply import body, managed
 from polykind.contract import JsonObject
+from polykind.typed.decoding import described
 from polykind.verbs.call import Call
 from polykind.verbs.create import create_object
 from polykind.verbs.lifecycle import match_namespace
@@ -12,22 +15,42 @@ from polykind.verbs.update import Change
 from polykind.wire import codec, yamlcodec
 from polykind.wire.options import CreateOptions, PatchOptions
 
+_NO_YAML = "error converting YAML to JSON: "
 
-def applied_object(call: Call, options: PatchOptions) -> JsonObject:
-    """The body of an apply: YAML or JSON."""
-    try:
-        value, complaints = yamlcodec.decode_strict(call.request.body)
-    except (errors.BadRequest, yamlcodec.MalformedYAML) as error:
-        raise errors.BadRequest(f"error decoding YAML: {error}") from None
-    if not isinstance(value, dict):
-        raise errors.BadRequest("error decoding YAML: the body is not an object")
-    body.check(value, call.version.api_version, call.kind.kind)
-    if complaints and options.field_validation != "Ignore":
-        text = yamlcodec.strict_error(complaints)
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The body of an apply, and what a strict reader has against it."""
+
+    value: JsonObject
+    complaints: list[str]
+
+    def complain(self, call: Call, options: PatchOptions) -> None:
+        """Refuse or warn of repeated keys, as is asked for; what cannot be applied at all is told before."""
+        if not self.complaints or options.field_validation == "Ignore":
+            return
         if options.field_validation == "Strict":
-            raise errors.BadRequest(f"error strict decoding YAML: {text}")
-        call.request.warn(text)
-    return value
+            text = yamlcodec.strict_error(self.complaints)
+            raise errors.BadRequest(f"error strict decoding YAML: {_NO_YAML}{text}")
+        for complaint in self.complaints:
+            call.request.warn(complaint)
+
+
+def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
+    """The body of an apply, YAML or JSON, that has to be of a kind."""
+    try:
+        value, complaints = yamlcodec.decode_strict(data)
+    except (errors.BadRequest, yamlcodec.MalformedYAML) as error:
+        raise errors.BadRequest(f"error decoding YAML: {_NO_YAML}{error}") from None
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise errors.BadRequest(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
+            f"json: cannot unmarshal {described(value)} into Go value of type map[string]interface {{}}"
+        )
+    body.check(value, api_version, kind)
+    return Applied(value, complaints)
 
 
 async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, options: PatchOptions) -> JsonObject:
@@ -52,14 +75,14 @@ def _decoded(call: Call, merged: JsonObject) -> JsonObject:
     if call.kind.namespaced:
         body.check_namespace(merged, call.namespace or "")
     obj = call.version.default(codec.decode(codec.encode(merged)))
-    obj["metadata"]["name"] = call.name
     match_namespace(call, obj["metadata"])
     return obj
 
 
-def apply_change(call: Call, applied: JsonObject, options: PatchOptions) -> Change:
+def apply_change(call: Call, applied: Applied, options: PatchOptions) -> Change:
     async def change(old: JsonObject) -> JsonObject:
-        merged = await _merged(call, old, applied, options)
+        merged = await _merged(call, old, applied.value, options)
+        applied.complain(call, options)
         new = _decoded(call, merged)
         if managed.same_but_times(old, new):
             return old
@@ -68,12 +91,14 @@ def apply_change(call: Call, applied: JsonObject, options: PatchOptions) -> Chan
     return change
 
 
-async def apply_create(call: Call, applied: JsonObject, options: PatchOptions) -> bytes:
+async def apply_create(call: Call, applied: Applied, options: PatchOptions) -> bytes:
     """An apply where nothing is yet: a create."""
-    meta = applied.get("metadata")
+    merged = await _merged(call, None, applied.value, options)
+    applied.complain(call, options)
+    meta = applied.value.get("metadata")
     uid = meta.get("uid") if isinstance(meta, dict) else None
     if uid:
         raise body.uid_mismatch(call.kind.plural, call.kind.group, call.name, uid)
-    obj = _decoded(call, await _merged(call, None, applied, options))
+    obj = _decoded(call, merged)
     obj["metadata"].pop("resourceVersion", None)
     return await create_object(call, obj, CreateOptions(dry_run=options.dry_run), tracked=True)

@@ -40,8 +40,10 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
     if not kind.creatable:
         why = "create not allowed while custom resource definition is terminating"
         raise errors.Forbidden(kind.plural, kind.group, meta.get("name", ""), why)
-    managing.dedupe_owners(call, meta)
+    managing.dedupe_owners(call, meta, made=tracked)
     if not tracked:
+        for gone in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+            meta.pop(gone, None)
         await managing.created(call, obj, options.field_manager)
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_TRIES if prefix else 1):
@@ -68,8 +70,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
 def _found(call: Call, obj: JsonObject) -> None:
     """Give the object its identity, and judge it."""
     version, meta = call.version, obj["metadata"]
-    for gone in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
-        meta.pop(gone, None)
+    meta.pop("selfLink", None)
     meta["uid"] = call.api.chance.uid()
     meta["creationTimestamp"] = call.now()
     version.prepare_create(obj)

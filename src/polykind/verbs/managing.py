@@ -17,8 +17,9 @@ async def created(call: Call, obj: JsonObject, manager: str) -> None:
 
 
 async def updated(call: Call, new: JsonObject, old: JsonObject, manager: str) -> None:
-    """Track an update or a patch; times alone are no change."""
-    fields = await _track(call, old, new, manager)
+    """Track an update or a patch; times alone are no change. What is of another kind has no known fields."""
+    known = new.get("kind") == call.kind.kind and new.get("apiVersion") in call.kind.models
+    fields = await _track(call, old, new, manager) if known else []
     if fields:
         new["metadata"]["managedFields"] = fields
     else:
@@ -46,6 +47,7 @@ async def _track(call: Call, live: JsonObject | None, new: JsonObject, manager: 
     )
 
 
-def dedupe_owners(call: Call, meta: JsonObject) -> None:
-    for warning in metarules.dedupe_owners(meta):
+def dedupe_owners(call: Call, meta: JsonObject, *, made: bool = False) -> None:
+    """Drop repeated owners, with a warning; what was `made` by a patch is only looked at late, and told so."""
+    for warning in metarules.dedupe_owners(meta, after_admission=made):
         call.request.warn(warning)

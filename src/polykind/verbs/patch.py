@@ -11,7 +11,7 @@ from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH
 from polykind.schema.objectmeta import MisfitError
 from polykind.typed import Undecodable
 from polykind.verbs import answer
-from polykind.verbs.apply import applied_object, apply_change, apply_create
+from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.update import Change, change_object, check_name
@@ -28,9 +28,12 @@ async def patch(call: Call) -> Response:
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
-        body = applied_object(call, options)
         await call.api.cache.fresh(call.kind.cache)
-        if call.kind.cache.get(call.key) is None and not call.subresource:
+        absent = call.kind.cache.get(call.key) is None
+        if absent and call.subresource:
+            raise call.kind.not_found(call.name)
+        body = read_applied(call.request.body, call.version.api_version, call.kind.kind)
+        if absent:
             return answer.object_answer(call, accepted, 201, await apply_create(call, body, options))
         data = await change_object(call, apply_change(call, body, options), options, whole=False, applied=True)
         return answer.object_answer(call, accepted, 200, data)

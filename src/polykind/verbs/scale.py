@@ -13,6 +13,7 @@ from polykind.gotext import go_quote
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
 from polykind.typed.core import SCALE
 from polykind.verbs import answer
+from polykind.verbs.apply import read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.patch import read_fragment
@@ -127,17 +128,13 @@ def _shown(old: JsonObject, made: JsonObject) -> str:
 
 
 def _applying(call: Call, options: PatchOptions) -> Change:
-    value = yamlcodec.decode(call.request.body)
-    if not isinstance(value, dict):
-        raise errors.BadRequest("error decoding YAML: the body is not an object")
-    body.check(value, _API_VERSION, "Scale")
-
     async def applied(old: JsonObject) -> JsonObject:
+        sent = read_applied(call.request.body, _API_VERSION, "Scale")
         if not old["metadata"]["managedFields"]:
             raise errors.Unexplained(_NOBODY)
         merged = await managed.apply(
             old,
-            value,
+            sent.value,
             manager=options.field_manager,
             force=options.force,
             api_version=_API_VERSION,
@@ -147,6 +144,7 @@ def _applying(call: Call, options: PatchOptions) -> Change:
             models={_API_VERSION: SCALE_MODEL},
             convert=_no_other_version,
         )
+        sent.complain(call, options)
         scale, _ = _decode(merged)
         body.check_name(scale, call.name)
         scale["metadata"]["name"] = call.name

@@ -63,9 +63,10 @@ async def change_object(
             raise kind.not_found(call.name)
         old: JsonObject = codec.decode((call.version.ready(entry) or await call.version.view(entry)).data)
         new = await change(old)
-        conditional = _check_conditions(call, new, old, entry, whole)
+        conditional = _check_conditions(call, new, old, entry, whole, options.dry_run)
         if not applied:
             await managing.updated(call, new, old, options.field_manager)
+        managing.dedupe_owners(call, new["metadata"], made=True)
         new = _prepared(call, new, old)
         if applied:
             call.version.settle(new)
@@ -81,12 +82,14 @@ async def change_object(
         return form.data
 
 
-def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry, whole: bool) -> bool:
+def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry, whole: bool, dry_run: bool) -> bool:
     """Whether the client insists on the revision it has seen; refuse if that, or the uid, is another."""
     meta, kind = new["metadata"], call.kind
     uid = meta.get("uid")
     if whole and uid and uid != old["metadata"].get("uid"):
-        key = f"{kind.cache.prefix}{call.key}"
+        # Keys are told as the store knows them; a dry run does not get that far.
+        prefix = f"/{kind.cache.prefix.removeprefix(call.api.cache.prefix)}" if dry_run else kind.cache.prefix
+        key = f"{prefix}{call.key}"
         why = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata'].get('uid')}"
