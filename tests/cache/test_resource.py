@@ -31,7 +31,7 @@ def gone(key: str, revision: int) -> Event:
 
 def cache_of(*keys: str, revision: int = 100) -> ResourceCache:
     cache = ResourceCache(PREFIX)
-    cache.load([KeyValue(PREFIX + k, value(k), i + 1) for i, k in enumerate(keys)], revision)
+    cache.load(cache.parse([KeyValue(PREFIX + k, value(k), i + 1) for i, k in enumerate(keys)]), revision)
     return cache
 
 
@@ -169,7 +169,7 @@ def test_frames_are_not_kept_in_the_window() -> None:
 def test_a_reading_begins_a_new_window() -> None:
     cache = cache_of()
     cache.follow([put("a/x", 101)], 101)
-    cache.load([KeyValue(f"{PREFIX}a/z", value("a/z"), 140)], 150)
+    cache.load(cache.parse([KeyValue(f"{PREFIX}a/z", value("a/z"), 140)]), 150)
     assert (cache.since, cache.revision, cache.changed) == (150, 150, 140)
     assert cache.window(150) == []
     assert keys(cache.snapshot(None)) == ["a/z"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -93,6 +94,27 @@ async def test_nothing_written_during_a_reading_is_lost_or_doubled(
     again = await put(store, "a/again")
     assert state(cache)["a/again"] == again
     assert cache.revision == again
+
+
+async def test_a_long_reading_leaves_the_loop_to_others(parts: Opened) -> None:
+    store, root, cache = parts
+    await asyncio.gather(*(put(store, f"a/{i}") for i in range(3000)))
+    longest, done = 0.0, False
+
+    async def others() -> None:
+        nonlocal longest
+        while not done:
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, time.thread_time() - before)
+
+    waiting = asyncio.create_task(others())
+    begin = time.thread_time()
+    await root.fresh(cache)
+    whole, done = time.thread_time() - begin, True
+    await waiting
+    assert len(cache) == 3000
+    assert longest < max(whole / 2, 0.02)
 
 
 async def test_a_resource_that_is_dropped_and_served_anew_while_it_is_read(

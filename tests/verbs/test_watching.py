@@ -125,7 +125,7 @@ async def test_a_watch_from_before_what_is_kept_has_expired(running: Live) -> No
         await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": number}}, kind=MERGE)
     store, cache = running.server.store, running.server.cache.resource(GROUP, "widgets")
     newest = await store.revision()
-    cache.load((await store.range(cache.prefix)).items, newest)
+    cache.load(cache.parse((await store.range(cache.prefix)).items), newest)
     await store.compact(newest)
     event = await running.ask("GET", f"{WIDGETS}?watch=1&resourceVersion={start}")
     assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -130,20 +130,23 @@ class ResourceCache:
     def distrust(self, key: str) -> None:
         self._trusted.pop(key, None)
 
-    def load(self, items: list[KeyValue], revision: int) -> None:
+    def parse(self, items: Sequence[KeyValue]) -> list[Entry]:
+        """What the store holds, as entries."""
+        start = len(self.prefix)
+        return [parse(key[start:], value, written, False) for key, value, written in items]
+
+    def load(self, entries: list[Entry], revision: int) -> None:
         """Begin with what the store holds at a revision."""
-        self._entries = {}
+        self._entries = {entry.key: entry for entry in entries}
         names: dict[str, list[str]] = {}
-        for key, value, written in items:
-            entry = parse(key[len(self.prefix) :], value, written, False)
-            self._entries[entry.key] = entry
+        for entry in entries:
             names.setdefault(entry.namespace, []).append(entry.name)
         for listed in names.values():
             listed.sort()
         self._names = names
         self._namespaces = sorted(f"{n}/" if n else "" for n in names)
         self.revision = self.since = revision
-        self.changed = max(self.changed, max((i.revision for i in items), default=0))
+        self.changed = max(self.changed, max((e.revision for e in entries), default=0))
         self._window.clear()
         self._window_bytes = 0
         self.loaded = True

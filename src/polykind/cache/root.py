@@ -7,11 +7,14 @@ import logging
 from collections.abc import Sequence
 
 from polykind import errors
+from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence, ResourceCache
 from polykind.contract import Compacted, Event, FutureRevision, Store, StoreError, Watching
 
 log = logging.getLogger("polykind.cache")
 
+_SLICE = 500
+"""Objects that are read before others get their turn on the loop."""
 _RETRY = 0.5
 """Seconds between two tries to follow the store again."""
 
@@ -75,8 +78,13 @@ class WatchCache:
         if task is None:
             task = asyncio.get_running_loop().create_task(self._load(cache))
             self._loading[cache] = task
-            task.add_done_callback(lambda _: self._loading.pop(cache, None))
+            task.add_done_callback(lambda done: self._read(cache, done))
         await asyncio.shield(task)
+
+    def _read(self, cache: ResourceCache, task: asyncio.Task[None]) -> None:
+        del self._loading[cache]
+        if not task.cancelled() and task.exception() is not None:
+            log.info("%s could not be read: %s", cache.prefix, task.exception())
 
     async def _load(self, cache: ResourceCache) -> None:
         while True:
@@ -85,13 +93,17 @@ class WatchCache:
             self._held.setdefault(cache.prefix, []).append(held)
             try:
                 page = await self.store.range(cache.prefix)
+                entries: list[Entry] = []
+                for start in range(0, len(page.items), _SLICE):
+                    entries += cache.parse(page.items[start : start + _SLICE])
+                    await asyncio.sleep(0)
             finally:
                 self._release(cache.prefix, held)
             if self._restarting is None or (self.ready and watching is self._watching):
                 break
             # The watch was lost while this was read: what was written in between would be missing.
             await asyncio.shield(self._restarting)
-        cache.load(page.items, page.revision)
+        cache.load(entries, page.revision)
         late = [e for e in held if e.revision > page.revision]
         cache.follow(late, max(self.revision, page.revision))
 
@@ -127,11 +139,15 @@ class WatchCache:
             return cache.window(after)
         since = cache.since
         try:
-            older = cache.recall(await self.store.history(cache.prefix, after, since))
+            changes = await self.store.history(cache.prefix, after, since)
         except Compacted as error:
             raise errors.Expired(f"too old resource version: {after} ({error.oldest})") from None
         except FutureRevision:
             return []
+        older: list[Occurrence] = []
+        for start in range(0, len(changes), _SLICE):
+            older += cache.recall(changes[start : start + _SLICE])
+            await asyncio.sleep(0)
         # The window may have moved on meanwhile: what left it is read as well.
         if cache.since > since:
             return await self.past(cache, after)
