@@ -135,23 +135,22 @@ class WatchCache:
 
     async def past(self, cache: ResourceCache, after: int) -> list[Occurrence]:
         """The changes of a resource above a revision, from the window or, if that is too short, from the store."""
-        if after >= cache.since:
-            return cache.window(after)
-        since = cache.since
-        try:
-            changes = await self.store.history(cache.prefix, after, since)
-        except Compacted as error:
-            raise errors.Expired(f"too old resource version: {after} ({error.oldest})") from None
-        except FutureRevision:
-            return []
         older: list[Occurrence] = []
-        for start in range(0, len(changes), _SLICE):
-            older += cache.recall(changes[start : start + _SLICE])
-            await asyncio.sleep(0)
-        # The window may have moved on meanwhile: what left it is read as well.
-        if cache.since > since:
-            return await self.past(cache, after)
-        return older + cache.window(since)
+        asked = after
+        # The window may move on while the store is read: what has left it by then is read as well.
+        while after < cache.since:
+            until = cache.since
+            try:
+                changes = await self.store.history(cache.prefix, after, until)
+            except Compacted as error:
+                raise errors.Expired(f"too old resource version: {asked} ({error.oldest})") from None
+            except FutureRevision:
+                return []
+            for start in range(0, len(changes), _SLICE):
+                older += cache.recall(changes[start : start + _SLICE])
+                await asyncio.sleep(0)
+            after = until
+        return older + cache.window(after)
 
     # ------------------------------------------------------------------ the store's listener
 
