@@ -71,9 +71,8 @@ def main() -> None:
     obj = thing()
     encoded = orjson.dumps(obj)
     decode = best(lambda: orjson.loads(encoded))
-    print(
-        f"{platform.machine()}, Python {sys.version.split()[0]}; decoding the object ({len(encoded)} B): {decode:.1f} us"
-    )
+    print(f"{platform.machine()}, Python {sys.version.split()[0]}")
+    print(f"{decode:7.2f} us  decoding the object ({len(encoded)} B)")
     for rule in RULES:
         rules = compile_schema(schema(rule))
         if rules is None or rules.validate(obj, None) != ([], []):
