@@ -14,7 +14,18 @@ from polykind.wire.options import ListOptions
 class Selected:
     """The path's namespace and name, a label selector and a field selector."""
 
-    __slots__ = ("_cache", "_fields", "_labels", "_namespaced", "_path_namespace", "_paths", "everything", "key", "name", "namespace")
+    __slots__ = (
+        "_cache",
+        "_fields",
+        "_labels",
+        "_namespaced",
+        "_path_namespace",
+        "_paths",
+        "everything",
+        "key",
+        "name",
+        "namespace",
+    )
 
     def __init__(self, call: Call, options: ListOptions) -> None:
         version = call.version
