@@ -136,7 +136,7 @@ class SchemaRules:
             self._step("additionalProperties", "", node, additional, f"{path}.additionalProperties", context)
 
     def _properties(self, node: JsonObject, path: str, context: _Context, root: bool) -> None:
-        if context.uncorrelated is None and node.get(MAP_TYPE) not in (None, "granular"):
+        if context.uncorrelated is None and node.get(MAP_TYPE) not in (None, "granular", "atomic"):
             context = context._replace(uncorrelated=path)
         resource = root or EMBEDDED in node
         for name, child in node["properties"].items():
