@@ -249,10 +249,8 @@ def _choose(settings: Settings) -> tuple[Store, Leadership]:
     """The store that the flags name, and who of those that share it does what only one may do."""
     if not settings.etcd_servers:
         return SqliteStore(settings.data_dir), Alone()
-    try:
-        from polykind.store.etcd import Access, EtcdLeadership, EtcdStore
-    except ModuleNotFoundError as error:
-        raise SettingsError(f"--etcd-servers needs grpcio ({error}): pip install 'polykind[etcd]'") from None
+    from polykind.store.etcd import Access, EtcdLeadership, EtcdStore
+
     access = Access(settings.etcd_servers, settings.etcd_cafile, settings.etcd_certfile, settings.etcd_keyfile)
     prefix = settings.etcd_prefix.rstrip("/")
     store = EtcdStore(access, prefix + "/")

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.store.etcd import hpack, http2, messages
-from polykind.store.etcd.http2 import UNAVAILABLE, CallError, Connection
+from polykind.store.etcd.call import UNAVAILABLE, CallError
+from polykind.store.etcd.http2 import Connection
 from tests.support.etcd import Etcd, etcd
 
 

@@ -8,7 +8,7 @@ import time
 
 from polykind.contract import StoreError, Unavailable, Uncertain
 from polykind.store.etcd import messages
-from polykind.store.etcd.http2 import DEADLINE_EXCEEDED, UNAVAILABLE, CallError
+from polykind.store.etcd.call import DEADLINE_EXCEEDED, UNAVAILABLE, CallError
 from polykind.store.etcd.member import Access, Member
 
 log = logging.getLogger("polykind.etcd")

@@ -14,9 +14,7 @@ from typing import cast
 from urllib.parse import unquote
 
 from polykind.store.etcd import hpack
-
-CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE = 1, 4, 14
-"""gRPC's numbers for how a call ended."""
+from polykind.store.etcd.call import UNAVAILABLE, Call, CallError
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 1, 1, 4, 8, 32
@@ -31,113 +29,6 @@ _OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _LARGEST, 5, _OUR_LARGES
 _HEAD = struct.Struct(">IBI").pack
 _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
-
-
-class CallError(Exception):
-    """A call that failed. `sent` is False if the peer has certainly not acted on it."""
-
-    def __init__(self, status: int, details: str, *, sent: bool = True) -> None:
-        super().__init__(details)
-        self.status = status
-        self.details = details
-        self.sent = sent
-
-
-class Call:
-    """One call: messages go out and come in until either side ends it."""
-
-    __slots__ = (
-        "_connection",
-        "_error",
-        "_partial",
-        "_waiter",
-        "answer",
-        "ended",
-        "inbox",
-        "number",
-        "received",
-        "unsent",
-        "window",
-    )
-
-    def __init__(self, connection: Connection, number: int, window: int) -> None:
-        self._connection = connection
-        self._partial = b""
-        self._error: CallError | None = None
-        self._waiter: asyncio.Future[None] | None = None
-        self.ended = False
-        self.number = number
-        self.window = window
-        """Bytes that the peer has room for."""
-        self.received = 0
-        self.inbox: deque[bytes] = deque()
-        self.answer: asyncio.Future[bytes] | None = None
-        """For a call that was asked: who waits for its only message."""
-        self.unsent: tuple[bytes, bool] | None = None
-
-    def send(self, message: bytes, *, last: bool = False) -> None:
-        self._connection.send(self, b"\0" + len(message).to_bytes(4, "big") + message, last)
-
-    async def read(self) -> bytes | None:
-        """The next message, None at the end. Raises CallError if the call did not end well."""
-        while not self.inbox:
-            if self.ended:
-                if self._error is not None:
-                    raise self._error
-                return None
-            self._waiter = self._connection.loop.create_future()
-            await self._waiter
-        return self.inbox.popleft()
-
-    def cancel(self) -> None:
-        self.fail(CallError(CANCELLED, "the call was given up"))
-
-    def fail(self, error: CallError) -> None:
-        """Give it up, for a reason."""
-        self._connection.give_up(self, error)
-
-    # What the connection tells
-
-    def take(self, data: bytes) -> None:
-        """Bytes of messages, each with five bytes before it: whether it is compressed, and its length."""
-        if self._partial:
-            data = self._partial + data
-        at, end = 0, len(data)
-        while end - at >= 5:
-            stop = at + 5 + int.from_bytes(data[at + 1 : at + 5], "big")
-            if stop > end:
-                break
-            self.inbox.append(data[at + 5 : stop])
-            at = stop
-        self._partial = data[at:] if at < end else b""
-        if self.inbox:
-            self._wake()
-
-    def end(self, error: CallError | None) -> None:
-        if not self.ended:
-            self.ended = True
-            self._error = error
-            if self.answer is not None:
-                self._settle(self.answer)
-            else:
-                self._wake()
-
-    def _settle(self, answer: asyncio.Future[bytes]) -> None:
-        if answer.done():
-            return
-        if self._error is not None:
-            answer.set_exception(self._error)
-        elif len(self.inbox) == 1:
-            answer.set_result(self.inbox.popleft())
-        else:
-            answer.set_exception(CallError(UNAVAILABLE, "the answer is not one message"))
-
-    def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None:
-            self._waiter = None
-            if not waiter.done():
-                waiter.set_result(None)
 
 
 class Connection(asyncio.Protocol):

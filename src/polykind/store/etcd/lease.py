@@ -6,8 +6,8 @@ import time
 
 from polykind.contract import StoreError, Unavailable
 from polykind.store.etcd import messages
+from polykind.store.etcd.call import DEADLINE_EXCEEDED, CallError
 from polykind.store.etcd.client import Client
-from polykind.store.etcd.http2 import DEADLINE_EXCEEDED, CallError
 
 
 class Lease:

@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from polykind.contract import StoreError
-from polykind.store.etcd.http2 import DEADLINE_EXCEEDED, UNAVAILABLE, Call, CallError, Connection
+from polykind.store.etcd.call import DEADLINE_EXCEEDED, UNAVAILABLE, Call, CallError
+from polykind.store.etcd.http2 import Connection
 
 CONNECT_SECONDS = 1.5
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from polykind.contract import Compacted, StoreError, Unavailable
 from polykind.store.etcd import messages
-from polykind.store.etcd.http2 import Call, CallError
+from polykind.store.etcd.call import Call, CallError
 from polykind.store.etcd.member import Member
 from polykind.store.etcd.messages import EtcdEvent, Span
 

@@ -1,0 +1,27 @@
+"""The server answers on etcd as it answers on the embedded store."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.__main__ import FLAGS, paths
+from tests.conformance.client import Server
+from tests.conformance.floors import load, sunken
+from tests.conformance.grades import by_area, check_all, details
+from tests.conformance.scenario import Scenario
+from tests.replicas.conftest import Fleet
+from tests.support.etcd import Etcd
+
+PART = ["list", "watch"]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("areas", [PART, pytest.param([], marks=pytest.mark.etcd)], ids=["part", "whole"])
+def test_no_area_sinks_below_the_floor_of_the_embedded_store(areas: list[str], cluster: Etcd, fleet: Fleet) -> None:
+    (replica,) = fleet.start(1, cluster.servers, *FLAGS)
+    server = Server(replica.url, replica.token)
+    reports = list(check_all([Scenario(path, server) for path in paths(areas)], 6))
+    floors = {area: floor for area, floor in load().items() if area in areas or not areas}
+    inexact = [line for report in reports if report.worst != "exact" for line in details(report, verbose=False)]
+    below = sunken(by_area(reports), floors)
+    assert not below, "\n".join([*below, *inexact])
