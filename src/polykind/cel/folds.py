@@ -29,7 +29,7 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
         return value.items()
     if isinstance(value, Obj):
         return [(name, value.get(name)) for name in value.names()]
-    raise _not_iterable(value)
+    raise EvalError(f"unsupported comprehension range type: types.{kind_of(value).capitalize()}")
 
 
 def _not_iterable(value: Any) -> EvalError:

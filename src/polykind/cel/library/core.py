@@ -77,6 +77,8 @@ def optional_index(container: Any, key: Any) -> Optional:
         return Optional(True, container[key]) if 0 <= key < len(container) else NONE
     if isinstance(container, Obj):
         return Optional(True, container.get(key)) if container.has(key) else NONE
+    if not isinstance(container, dict):
+        return NONE
     return Optional(True, container[key]) if key in container else NONE
 
 
