@@ -14,9 +14,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-import httptools
-
 from polykind import eager, errors
+from polykind.wire.arrival import Arrival
 from polykind.wire.request import Request
 from polykind.wire.response import Response, Stream
 
@@ -33,30 +32,23 @@ _PIECE = 256 * 1024
 
 
 class Connection(asyncio.Protocol):
-    """What httptools' parser and asyncio's transport call, and what a stream writes to."""
+    """What asyncio's transport calls, what requests arrive at, and what a stream writes to."""
 
     __slots__ = (
         "_app",
-        "_arriving",
-        "_body",
-        "_body_size",
+        "_arrival",
         "_continue",
-        "_head_size",
-        "_headers",
         "_held",
         "_keep_stream",
-        "_parser",
         "_paused",
         "_queue",
         "_refusal",
-        "_refused",
         "_resumed",
         "_server",
         "_stream",
         "_task",
         "_unread",
         "_unread_size",
-        "_url",
         "_working",
         "_writing",
         "certificate",
@@ -68,17 +60,9 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: HttpServer) -> None:
         self._server = server
         self._app = server.app
-        self._parser = httptools.HttpRequestParser(self)
-        # The request that is arriving.
-        self._arriving = False
-        self._url = b""
-        self._headers: dict[bytes, bytes] = {}
-        self._body: list[bytes] = []
-        self._head_size = 0
-        self._body_size = 0
+        self._arrival = Arrival(server.limits, self)
         self._continue = False
         """A 100 Continue is due once the answers before it are out."""
-        self._refused = False
         self._refusal: tuple[errors.APIError, int] | None = None
         # The requests that wait, and the one that is answered.
         self._queue: deque[tuple[Request, bool]] = deque()
@@ -140,83 +124,42 @@ class Connection(asyncio.Protocol):
             self._resumed.set_result(None)
 
     def data_received(self, data: bytes) -> None:
-        if self.closing or self._refused:
-            return
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # Nobody is obliged to switch protocols: the request is answered as it stands, then the connection closes.
-            self._refused = True
-        except (httptools.HttpParserError, ValueError) as error:
-            self._refuse(errors.BadRequest(f"malformed HTTP request: {error}"))
+        if not self.closing:
+            self._arrival.feed(data)
 
-    # ------------------------------------------------------------------ the parser's side
+    # ------------------------------------------------------------------ what arrives
 
-    def on_message_begin(self) -> None:
-        self._url = b""
-        self._headers = {}
-        self._body = []
-        self._head_size = self._body_size = 0
-        self._arriving = True
+    def on_arrival(self) -> None:
         if not self._busy:
             self.deadline = self._server.loop.time() + self._server.limits.arrival
 
-    def on_url(self, url: bytes) -> None:
-        self._url += url
-        self._grow_head(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._grow_head(len(name) + len(value))
-        name = name.lower()
-        known = self._headers.get(name)
-        self._headers[name] = value if known is None else b"%b, %b" % (known, value)
-
-    def _grow_head(self, size: int) -> None:
-        self._head_size += size
-        if self._head_size > self._server.limits.head:
-            self._refuse(errors.TooLarge("the head of the request is too large"), status=431)
-
-    def on_headers_complete(self) -> None:
-        length = self._headers.get(b"content-length")
-        if length is not None and length.isdigit() and int(length) > self._server.limits.body:
-            self._refuse_body()
-        elif b"expect" in self._headers and self._headers[b"expect"].lower() == b"100-continue":
-            self._continue = True
-            if not self._busy:
-                self._tell_to_go_on()
+    def on_expectation(self) -> None:
+        self._continue = True
+        if not self._busy:
+            self._tell_to_go_on()
 
     def _tell_to_go_on(self) -> None:
         self._continue = False
-        if not self._refused:
-            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def on_body(self, body: bytes) -> None:
-        self._body_size += len(body)
-        if self._body_size > self._server.limits.body:
-            self._refuse_body()
-        elif not self._refused:
-            self._body.append(body)
-
-    def on_message_complete(self) -> None:
-        self._arriving = self._continue = False
-        if self._refused:
-            return
-        path, _, query = self._url.partition(b"?")
-        request = Request(
-            self._parser.get_method().decode("latin-1"),
-            path.decode("latin-1"),
-            query.decode("latin-1"),
-            self._headers,
-            b"".join(self._body),
-        )
-        self._body = []
+    def on_request(self, request: Request, keep_alive: bool) -> None:
+        self._continue = False
         request.peer_certificate = self.certificate
-        self._queue.append((request, self._parser.should_keep_alive() and not self._parser.should_upgrade()))
+        self._queue.append((request, keep_alive))
         if not self._busy:
             self._work()
         elif not self._held:
             self._held = True
             self.transport.pause_reading()
+
+    def on_refusal(self, error: errors.APIError, status: int) -> None:
+        """Answer why, after what was asked before."""
+        if self._stream is not None:
+            self.abort()
+        elif self._busy:
+            self._refusal = (error, status)
+        else:
+            self._send_refusal(error, status)
 
     # ------------------------------------------------------------------ answering
 
@@ -239,7 +182,7 @@ class Connection(asyncio.Protocol):
         if self._continue:
             self._tell_to_go_on()
         limits = self._server.limits
-        self.deadline = self._server.loop.time() + (limits.arrival if self._arriving else limits.idle)
+        self.deadline = self._server.loop.time() + (limits.arrival if self._arrival.under_way else limits.idle)
 
     def _answer(self, request: Request, keep_alive: bool) -> None:
         request.audit_id = request.headers.get(b"audit-id") or self._server.audit_id()
@@ -356,27 +299,10 @@ class Connection(asyncio.Protocol):
         else:
             self._close()
 
-    # ------------------------------------------------------------------ refusing
-
-    def _refuse_body(self) -> None:
-        self._refuse(errors.TooLarge(f"Request entity too large: limit is {self._server.limits.body}"))
-
-    def _refuse(self, error: errors.APIError, status: int = 0) -> None:
-        """Read no further; answer why, after what was asked before."""
-        if self._refused:
-            return
-        self._refused = True
-        if self._stream is not None:
-            self.abort()
-        elif self._busy:
-            self._refusal = (error, status)
-        else:
-            self._send_refusal(error, status)
-
     def _send_refusal(self, error: errors.APIError, status: int) -> None:
         request = Request("GET", "", "", {}, b"")
         request.audit_id = self._server.audit_id()
-        response = Response(status or error.code, error.encode())
+        response = Response(status, error.encode())
         self.transport.write(self._head(request, response, False) + error.encode())
         self.closing = True
         # The client may still be sending: closed at once, the connection would take the answer with it.
@@ -444,7 +370,7 @@ class Connection(asyncio.Protocol):
         """The server stops: end the stream, close when the answer under way is out."""
         if self._stream is not None:
             self.finish()
-        elif not self._busy and not self._refused:
+        elif not self._busy and not self._arrival.over:
             self._close()
 
     def _close(self) -> None:

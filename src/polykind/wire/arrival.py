@@ -1,0 +1,134 @@
+"""A request as it arrives: what the parser makes of a client's bytes, within limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import httptools
+
+from polykind import errors
+from polykind.wire.request import Request
+
+if TYPE_CHECKING:
+    from polykind.wire.http import Limits
+
+
+class Receiver(Protocol):
+    """Who is told of what arrives."""
+
+    def on_arrival(self) -> None:
+        """A request begins to arrive."""
+
+    def on_expectation(self) -> None:
+        """The client waits to be told to go on with the body."""
+
+    def on_request(self, request: Request, keep_alive: bool) -> None:
+        """A request has arrived whole."""
+
+    def on_refusal(self, error: errors.APIError, status: int) -> None:
+        """What arrives cannot be read any further."""
+
+
+class Arrival:
+    """The request that is arriving on one connection. Its methods are those that httptools' parser calls."""
+
+    __slots__ = (
+        "_body",
+        "_body_size",
+        "_head_size",
+        "_headers",
+        "_limits",
+        "_parser",
+        "_receiver",
+        "_url",
+        "over",
+        "under_way",
+    )
+
+    def __init__(self, limits: Limits, receiver: Receiver) -> None:
+        self._limits = limits
+        self._receiver = receiver
+        self._parser = httptools.HttpRequestParser(self)
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._head_size = 0
+        self._body_size = 0
+        self.under_way = False
+        """Part of a request is in."""
+        self.over = False
+        """Nothing more is read: what came was refused, or is no HTTP any more."""
+
+    def feed(self, data: bytes) -> None:
+        if self.over:
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # Nobody is obliged to switch protocols: the request is answered as it stands, then the connection closes.
+            self.over = True
+        except (httptools.HttpParserError, ValueError) as error:
+            self._refuse(errors.BadRequest(f"malformed HTTP request: {error}"))
+
+    def _refuse(self, error: errors.APIError, status: int = 0) -> None:
+        if not self.over:
+            self.over = True
+            self._receiver.on_refusal(error, status or error.code)
+
+    def _refuse_body(self) -> None:
+        self._refuse(errors.TooLarge(f"Request entity too large: limit is {self._limits.body}"))
+
+    # ------------------------------------------------------------------ the parser's side
+
+    def on_message_begin(self) -> None:
+        self._url = b""
+        self._headers = {}
+        self._body = []
+        self._head_size = self._body_size = 0
+        self.under_way = True
+        self._receiver.on_arrival()
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        self._grow_head(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._grow_head(len(name) + len(value))
+        name = name.lower()
+        known = self._headers.get(name)
+        self._headers[name] = value if known is None else b"%b, %b" % (known, value)
+
+    def _grow_head(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > self._limits.head:
+            self._refuse(errors.TooLarge("the head of the request is too large"), status=431)
+
+    def on_headers_complete(self) -> None:
+        length = self._headers.get(b"content-length")
+        if length is not None and length.isdigit() and int(length) > self._limits.body:
+            self._refuse_body()
+        elif b"expect" in self._headers and self._headers[b"expect"].lower() == b"100-continue" and not self.over:
+            self._receiver.on_expectation()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_size += len(body)
+        if self._body_size > self._limits.body:
+            self._refuse_body()
+        elif not self.over:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self.under_way = False
+        if self.over:
+            return
+        parser = self._parser
+        path, _, query = self._url.partition(b"?")
+        request = Request(
+            parser.get_method().decode("latin-1"),
+            path.decode("latin-1"),
+            query.decode("latin-1"),
+            self._headers,
+            b"".join(self._body),
+        )
+        self._body = []
+        self._receiver.on_request(request, parser.should_keep_alive() and not parser.should_upgrade())
