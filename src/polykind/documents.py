@@ -82,7 +82,10 @@ class Documents:
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
         if root == "openapi":
             return await self._openapi(request, path)
-        return await self._found(request, path)
+        found = await self._found(request, path)
+        if found.status == 404 and path.startswith(("/api/", f"/apis/{GROUP}/")):
+            return self.refuse(request, errors.nothing_here())
+        return found
 
     # ------------------------------------------------------------------ health
 

@@ -230,6 +230,13 @@ class MethodNotAllowed(APIError):
         )
 
 
+def nothing_here() -> NotFound:
+    """What is said of a path that no built-in resource has."""
+    error = NotFound("", "", "")
+    error.message, error.details, error.detailed = "the server could not find the requested resource", {}, True
+    return error
+
+
 def not_allowed_here() -> MethodNotAllowed:
     """What is said of a method where what is asked for is no custom resource."""
     error = MethodNotAllowed("", "", "")

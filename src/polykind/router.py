@@ -11,6 +11,7 @@ from polykind import errors
 from polykind.auth.authentication import Authentication
 from polykind.contract import Unavailable, Uncertain
 from polykind.conversion.observer import Counted
+from polykind.crd.codec import GROUP
 from polykind.documents import Documents
 from polykind.monitor import Monitor
 from polykind.registry.kind import Version
@@ -52,6 +53,8 @@ _LABELS: dict[Verb, str] = {
 }
 """The verbs as metrics name them."""
 
+BUILT_IN = ("", GROUP)
+"""The groups that are served without definitions."""
 _OF_NAMESPACES = ("status", "finalize")
 """What may follow a namespace's name and be about the namespace itself."""
 
@@ -107,10 +110,10 @@ class Router:
         if not plural:
             return await self._document(request)
         served = self._api.registry.find(group, version, plural)
-        if served is None:
-            return NOT_FOUND
+        if served is None or (served.typed and len(rest) > 3):
+            return self._documents.refuse(request, errors.nothing_here()) if group in BUILT_IN else NOT_FOUND
         call = Call(self._api, request, served, namespace, name, subresource)
-        verb = self._verb(call, legacy_watch)
+        verb = self._built_in(call, legacy_watch) if served.typed else self._verb(call, legacy_watch)
         if verb is None:
             return NOT_FOUND
         if served.deprecation:
@@ -143,14 +146,12 @@ class Router:
     def _verb(self, call: Call, legacy_watch: bool) -> Verb | None:
         """The verb, None where the path means nothing for the resource's scope. Raises what the reference answers."""
         method, kind = call.request.method, call.kind
-        if legacy_watch and not call.version.typed:
+        if legacy_watch:
             return watch if kind.namespaced or call.namespace is None else None
         if not call.name and not call.subresource:
-            return self._collection(call, legacy_watch)
+            return self._collection(call)
         if kind.namespaced != (call.namespace is not None):
             return None
-        if legacy_watch:
-            return watch if method in ("GET", "HEAD") else _raise(errors.not_allowed_here())
         table = _ITEM
         if call.subresource:
             table = self._subresource(call.version, call.subresource, call.name)
@@ -167,15 +168,37 @@ class Router:
             return _SCALE
         return {m: _raise(version.kind.not_found(name)) for m in ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")}
 
-    def _collection(self, call: Call, legacy_watch: bool) -> Verb | None:
+    @staticmethod
+    def _built_in(call: Call, legacy_watch: bool) -> Verb:
+        """The verb for a resource that has routes of its own: what they lack is not found or not allowed there."""
+        version, kind, method = call.version, call.kind, call.request.method
+        across = kind.namespaced and call.namespace is None
+        if (call.namespace is not None and not kind.namespaced) or (across and call.name):
+            return _raise(errors.nothing_here())
+        table: dict[str, Verb]
+        if legacy_watch:
+            table = {"GET": watch}
+        elif not call.name and not call.subresource:
+            table = {"GET": watch if _watching(call) else list_}
+            if not across:
+                table |= {"POST": create, "DELETE": deletecollection} if kind.deletes_many else {"POST": create}
+        elif not call.subresource:
+            table = {"GET": get, "PUT": update, "PATCH": patch, "DELETE": delete}
+        elif call.subresource == "status" and version.has_status:
+            table = {"GET": get, "PUT": update, "PATCH": patch}
+        elif call.subresource == "finalize" and version.has_finalize:
+            table = {"PUT": update}
+        else:
+            return _raise(errors.nothing_here())
+        return table.get(method) or _raise(errors.not_allowed_here())
+
+    def _collection(self, call: Call) -> Verb | None:
         method, kind = call.request.method, call.kind
         across = kind.namespaced and call.namespace is None
         if call.namespace is not None and not kind.namespaced:
             return None
         if method in ("GET", "HEAD"):
-            return watch if legacy_watch or _watching(call) else list_
-        if legacy_watch:
-            return _raise(errors.not_allowed_here())
+            return watch if _watching(call) else list_
         if across:
             return None
         if method == "POST":

@@ -7,7 +7,7 @@ from polykind.cache.entry import Entry, Form, labels_of
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Kind, Version
-from polykind.schema import metarules
+from polykind.schema import metarules, objectmeta
 from polykind.selection import fields
 from polykind.typed import Struct
 from polykind.typed.messagereader import decode_message
@@ -47,10 +47,9 @@ class BuiltinVersion(Version):
     def check_kind(self, kind: str, api_version: str) -> None:
         group, _, version = api_version.rpartition("/")
         if (kind, group) != (self.kind.kind, self.kind.group) or version not in self.known:
-            raise errors.BadRequest(
-                f'{kind} in version "{version}" cannot be handled as a {self.kind.kind}: no kind "{kind}" is '
-                f'registered for version "{api_version}" in scheme "{self.scheme}"'
-            )
+            why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{self.scheme}"'
+            text = f'{kind} in version "{version}" cannot be handled as a {self.kind.kind}: {why}'
+            raise objectmeta.MisfitError(text, why)
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         return typed.decode(value, self.struct, report=report)

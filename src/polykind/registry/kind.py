@@ -57,9 +57,9 @@ class Kind:
         self.storage = ""
         """The version that objects are written at."""
         self.creatable = True
+        """False while the definition is being deleted."""
         self.since = 0
         """No watch begins before this revision: the resource was not served then as it is now."""
-        """False while the definition is being deleted."""
         self.immortal: frozenset[str] = frozenset()
         """Names that may not be deleted."""
         self.channels: dict[Hashable, Channel] = {}
@@ -89,6 +89,8 @@ class Kind:
 
     marks_deletion = True
     """Whether the beginning of a deletion counts as a new generation, with a grace period of none."""
+    deletes_many = True
+    """Whether a collection may be deleted."""
     returns_deleted = False
     """Whether the reply to a delete is the object even when it is gone."""
 
@@ -118,6 +120,8 @@ class Version(ABC):
     """What objects may be read and written in."""
     selectable: tuple[str, ...] = ()
     """JSON paths, with the leading dot, that field selectors may name."""
+    has_finalize = False
+    """Whether finalizers of the spec have an endpoint of their own."""
     unconditional = False
     """Whether an update may come without a resourceVersion."""
 
@@ -192,6 +196,13 @@ class Version(ABC):
 
     @abstractmethod
     def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]: ...
+
+    def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
+        """Put back what the endpoint of finalizers cannot change; only where `has_finalize` says that there is one."""
+        raise NotImplementedError
+
+    def validate_finalize(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        raise NotImplementedError
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return []

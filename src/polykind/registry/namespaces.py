@@ -9,7 +9,7 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.builtin import BuiltinVersion
 from polykind.registry.kind import Kind
-from polykind.schema import names
+from polykind.schema import metarules, names
 from polykind.selection import fields
 from polykind.typed.core import NAMESPACE
 from polykind.wire.table import NAMESPACES
@@ -17,10 +17,15 @@ from polykind.wire.table import NAMESPACES
 IMMORTAL = ("default", "kube-system", "kube-public")
 INITIAL = (*IMMORTAL, "kube-node-lease")
 FINALIZER = "kubernetes"
+_STANDARD = frozenset((FINALIZER, "orphan", "foregroundDeletion"))
+_LABEL = "kubernetes.io/metadata.name"
 
 
 class NamespaceKind(Kind):
     """The core resource `namespaces`."""
+
+    marks_deletion = False
+    deletes_many = False
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
@@ -53,6 +58,9 @@ class NamespaceVersion(BuiltinVersion):
     scheme = "pkg/api/legacyscheme/scheme.go:30"
     known = ("v1",)
     has_status = True
+    has_finalize = True
+    unconditional = True
+    selectable = (".status.phase",)
     model = NAMESPACE_MODEL
     table = NAMESPACES
 
@@ -62,20 +70,25 @@ class NamespaceVersion(BuiltinVersion):
     def refuse_field(self, label: str) -> str:
         return fields.unsupported(label)
 
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        meta = obj["metadata"]
+        if name := meta.get("name"):
+            meta["labels"] = {**(meta.get("labels") or {}), _LABEL: name}
+        return obj, unknown
+
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"phase": "Active"}
         finalizers = (obj.get("spec") or {}).get("finalizers") or []
         obj["spec"] = {"finalizers": [*finalizers, *([] if FINALIZER in finalizers else [FINALIZER])]}
         meta = obj["metadata"]
         meta.pop("generation", None)
-        meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
+        meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        found = self._meta_errors(obj, None)
-        name = obj["metadata"].get("name", "")
-        if name and not any(e.field == "metadata.name" for e in found):
-            found += [errors.invalid("metadata.name", name, text) for text in names.dns1123_label(name)]
-        return found
+        found = metarules.validate(obj["metadata"], namespaced=False, name_rule=names.label_name)
+        found += _unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
+        return found + _unqualified(obj["spec"]["finalizers"], "spec.finalizers")
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         for kept in ("spec", "status"):
@@ -84,11 +97,18 @@ class NamespaceVersion(BuiltinVersion):
             else:
                 new.pop(kept, None)
         meta = new["metadata"]
-        meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
+        meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
         meta.pop("generation", None)
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._meta_errors(new, old)
+        return self._meta_errors(new, old) + _unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
+
+    def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
+        new["status"] = old.get("status", {})
+        new["metadata"].pop("generation", None)
+
+    def validate_finalize(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.validate_update(new, old) + _unqualified(new["spec"].get("finalizers"), "spec.finalizers[{}]")
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return {**new, "spec": old.get("spec", {})}
@@ -100,9 +120,19 @@ class NamespaceVersion(BuiltinVersion):
             if phase != "Terminating":
                 found.append(
                     errors.invalid(
-                        "status.phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"
+                        "status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty"
                     )
                 )
         elif phase != "Active":
-            found.append(errors.invalid("status.phase", phase, "may only be 'Active' if `deletionTimestamp` is empty"))
+            found.append(errors.invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty"))
         return found
+
+
+def _unqualified(finalizers: list[str] | None, path: str) -> list[FieldError]:
+    """Finalizers of built-in objects are qualified names or among a few that are not."""
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        errors.invalid(path.format(at), name, why)
+        for at, name in enumerate(finalizers or ())
+        if "/" not in name and name not in _STANDARD
+    ]

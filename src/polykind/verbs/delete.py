@@ -148,7 +148,7 @@ def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
             meta["deletionGracePeriodSeconds"] = 0
             if meta.get("generation"):
                 meta["generation"] += 1
-    else:
+    elif not call.kind.lingers(obj):
         meta.setdefault("deletionGracePeriodSeconds", 0)
     return True
 

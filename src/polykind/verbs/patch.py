@@ -87,8 +87,11 @@ def decode_patched(call: Call, patched: JsonObject, complaints: list[str], valid
     encoded = codec.encode(patched)
     value: JsonObject = codec.decode(encoded)
     try:
-        _, kind = typemeta.interpret(value)
-        if not kind:
+        api_version, kind = typemeta.interpret(value)
+        if call.version.typed:
+            value["kind"], value["apiVersion"] = kind or call.kind.kind, api_version or call.version.api_version
+            call.version.check_kind(value["kind"], value["apiVersion"])
+        elif not kind:
             raise errors.BadRequest(f"Object 'Kind' is missing in '{encoded.decode()}'")
         obj, unknown = call.version.decode(value, validation != "Ignore")
     except (MisfitError, Undecodable) as error:

@@ -126,8 +126,12 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
         if kept in before and kept not in meta:
             meta[kept] = before[kept]
     if call.subresource == "status":
-        meta["generation"] = before.get("generation", 1)
+        if not version.typed or "generation" in before:
+            meta["generation"] = before.get("generation", 1)
         judge = version.validate_status
+    elif call.subresource == "finalize":
+        version.prepare_finalize(new, old)
+        judge = version.validate_finalize
     else:
         version.prepare_update(new, old)
         judge = version.validate_update
