@@ -35,21 +35,59 @@ Read = Callable[[Any], Any]
 class Declared:
     """A node of a schema with a type; `read` makes a value of its JSON, None if that is the value already."""
 
-    __slots__ = ("elem", "fields", "key", "keys", "largest", "least", "read", "schema", "shape", "type")
+    __slots__ = ("_largest", "_least", "elem", "fields", "key", "read", "schema", "type")
 
-    def __init__(self, schema: JsonObject, t: Type, least: int, largest: int = 0) -> None:
+    def __init__(
+        self, schema: JsonObject, t: Type, least: int | Callable[[], int], largest: int | Callable[[], int] = 0
+    ) -> None:
         self.schema = schema
         self.type = t
-        self.least = least
-        """The fewest bytes its JSON can have."""
-        self.largest = largest
-        """The most characters, items or entries a value can have."""
-        self.fields: dict[str, Declared] | None = None
-        self.keys: dict[str, str] = {}
+        self._least = least
+        self._largest = largest
+        self.fields: Fields | None = None
         self.key: Declared | None = None
         self.elem: Declared | None = None
-        self.shape: Shape | None = None
         self.read: Read | None = None
+
+    @property
+    def least(self) -> int:
+        """The fewest bytes its JSON can have."""
+        if not isinstance(self._least, int):
+            self._least = self._least()
+        return self._least
+
+    @property
+    def largest(self) -> int:
+        """The most characters, items or entries a value can have."""
+        if not isinstance(self._largest, int):
+            self._largest = self._largest()
+        return self._largest
+
+
+class Fields:
+    """The fields of an object by their names in expressions, each declared when first asked for."""
+
+    __slots__ = ("_declare", "_known", "keys")
+
+    def __init__(self, keys: dict[str, str], declare: Callable[[str], Declared | None]) -> None:
+        self.keys = keys
+        """Their names in JSON."""
+        self._declare = declare
+        self._known: dict[str, Declared | None] = {}
+
+    def get(self, name: str) -> Declared | None:
+        if name not in self._known:
+            self._known[name] = self._declare(self.keys[name]) if name in self.keys else None
+        return self._known[name]
+
+    def read(self, name: str) -> tuple[str, Read | None] | None:
+        """A field's name in JSON and its reader; None if there is no such field."""
+        found = self.get(name)
+        return (self.keys[name], found.read) if found is not None else None
+
+    def names(self) -> dict[str, str]:
+        """Names in expressions by names in JSON."""
+        return {key: name for name, key in self.keys.items() if self.get(name) is not None}
 
 
 def escape(name: str) -> str | None:
@@ -102,7 +140,10 @@ class Registry:
         if elem is None:
             return None
         most = schema.get("maxItems")
-        largest = max(most, 0) if most is not None else (LARGEST_REQUEST - 2) // (elem.least + 1)
+
+        def largest() -> int:
+            return max(most, 0) if most is not None else (LARGEST_REQUEST - 2) // (elem.least + 1)
+
         declared = Declared(schema, list_of(elem.type), 2, largest)
         declared.elem = elem
         read = reading.nullable(elem.read, bool(items.get("nullable")))
@@ -117,7 +158,10 @@ class Registry:
         if elem is None:
             return None
         most = schema.get("maxProperties")
-        largest = max(most, 0) if most is not None else (LARGEST_REQUEST - 2) // (elem.least + 6)
+
+        def largest() -> int:
+            return max(most, 0) if most is not None else (LARGEST_REQUEST - 2) // (elem.least + 6)
+
         declared = Declared(schema, map_of(types.STRING, elem.type), 2, largest)
         # Keys have no schema, so nothing bounds them but the type: the reference takes them as empty.
         declared.key, declared.elem = Declared({}, types.STRING, 2, 0), elem
@@ -125,27 +169,28 @@ class Registry:
         return declared
 
     def _object(self, schema: JsonObject, name: str) -> Declared:
-        required = frozenset(schema.get("required") or ())
-        least = 2
-        fields: dict[str, Declared] = {}
-        keys: dict[str, str] = {}
-        for key, child in (schema.get("properties") or {}).items():
-            escaped = escape(key)
-            inner = self.declare(
-                child, f"{name}.{escaped or key}", root=bool(child.get("x-kubernetes-embedded-resource"))
-            )
-            if inner is None:
-                continue
-            if escaped is not None:
-                fields[escaped] = inner
-                keys[escaped] = key
-            if key in required and child.get("default") is None:
-                least += len(key.encode("utf-8", "replace")) + inner.least + 4
+        properties = schema.get("properties") or {}
+        keys = {escaped: key for key in properties if (escaped := escape(key)) is not None}
+
+        def declare(key: str) -> Declared | None:
+            child = properties[key]
+            embedded = bool(child.get("x-kubernetes-embedded-resource"))
+            return self.declare(child, f"{name}.{escape(key) or key}", root=embedded)
+
+        def least() -> int:
+            total = 2
+            for key in frozenset(schema.get("required") or ()):
+                child = properties.get(key)
+                if child is None or child.get("default") is not None:
+                    continue
+                inner = declare(key)
+                if inner is not None:
+                    total += len(key.encode("utf-8", "replace")) + inner.least + 4
+            return total
+
         declared = Declared(schema, struct(name), least)
-        declared.fields, declared.keys = fields, keys
-        shape = Shape({escaped: (keys[escaped], field.read) for escaped, field in fields.items()})
-        declared.shape = shape
-        declared.read = reading.object_reader(shape)
+        declared.fields = Fields(keys, declare)
+        declared.read = reading.object_reader(Shape(declared.fields.read, declared.fields.names))
         self.named[name] = declared
         return declared
 

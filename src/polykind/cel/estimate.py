@@ -66,7 +66,7 @@ class _Estimator:
             elif name == "@keys":
                 node = node.key
             else:
-                node = (node.fields or {}).get(name)
+                node = node.fields.get(name) if node.fields is not None else None
         return Bounds(0, node.largest) if node is not None else None
 
     def cost(self, node: Expr) -> Bounds:

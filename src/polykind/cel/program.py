@@ -142,8 +142,10 @@ class _Compiler:
         if below is None or below[1].fields is None:
             return None
         getter, declared, cost = below
-        field = declared.fields[node.name] if declared.fields else declared
-        key, name = declared.keys[node.name], node.name
+        field = declared.fields.get(node.name) if declared.fields is not None else None
+        if field is None or declared.fields is None:
+            return None
+        key, name = declared.fields.keys[node.name], node.name
         if isinstance(node.operand, Ident):
             return _slot_getter(self._slot(node.operand), key, name), field, cost + 1
         return _getter(getter, key, name), field, cost + 1
@@ -182,8 +184,8 @@ class _Compiler:
         name = node.name
         raw = self.raw(node.operand)
         if raw is not None and raw[1].fields is not None:
-            getter, declared, cost = raw
-            key = declared.keys[name]
+            getter, cost = raw[0], raw[2]
+            key = raw[1].fields.keys[name]
             return Part(lambda frame: getter(frame).get(key) is not None, cost)
         operand, cost = self.compile(node.operand)
         return Part(lambda frame: core.has(operand(frame), name), cost)

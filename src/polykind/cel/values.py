@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeAlias
 
 from polykind.cel import types
 from polykind.cel.tree import UInt
@@ -53,14 +53,32 @@ class Optional(NamedTuple):
 NONE = Optional(False)
 
 
+Field: TypeAlias = tuple[str, Callable[[Any], Any] | None]
+
+
 class Shape:
     """What a schema says about an object: its fields by their names in expressions, and how each is read."""
 
-    __slots__ = ("fields", "names")
+    __slots__ = ("_known", "_list_names", "_look_up", "_names")
 
-    def __init__(self, fields: Mapping[str, tuple[str, Callable[[Any], Any] | None]]) -> None:
-        self.fields = fields
-        self.names = {key: name for name, (key, _) in fields.items()}
+    def __init__(self, look_up: Callable[[str], Field | None], list_names: Callable[[], dict[str, str]]) -> None:
+        self._look_up = look_up
+        self._list_names = list_names
+        self._known: dict[str, Field | None] = {}
+        self._names: dict[str, str] | None = None
+
+    def field(self, name: str) -> Field | None:
+        """A field's name in JSON, and how it is read."""
+        if name not in self._known:
+            self._known[name] = self._look_up(name)
+        return self._known[name]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names in expressions by names in JSON."""
+        if self._names is None:
+            self._names = self._list_names()
+        return self._names
 
 
 class Obj:
@@ -74,14 +92,14 @@ class Obj:
 
     def get(self, name: str) -> Any:
         """The field's value; a null counts as missing. Raises EvalError."""
-        found = self.shape.fields.get(name)
+        found = self.shape.field(name)
         value = self.raw.get(found[0]) if found else None
         if found is None or value is None:
             raise EvalError(f"no such key: {name}")
         return found[1](value) if found[1] else value
 
     def has(self, name: str) -> bool:
-        found = self.shape.fields.get(name)
+        found = self.shape.field(name)
         return found is not None and self.raw.get(found[0]) is not None
 
     def names(self) -> list[str]:
