@@ -56,8 +56,9 @@ async def update(
         found = compare(bare(old), bare(new), model.root).excluding(reset.get(api_version))
         if subresource:
             _check_others(new, old, model.root)
+        # Even where nothing changes the object is looked at, at every version that has an entry.
+        await subtract(entries, found, old, new, api_version, models, convert, reset)
         if found:
-            await subtract(entries, found, old, new, api_version, models, convert, reset)
             _own(entries, found, book.updater(manager, api_version, subresource), now)
             book.cap(entries)
     except (MisfitError, RecursionError):

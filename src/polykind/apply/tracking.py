@@ -11,7 +11,7 @@ from polykind.apply.entries import Entries
 from polykind.apply.fieldset import LEAF, Fields, difference
 from polykind.apply.model import MisfitError
 from polykind.apply.remove import reconciled
-from polykind.apply.typed import explain, owned
+from polykind.apply.typed import check, explain, owned
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 
@@ -82,13 +82,16 @@ async def subtract(
     convert: Convert,
     reset: Reset,
 ) -> None:
-    """Takes what has changed from all who own it, each at the version at which they do."""
+    """Takes what has changed from all who own it, each at the version at which they do.
+
+    MisfitError if the object does not fit one of these versions: nothing prunes what is converted for its managers.
+    """
     versions: dict[str, Comparison | None] = {api_version: found}
     for owner, entry in list(entries.items()):
         if entry.version not in versions:
             try:
                 versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
-            except (errors.APIError, MisfitError):
+            except errors.APIError:
                 # That the object cannot be had at another version is no reason to forget who owns what there.
                 versions[entry.version] = SAME
         theirs = versions[entry.version]
@@ -116,7 +119,10 @@ async def compare_at(
     before, after = await convert(old, version), await convert(new, version)
     if before is None or after is None:
         return None
-    return compare(bare(before), bare(after), model.root).excluding(reset.get(version))
+    before, after = bare(before), bare(after)
+    check(before, model.root)
+    check(after, model.root)
+    return compare(before, after, model.root).excluding(reset.get(version))
 
 
 class Versions:

@@ -69,21 +69,31 @@ async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, opti
     )
 
 
-def _decoded(call: Call, merged: JsonObject) -> JsonObject:
-    """The merged object as it would be if it had been sent."""
+def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None) -> JsonObject:
+    """The merged object as it would be if it had been sent; one that stays as it was is not even given defaults."""
     body.check_name(merged, call.name)
     if call.kind.namespaced:
         body.check_namespace(merged, call.namespace or "")
-    obj = call.version.default(codec.decode(codec.encode(merged)))
+    obj: JsonObject = codec.decode(codec.encode(merged))
+    if old is None or not _only_owned(old, merged):
+        obj = call.version.default(obj)
     match_namespace(call, obj["metadata"])
     return obj
+
+
+def _only_owned(old: JsonObject, merged: JsonObject) -> bool:
+    """Whether an apply has changed nothing but who owns what."""
+    if old.keys() != merged.keys() or any(merged[key] is not old[key] for key in old if key != "metadata"):
+        return False
+    was, now = ({k: v for k, v in obj["metadata"].items() if k != "managedFields"} for obj in (old, merged))
+    return was == now
 
 
 def apply_change(call: Call, applied: Applied, options: PatchOptions) -> Change:
     async def change(old: JsonObject) -> JsonObject:
         merged = await _merged(call, old, applied.value, options)
         applied.complain(call, options)
-        new = _decoded(call, merged)
+        new = _decoded(call, merged, old)
         if managed.same_but_times(old, new):
             return old
         return new
