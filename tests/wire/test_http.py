@@ -643,6 +643,23 @@ async def test_stopping_ends_streams_and_lets_answers_finish(serve: Serve) -> No
             await server.peer()
 
 
+async def test_stopping_does_not_wait_for_clients_that_say_nothing(serve: Serve) -> None:
+    """Under TLS a connection is closed when both sides have said so; some never do."""
+    app = Streaming()
+    async with serve(app, Limits(farewell=0.02, sweep=0.01)) as server:
+        idle, halfway, watcher = [await server.peer() for _ in range(3)]
+        halfway.send(b"GET / HT")
+        watcher.send(get("/watch"))
+        await watcher.head()
+        idle.send(get())
+        await idle.answer()
+        for peer in (idle, halfway, watcher):
+            peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        async with asyncio.timeout(5):
+            await server.http.stop()
+    assert app.ended == 1
+
+
 async def test_stopping_does_not_wait_for_ever(serve: Serve) -> None:
     held = Held()
     async with serve(held) as server:

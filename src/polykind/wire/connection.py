@@ -363,8 +363,9 @@ class Connection(asyncio.Protocol):
             # A task that does not heed is not waited for much longer.
             self.deadline = self._server.loop.time() + 5
             self._task.cancel()
-            return
-        self.abort()
+        elif not (self._server.stopping and self.closing and self.transport.get_write_buffer_size()):
+            # While the server stops, who still takes an answer has until its patience ends.
+            self.abort()
 
     def wind_down(self) -> None:
         """The server stops: end the stream, close when the answer under way is out."""
@@ -376,7 +377,8 @@ class Connection(asyncio.Protocol):
     def _close(self) -> None:
         """Close when the client has taken what was sent, or has had its time to do so."""
         self.closing = True
-        self.deadline = self._server.loop.time() + self._server.limits.request
+        limits = self._server.limits
+        self.deadline = self._server.loop.time() + (limits.farewell * 2 if self._server.stopping else limits.request)
         self.transport.close()
 
     def abort(self) -> None:
