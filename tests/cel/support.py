@@ -38,7 +38,7 @@ def value_of(text: str, schema: JsonObject | None = None, value: Any = 1) -> Any
     found, registry = declared(schema or {"type": "integer"})
     checked = expression.check(text, found, registry, optional_old=False)
     assert checked.tree is not None, checked.problems
-    outcome = checked.program(found, registry).run(value, None)
+    outcome = checked.program(found).run(value, None)
     return outcome.value if outcome.failure is None else f"error: {outcome.failure}"
 
 

@@ -88,4 +88,4 @@ def test_data_that_is_not_what_its_schema_says_does_no_harm(text: str, schema: d
     found, registry = declared(schema)
     checked = expression.check(text, found, registry, optional_old=False)
     if checked.tree is not None:
-        checked.program(found, registry).run(value, None)
+        checked.program(found).run(value, None)

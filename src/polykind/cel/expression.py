@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from polykind.cel import audit
-from polykind.cel.checker import Checker
+from polykind.cel.checker import Checker, Fields
 from polykind.cel.declared import Declared, Registry
 from polykind.cel.parser import parse
-from polykind.cel.program import Program
+from polykind.cel.program import Condition, Program
 from polykind.cel.source import Source
 from polykind.cel.tree import Expr
-from polykind.cel.types import optional_of
+from polykind.cel.types import BOOL, DYN, Type, optional_of
 
 
 class Expression(NamedTuple):
@@ -26,26 +27,46 @@ class Expression(NamedTuple):
         """Why no program can be made of it, though it is well-typed; None if one can."""
         return audit.unusable(self.tree) if self.tree is not None else None
 
-    def program(self, declared: Declared, registry: Registry) -> Program:
+    def program(self, declared: Declared) -> Program:
         if self.tree is None:
             raise ValueError(self.problems)
-        return Program(self.tree, declared, registry, optional_old=self.optional_old)
+        return Program(self.tree, declared, optional_old=self.optional_old)
 
 
 def check(text: str, declared: Declared, registry: Registry, *, optional_old: bool) -> Expression:
     """Reads an expression about a value of a declared type."""
+    old = optional_of(declared.type) if optional_old else declared.type
+    tree, problems, used = _checked(text, {"self": declared.type, "oldSelf": old}, registry.field)
+    return Expression(tree, problems, "oldSelf" in used, optional_old)
+
+
+class ConditionError(ValueError):
+    """A text that is no condition; says why as the reference does."""
+
+
+def condition(text: str, names: Sequence[str], *, result: Type = BOOL) -> Condition:
+    """An expression about variables of any type, which gives a `result`. Raises ConditionError."""
+    tree, problems, _ = _checked(text, dict.fromkeys(names, DYN), lambda name, field: None)
+    if tree is None:
+        raise ConditionError(f"compilation failed: {problems}")
+    if tree.type not in (result, DYN):
+        raise ConditionError(f"must evaluate to {result} but got {tree.type}")
+    wrong = audit.unusable(tree)
+    if wrong is not None:
+        raise ConditionError(f"instantiation failed: {wrong}")
+    return Condition(tree, names)
+
+
+def _checked(text: str, variables: Mapping[str, Type], fields: Fields) -> tuple[Expr | None, str, set[str]]:
     source = Source(text)
     tree = parse(source)
     if tree is None:
-        return Expression(None, source.told(), False, optional_old)
-    old = optional_of(declared.type) if optional_old else declared.type
-    checker = Checker(source, {"self": declared.type, "oldSelf": old}, registry.field)
+        return None, source.told(), set()
+    checker = Checker(source, variables, fields)
     try:
         checker.check(tree)
         if not source.problems:
             audit.audit(tree, source)
     except RecursionError:
         source.report(-1, "max recursion depth exceeded")
-    if source.problems:
-        return Expression(None, source.told(), False, optional_old)
-    return Expression(tree, "", "oldSelf" in checker.used, optional_old)
+    return (None, source.told(), set()) if source.problems else (tree, "", checker.used)

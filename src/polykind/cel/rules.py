@@ -46,11 +46,11 @@ class Rule:
             self.broken = "cel expression must evaluate to a bool"
             return
         self.uses_old = checked.uses_old
-        self._program = checked.program(declared, registry)
+        self._program = checked.program(declared)
         if raw.get("messageExpression"):
             message = expression.check(raw["messageExpression"], declared, registry, optional_old=self.optional_old)
             if message.tree is not None and message.tree.type == STRING:
-                self._message = message.program(declared, registry)
+                self._message = message.program(declared)
         if raw.get("fieldPath"):
             self.field = _normal_path(raw["fieldPath"], node.schema)
 
