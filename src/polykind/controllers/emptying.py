@@ -32,8 +32,10 @@ async def delete_all(api: Api, kind: Kind, entries: Sequence[Entry]) -> None:
             return
 
     failures: list[BaseException] = []
-    for start in range(0, len(entries), _AT_ONCE):
-        done = await asyncio.gather(*map(delete, entries[start : start + _AT_ONCE]), return_exceptions=True)
+    # A few go one after the other, in order as the reference deletes them; a distributed store orders no others.
+    at_once = _AT_ONCE if len(entries) > _AT_ONCE else 1
+    for start in range(0, len(entries), at_once):
+        done = await asyncio.gather(*map(delete, entries[start : start + at_once]), return_exceptions=True)
         failures += [d for d in done if d is not None]
     if failures:
         raise failures[0]

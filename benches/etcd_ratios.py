@@ -1,0 +1,93 @@
+"""The server on etcd against etcd itself, and against the same server on the embedded store.
+
+python -m benches.etcd_ratios [objects]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import uvloop
+from tests.support.etcd import Etcd, etcd
+from tests.support.server import ServerProcess
+
+from benches import load
+from benches.load import Target
+from benches.server_ratios import show
+from benches.widgets import GROUP, WIDGETS, first, listed, prepare, widget
+from polykind.store.etcd import Access, messages
+from polykind.store.etcd.client import Client
+
+ROUNDS = 3
+
+
+async def bare(cluster: Etcd, value: bytes, seconds: float = 4, writers: int = 16) -> float:
+    """Transactions a second by the client that the store uses, with nothing around it."""
+    client, count = Client(Access(cluster.urls)), 0
+    end = time.perf_counter() + seconds
+
+    async def write(number: int) -> None:
+        nonlocal count
+        made = 0
+        while time.perf_counter() < end:
+            made += 1
+            key = f"/bare/{GROUP}/widgets/default/c{time.time_ns()}-{number}-{made}".encode()
+            answer = messages.txn_answer(await client.write(messages.TXN, messages.put_request(key, value, 0)))
+            assert answer.succeeded
+            count += 1
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(write(n) for n in range(writers)))
+    rate = count / (time.perf_counter() - begin)
+    await client.close()
+    return rate
+
+
+def measure(folder: Path, objects: int) -> None:
+    with (
+        etcd(folder / "etcd") as cluster,
+        ServerProcess(folder / "one", f"--etcd-servers={cluster.servers}") as distributed,
+        ServerProcess(folder / "two") as embedded,
+    ):
+        ours, other = (Target(s.url, s.token, s.pid) for s in (distributed, embedded))
+        for target in (ours, other):
+            uvloop.run(prepare(target, objects))
+        one = uvloop.run(first(ours))
+        for connections in (16, 64):
+            gets = [
+                (
+                    load.get(ours, f"{WIDGETS}/w000001", connections=connections).rate,
+                    load.get(other, f"{WIDGETS}/w000001", connections=connections).rate,
+                )
+                for _ in range(ROUNDS)
+            ]
+            mine, theirs = (sorted(column)[ROUNDS // 2] for column in zip(*gets, strict=True))
+            show(f"GET /s, {connections} at once, on SQLite", f"{mine:.0f}", f"{theirs:.0f}", mine / theirs)
+        lists = [(uvloop.run(listed(ours, WIDGETS))[0], uvloop.run(listed(other, WIDGETS))[0]) for _ in range(ROUNDS)]
+        mine, theirs = (sorted(1 / seconds for seconds in column)[ROUNDS // 2] for column in zip(*lists, strict=True))
+        show(f"LIST {objects} /s, on SQLite", f"{mine:.1f}", f"{theirs:.1f}", mine / theirs)
+        page = f"{WIDGETS}?limit=10"
+        mine, theirs = load.get(ours, page).rate, load.get(other, page).rate
+        show("LIST 10 /s, 16 at once, on SQLite", f"{mine:.0f}", f"{theirs:.0f}", mine / theirs)
+        made = load.create(ours, WIDGETS, json.dumps(widget("NAME")))
+        alone = uvloop.run(bare(cluster, one))
+        show("creates /s, 16 at once, bare etcd", f"{made.rate:.0f}", f"{alone:.0f}", made.rate / alone)
+
+
+def main() -> None:
+    objects = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    print(f"$ python -m benches.etcd_ratios {objects}")
+    print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        measure(Path(folder), objects)
+
+
+if __name__ == "__main__":
+    main()
