@@ -158,6 +158,8 @@ class Definitions:
         if before is not None:
             self._taken.remove(before)
         self._taken.add(crd)
+        if before is not None and before["status"]["acceptedNames"] != crd["status"]["acceptedNames"]:
+            self._reconsider(crd["spec"]["group"])
         self._entries[entry.name] = from_crd(crd).prepare()
         self._stale = True
         served = conditions.is_true(crd, NAMES_ACCEPTED) or conditions.is_true(crd, ESTABLISHED)
@@ -196,9 +198,13 @@ class Definitions:
             self._converters.forget(name)
             self._api.metrics.forget_crd(name)
             self._api.metrics.forget_resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-            for other in self._crds.values():
-                if other["spec"]["group"] == crd["spec"]["group"] and not conditions.is_true(other, NAMES_ACCEPTED):
-                    self._soon(other["metadata"]["name"])
+            self._reconsider(crd["spec"]["group"])
+
+    def _reconsider(self, group: str) -> None:
+        """Names may have become free: look again at those who wait for one."""
+        for other in self._crds.values():
+            if other["spec"]["group"] == group and not conditions.is_true(other, NAMES_ACCEPTED):
+                self._soon(other["metadata"]["name"])
 
     def _unserve(self, crd: JsonObject) -> None:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
@@ -260,7 +266,7 @@ class Definitions:
     def _due(self, name: str) -> tuple[Entry, JsonObject, JsonObject] | None:
         """A definition and the status that it should have, if it has another."""
         entry, crd = self._kind.cache.get(name), self._crds.get(name)
-        if entry is None or crd is None or crd["metadata"].get("deletionTimestamp"):
+        if entry is None or crd is None:
             return None
         status = reconcile(crd, self._taken, self._stamp(), flaw=self._flaw(name, crd))
         return None if status == crd["status"] else (entry, crd, status)
