@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("server_ratios", "store_commit", "schema_machine", "apply_cost")
+BENCHES = ("server_ratios", "store_commit", "schema_machine", "apply_cost", "cel_rules", "crd_scale", "etcd_ratios")
 
 
 def main() -> int:
