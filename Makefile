@@ -1,5 +1,5 @@
 # make run     start a server here, on https://127.0.0.1:6443
-# make test    what CI runs: lint, then every test
+# make test    what CI runs: lint, then every test but the longest on etcd (make test-etcd)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -7,14 +7,18 @@ WORKERS ?= 2
 TOOLS := .tools
 export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 
-.PHONY: run test lint format conformance floors bench clean
+.PHONY: run test test-etcd lint format conformance floors bench clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
 	$(BIN)/polykind serve --data-dir .polykind
 
 test: lint $(TOOLS)/kubectl.ready
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not etcd" $(ARGS)
+
+# Everything on etcd: the store, replicas, faults, and the whole conformance kit.
+test-etcd: $(VENV)/.test $(TOOLS)/kubectl.ready
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests/store tests/replicas $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check
