@@ -173,10 +173,10 @@ class Documents:
             build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
             document = await asyncio.to_thread(build)
             return await self._tagged(request, document.body, document.etag, media, "")
-        if openapi_v3_media_type(accept) is None:
-            return Response(406, b"", b"")
         if path == "/openapi/v3":
             return Response(200, discovery.openapi_v3_index(), TEXT)
+        if openapi_v3_media_type(accept) is None:
+            return Response(406, b"", b"")
         if not path.startswith("/openapi/v3/"):
             return _not_found()
         found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -193,3 +194,31 @@ def test_a_patch_gives_an_object_or_a_refusal_and_leaves_its_input_alone(documen
 def test_what_was_added_passes_its_test(document: Any, value: Any) -> None:
     path = {"path": "/a", "value": value}
     assert jsonpatch.apply(document, [{"op": "add", **path}, {"op": "test", **path}])["a"] == value
+
+
+@pytest.mark.parametrize(
+    ("text", "equal"),
+    [
+        (b"1", True),
+        (b"1.0", False),
+        (b"1e0", False),
+        (b'{"a": [1,2], "b": "x"}', True),
+        (b'{"b":"x","a":[1,2]}', True),
+        (b'{"a": [1.0,2], "b": "x"}', False),
+        (b'{"a": [1,2]}', False),
+        (b'"\xc3\xa9\\u003c"', True),
+        (b'"\xc3\xa9<"', False),
+        (b'"\\u00e9\\u003c"', False),
+        (b"null", True),
+    ],
+)
+def test_tests_compare_what_is_written(text: bytes, equal: bool) -> None:
+    document = {"1": 1, "{": {"a": [1, 2], "b": "x"}, "text": "é<", "n": None}
+    key = text[:1] if text[:1] != b'"' else b"text"
+    body = b'[{"op": "test", "path": "/%b", "value": %b}]' % (key, text)
+    operations = jsonpatch.as_written(json.loads(body), body)
+    if equal:
+        assert jsonpatch.apply(document, operations) == document
+    else:
+        with pytest.raises(Rejected):
+            jsonpatch.apply(document, operations)

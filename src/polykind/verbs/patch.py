@@ -67,11 +67,11 @@ def read_fragment(body: bytes, content_type: str, validation: str) -> tuple[Any,
         fragment = codec.decode(body)
     except codec.Malformed as error:
         raise _unreadable(error.text, content_type, validation) from None
-    if validation == "Ignore":
-        return fragment, []
-    complaints = codec.duplicate_complaints(body, fragment)
+    complaints = codec.duplicate_complaints(body, fragment) if validation != "Ignore" else []
     if content_type == JSON_PATCH:
-        complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
+        if validation != "Ignore":
+            complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
+        fragment = jsonpatch.as_written(fragment, body)
     return fragment, complaints
 
 
