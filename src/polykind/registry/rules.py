@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from polykind.contract import JsonObject
 from polykind.crd.rules import RuleCheck
+from polykind.crd.structural import unsupported
 from polykind.crd.survey import RULES, nodes
 from polykind.errors import FieldError
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def rules_of(openapi: JsonObject | None) -> Rules | None:
-    """The rules of a schema, None if it has none."""
-    if not openapi or not any(RULES in node for node in nodes(openapi)):
+    """The rules of a schema, None if it has none, or is one from old times that cannot be read as structural."""
+    if not openapi or not any(RULES in node for node in nodes(openapi)) or unsupported(openapi):
         return None
     from polykind.cel import compile_schema
 
