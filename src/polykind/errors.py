@@ -178,6 +178,10 @@ class APIError(Exception):
         out["code"] = self.code
         return out
 
+    def as_event(self) -> APIError:
+        """How a watch tells of it, once it has begun."""
+        return self
+
     def encode(self) -> bytes:
         return json_bytes(self.status(), ordered=True) + b"\n"
 
@@ -306,6 +310,9 @@ class InternalError(APIError):
 
 class Unexplained(APIError):
     """What the reference makes of an error that is not a Status of its own: a 500 with nothing but a message."""
+
+    def as_event(self) -> APIError:
+        return InternalError(self.message)
 
 
 class ServiceUnavailable(APIError):

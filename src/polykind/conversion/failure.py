@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.errors import Unexplained
+from polykind.errors import APIError, InternalError, Unexplained
 
 CALL = "conversion_webhook_call_failure"
 MALFORMED = "conversion_webhook_malformed_response_failure"
@@ -83,6 +83,9 @@ class ConversionFailed(Unexplained):
             details={**{k: v for k, v in about.items() if v}, "causes": causes},
         )
         self.failure = failure
+
+    def as_event(self) -> APIError:
+        return InternalError(self.failure.said)
 
 
 class Subject:

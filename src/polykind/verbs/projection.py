@@ -43,7 +43,7 @@ class Whole:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
     def error(self, error: errors.APIError) -> bytes:
-        return self.event("ERROR", codec.encode_ordered(error.status()))
+        return self.event("ERROR", codec.encode_ordered(error.as_event().status()))
 
 
 class Partial(Whole):
@@ -109,7 +109,7 @@ class Messages(Whole):
         return watch_frame(kind, data)
 
     def error(self, error: errors.APIError) -> bytes:
-        return watch_frame("ERROR", encode_object(error.status(), STATUS))
+        return watch_frame("ERROR", encode_object(error.as_event().status(), STATUS))
 
     def _message(self, obj: JsonObject) -> bytes:
         version = self._call.version

@@ -57,13 +57,18 @@ async def watch(call: Call) -> Response | Stream:
     channel = _channel(call, selected, projection)
     watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, api.bookmark_interval)
     channel.join(watcher)
+    begun: list[bytes] = []
     try:
         if initial:
-            await _begin_with_state(call, watcher, channel, selected)
+            await _begin_with_state(call, watcher, channel, selected, begun)
             if options.send_initial_events and options.allow_watch_bookmarks:
                 watcher.after_first(projection.bookmark(watcher.after, True))
         else:
             await _begin_with_past(call, watcher, channel, past, revision)
+    except errors.APIError as error:
+        # By now the client is told in the stream, after what could be told before.
+        channel.leave(watcher)
+        return Response(200, b"".join([*begun, projection.error(error)]), projection.content_type)
     except BaseException:
         channel.leave(watcher)
         raise
@@ -85,12 +90,21 @@ def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
     return channel
 
 
-async def _begin_with_state(call: Call, watcher: Watcher, channel: Channel, selected: Selected) -> None:
-    """ADDED for every object there is."""
+async def _begin_with_state(
+    call: Call, watcher: Watcher, channel: Channel, selected: Selected, begun: list[bytes]
+) -> None:
+    """ADDED for every object there is. If one cannot be shown, those before it are in `begun`."""
     cache = call.kind.cache
     entries = [e for e in selected.entries() if selected.may_match(e)]
     watcher.after = max(cache.revision, call.api.cache.revision)
-    forms = await call.version.view_many(entries)
+    try:
+        forms = await call.version.view_many(entries)
+    except errors.APIError:
+        for entry in entries:
+            form = await call.version.view(entry)
+            if selected.everything or selected.matches(form):
+                begun.append(channel.projection.event("ADDED", channel.object_bytes(form, 0)))
+        raise
     chosen = [f for f in forms if selected.everything or selected.matches(f)]
 
     def added() -> Iterator[bytes]:
