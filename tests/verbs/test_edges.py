@@ -102,3 +102,8 @@ async def test_a_partial_list_of_nothing_is_null(server: Live) -> None:
     client.accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
     async with client:
         assert (await client.call("GET", f"{CUPS}?labelSelector=none")).json()["items"] is None
+
+
+async def test_the_first_deletion_of_a_definition_does_not_mind_the_policy(server: Live) -> None:
+    deleted = await server.ask("DELETE", f"{DEFINITIONS}/cups.paths.example.com?orphanDependents=true")
+    assert deleted["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]

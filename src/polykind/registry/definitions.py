@@ -71,6 +71,7 @@ class DefinitionKind(Kind):
             self.versions["v1beta1"] = DefinitionVersion(self, "v1beta1")
 
     marks_deletion = False
+    minds_policy = False
 
     def found_structural(self, uid: str) -> None:
         """Remember that a definition on its way into the store has been found to have structural schemas only."""

@@ -89,6 +89,8 @@ class Kind:
 
     marks_deletion = True
     """Whether the beginning of a deletion counts as a new generation, with a grace period of none."""
+    minds_policy = True
+    """Whether the beginning of a deletion already minds what is to become of dependents."""
     deletes_many = True
     """Whether a collection may be deleted."""
     returns_deleted = False

@@ -133,7 +133,8 @@ def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
     """Prepare an object that must stay for a while; False if nothing keeps it."""
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []
-    wanted = _garbage_finalizers(finalizers, options)
+    begun = bool(meta.get("deletionTimestamp"))
+    wanted = _garbage_finalizers(finalizers, options) if begun or call.kind.minds_policy else list(finalizers)
     lingers = call.kind.prepare_delete(obj)
     if not wanted and not finalizers and not lingers:
         return False
