@@ -194,6 +194,24 @@ async def test_what_does_not_fit_leaves_no_entries() -> None:
     assert entries(await written(None, garden(pond="deep"), "amy")) == []
 
 
+async def test_what_does_not_fit_another_version_with_an_entry_leaves_none() -> None:
+    narrow = TypeModel({"type": "object", "properties": {"spec": {"type": "object", "properties": {}}}})
+    narrow.root.map.fields["spec"].type.map.element = None  # type: ignore[union-attr]
+    live = await written(None, garden(name="a", size=1), "amy")
+    live["metadata"]["managedFields"].append(entry("old", "Apply", {"f:spec": {}}, version=V2))
+    same = await written(live, garden(name="a", size=1), "ben", models={V1: MODELS[V1], V2: narrow})
+    assert entries(same) == []
+
+
+async def test_what_a_subresource_passes_over_must_fit_as_well() -> None:
+    live = await written(None, garden(name="a", size=1), "amy")
+    reset = {V1: managed.STATUS_RESET}
+    kept = await written(live, garden(name="b", size=1), "ben", subresource="status", reset=reset)
+    assert [e["manager"] for e in entries(kept)] == ["amy"]
+    lost = {**garden(), "spec": ["no map"]}
+    assert entries(await written(live, lost, "ben", subresource="status", reset=reset)) == []
+
+
 async def test_kinds_that_are_built_in_have_their_required_fields_before_they_are_made() -> None:
     crd: Json = {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -244,6 +244,9 @@ async def test_a_hanging_converter_is_given_up(hook: Hook, make: Make) -> None:
     assert error.message.startswith(f'{FRAME} failed: Post "{hook.url}?timeout=0.05s": {late}; ')
     assert isinstance(error, ConversionFailed)
     assert error.failure.timed_out
+    told = error.as_event()
+    assert told.reason == "InternalError"
+    assert told.message.endswith(late)
 
 
 async def test_a_batch_is_not_divided_when_the_converter_hangs(hook: Hook, make: Make) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.crd.defaults_validation import has_unpruned_defaults
+from polykind.crd.defaults_validation import default_problems, has_unpruned_defaults
 from tests.crd.build import schema_problems
 
 
@@ -70,6 +70,30 @@ def embedded(metadata: JsonObject) -> JsonObject:
 )
 def test_defaults(schema: JsonObject, texts: list[str]) -> None:
     assert schema_problems(schema) == texts
+
+
+@pytest.mark.parametrize(
+    ("inner", "value", "wrong"),
+    [
+        ({"x-kubernetes-int-or-string": True}, True, False),
+        ({"type": "boolean", "x-kubernetes-int-or-string": True}, "x", True),
+        ({"type": "boolean", "x-kubernetes-int-or-string": True}, True, False),
+    ],
+)
+def test_types_below_a_default_mean_what_they_say(inner: JsonObject, value: Any, wrong: bool) -> None:
+    found = schema_problems(field(type="object", properties={"b": inner}, default={"b": value}))
+    assert bool(found) is wrong
+
+
+def test_metadata_in_the_default_of_a_resource_is_cleaned() -> None:
+    default = {"apiVersion": "v1", "kind": "Foo", "metadata": {"name": "x", "odd": 1, "labels": {}}}
+    schema = field(
+        type="object",
+        default=default,
+        **{"x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+    )
+    assert default_problems(schema, "S", pruned=True) == []
+    assert default["metadata"] == {"name": "x"}
 
 
 def test_unpruned_defaults_are_found() -> None:
