@@ -302,7 +302,7 @@ class Metrics:
             "polykind_conversion_objects_total", "Objects sent to conversion webhooks, by CRD.", ("crd",)
         )
         self.conversion_shared = self.counter(
-            "polykind_conversion_shared_total", "Conversions had from a call of another request, by CRD.", ("crd",)
+            "polykind_conversion_shared_total", "Objects had from a conversion of another request, by CRD.", ("crd",)
         )
 
     def called(self, crd: str, objects: int, seconds: float, failure: Failed | None) -> None:
@@ -322,8 +322,8 @@ class Metrics:
             if failure.timed_out:
                 self.conversion_timeouts.of(crd, converter).add()
 
-    def shared(self, crd: str) -> None:
-        self.conversion_shared.of(crd).add()
+    def shared(self, crd: str, objects: int) -> None:
+        self.conversion_shared.of(crd).add(objects)
 
     def forget_crd(self, crd: str) -> None:
         """Drop the series of a CRD that has been deleted."""

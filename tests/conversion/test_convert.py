@@ -43,7 +43,7 @@ async def test_none_is_the_default(conversion: JsonObject | None) -> None:
 
 async def test_a_webhook_is_called(hook: Hook) -> None:
     gate = _build({"strategy": "Webhook", "webhook": hook.stanza()})
-    assert await gate.one(crontab(), V1) == crontab(version="v1")
+    assert await gate.convert([crontab()], V1) == [crontab(version="v1")]
     assert len(hook.calls) == 1
     await gate.close()
 
@@ -51,11 +51,11 @@ async def test_a_webhook_is_called(hook: Hook) -> None:
 async def test_a_library_comes_before_the_strategy(hook: Hook) -> None:
     webhook = {"strategy": "Webhook", "webhook": hook.stanza()}
     gate = _build(webhook, libraries=[Library("here", converters.picky)])
-    assert await gate.one(crontab(), V1) == crontab(version="v1")
+    assert await gate.convert([crontab()], V1) == [crontab(version="v1")]
     assert not hook.calls
     await gate.close()
     other = _build(webhook, libraries=[Library("here", {("Other.example.com", "v1", "v2"): len})])
-    await other.one(crontab(), V1)
+    await other.convert([crontab()], V1)
     assert len(hook.calls) == 1
     await other.close()
 
@@ -63,10 +63,10 @@ async def test_a_library_comes_before_the_strategy(hook: Hook) -> None:
 async def test_with_the_gate_off_nothing_that_needs_a_webhook_succeeds(hook: Hook) -> None:
     webhook = {"strategy": "Webhook", "webhook": hook.stanza()}
     gate = _build(webhook, feature_gates={"CustomResourceWebhookConversion": False})
-    assert await gate.many([], V1) == []
-    assert await gate.many([crontab(version="v1")], V1) == [crontab(version="v1")]
+    assert await gate.convert([], V1) == []
+    assert await gate.convert([crontab(version="v1")], V1) == [crontab(version="v1")]
     with pytest.raises(APIError) as caught:
-        await gate.many([crontab("a", "v1"), crontab("b")], V1)
+        await gate.convert([crontab("a", "v1"), crontab("b")], V1)
     assert caught.value.code == 500
     assert caught.value.message.startswith("webhook conversion is disabled on this cluster; ")
     assert "default/b" in caught.value.message

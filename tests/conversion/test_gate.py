@@ -10,7 +10,7 @@ from polykind.contract import JsonObject
 from polykind.conversion.failure import CALL, ConversionFailed, Failure
 from polykind.conversion.gate import ConversionGate, Remote
 from polykind.conversion.health import Health
-from polykind.conversion.observer import spending
+from polykind.conversion.observer import Counted
 from polykind.errors import InternalError, Unexplained
 from polykind.metrics import Metrics
 from tests.conversion.hook import crontab
@@ -61,17 +61,16 @@ def _gate(remote: Remote | None, metrics: Metrics | None = None, seen: list[Heal
 async def test_versions_that_the_crd_does_not_have_are_refused(remote: Fake | None) -> None:
     gate = _gate(remote)
     with pytest.raises(Unexplained) as caught:
-        await gate.one(crontab(), "example.com/v9")
+        await gate.convert([crontab()], "example.com/v9")
     assert caught.value.message == "request to convert CR to an invalid group/version: example.com/v9"
     with pytest.raises(Unexplained) as caught:
-        await gate.many([crontab(), crontab("b", "v9")], V1)
+        await gate.convert([crontab(), crontab("b", "v9")], V1)
     assert caught.value.message == "request to convert CR from an invalid group/version: example.com/v9"
 
 
 async def test_without_a_converter_only_the_version_changes() -> None:
     gate = _gate(None)
     assert not gate.calls_out
-    assert await gate.one(crontab(), V1) == crontab(version="v1")
     assert await gate.convert([crontab("a"), crontab("b", "v1")], V1) == [crontab("a", "v1"), crontab("b", "v1")]
     await gate.close()
 
@@ -79,21 +78,14 @@ async def test_without_a_converter_only_the_version_changes() -> None:
 async def test_objects_in_the_version_wanted_need_no_call() -> None:
     remote = Fake()
     obj = crontab(version="v1")
-    assert await _gate(remote).one(obj, V1) is obj
-    assert await _gate(remote).many([obj], V1) == [obj]
+    assert await _gate(remote).convert([obj], V1) == [obj]
     assert not remote.calls
 
 
-async def test_concurrent_readers_of_one_object_share_a_call() -> None:
-    remote, metrics = Fake(), Metrics()
-    remote.release.clear()
-    gate = _gate(remote, metrics)
-    reading = [asyncio.create_task(gate.one(crontab(), V1, ("uid-one", 7))) for _ in range(4)]
-    reading.append(asyncio.create_task(gate.one(crontab(), V1, ("uid-one", 8))))
-    await asyncio.sleep(0)
-    remote.release.set()
-    assert len(await asyncio.gather(*reading)) == 5
-    assert remote.calls == [1, 1]
+async def test_what_is_shared_is_counted() -> None:
+    metrics = Metrics()
+    _gate(Fake(), metrics).shared(3)
+    _gate(Fake()).shared(3)
     assert metrics.conversion_shared.of("crontabs.example.com").value == 3
 
 
@@ -103,14 +95,14 @@ async def test_failures_are_counted_and_change_the_health() -> None:
     remote.error = ConversionFailed(Failure("late", CALL, "Timeout"), crontab(), V1, remote.address)
     for _ in range(3):
         with pytest.raises(ConversionFailed):
-            await gate.one(crontab(), V1)
+            await gate.convert([crontab()], V1)
     assert [h.failures for h in seen] == [1, 2, 3]
     assert gate.health.cause == "Timeout"
     labels = ("crontabs.example.com", "https://converter/")
     assert metrics.conversion_timeouts.of(*labels).value == 3
     assert metrics.conversion_failures.of(*labels, "Timeout").value == 3
     remote.error = None
-    await gate.many([crontab()], V1)
+    await gate.convert([crontab()], V1)
     assert gate.health.failures == 0
     assert sum(metrics.crd_seconds.of("crontabs.example.com", "v1beta1", "v1", "true").buckets) == 1
 
@@ -120,7 +112,7 @@ async def test_a_converter_that_cannot_be_called_is_unhealthy_too() -> None:
     remote.error = InternalError("error resolving resource")
     gate = _gate(remote)
     with pytest.raises(InternalError):
-        await gate.one(crontab(), V1)
+        await gate.convert([crontab()], V1)
     assert gate.health.failures == 1
 
 
@@ -128,7 +120,7 @@ async def test_a_cancelled_request_says_nothing_of_the_converter() -> None:
     remote = Fake()
     remote.release.clear()
     gate = _gate(remote, Metrics())
-    task = asyncio.create_task(gate.one(crontab(), V1, "key"))
+    task = asyncio.create_task(gate.convert([crontab()], V1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     task.cancel()
@@ -139,9 +131,6 @@ async def test_a_cancelled_request_says_nothing_of_the_converter() -> None:
 
 async def test_the_time_that_a_request_spends_is_summed() -> None:
     gate = _gate(Fake())
-    with spending() as spent:
-        await gate.one(crontab(), V1)
-        once = spent.seconds
-        await gate.many([crontab()], V1)
-        await gate.one(crontab(), V1, "key")
-    assert 0 < once < spent.seconds
+    counted = Counted(gate.convert([crontab()], V1))
+    await counted
+    assert counted.spent.seconds > 0

@@ -1,16 +1,15 @@
-"""The one door to a CRD's converter: what may pass, who shares a call, what is counted, how the converter is doing."""
+"""The one door to a CRD's converter: what may pass, what is counted, how the converter is doing."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from polykind.contract import Clock, Converter, JsonObject
 from polykind.conversion.failure import CALL, ConversionFailed, Failure, text, version_of
-from polykind.conversion.flight import Flight
 from polykind.conversion.health import ENOUGH, Health
 from polykind.conversion.observer import Observer, spend
 from polykind.errors import APIError, Unexplained
@@ -38,7 +37,7 @@ class Remote(Converter, Protocol):
 class ConversionGate:
     """A Converter for one CRD as it stands. `identity` changes whenever its results might.
 
-    `remote` is None where conversion changes nothing but apiVersion: then there is nothing to share or count.
+    `remote` is None where conversion changes nothing but apiVersion: then there is nothing to count.
     """
 
     def __init__(
@@ -63,7 +62,6 @@ class ConversionGate:
         self._clock = clock
         self._observer = observer
         self._on_health = on_health
-        self._flight: Flight[JsonObject] = Flight()
 
     @property
     def calls_out(self) -> bool:
@@ -75,33 +73,6 @@ class ConversionGate:
             await self._remote.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        return await self.many(objects, to)
-
-    async def one(self, obj: JsonObject, to: str, key: Hashable = None) -> JsonObject:
-        """The object in another version; `key`, if given, names the object and its revision, to share the call."""
-        self._check(obj, to)
-        if self._remote is None:
-            return {**obj, "apiVersion": to}
-        if obj.get("apiVersion") == to:
-            return obj
-        started = time.monotonic()
-        try:
-            if key is None:
-                return (await self._through(self._remote, [obj], to))[0]
-            return await self._shared(self._remote, obj, to, key)
-        finally:
-            spend(time.monotonic() - started)
-
-    async def _shared(self, remote: Remote, obj: JsonObject, to: str, key: Hashable) -> JsonObject:
-        async def call() -> JsonObject:
-            return (await self._through(remote, [obj], to))[0]
-
-        flight_key = key, to
-        if self._observer and flight_key in self._flight:
-            self._observer.shared(self.crd_name)
-        return await self._flight.share(flight_key, call)
-
-    async def many(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         """The objects in another version, in order, in as few calls as may be."""
         for obj in objects:
             self._check(obj, to)
@@ -114,6 +85,11 @@ class ConversionGate:
             return await self._through(self._remote, objects, to)
         finally:
             spend(time.monotonic() - started)
+
+    def shared(self, objects: int) -> None:
+        """So many objects were had from a call that another request waited for."""
+        if self._observer:
+            self._observer.shared(self.crd_name, objects)
 
     def _check(self, obj: JsonObject, to: str) -> None:
         if to not in self._versions:

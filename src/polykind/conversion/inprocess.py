@@ -29,9 +29,9 @@ from typing import Any
 from polykind.contract import JsonObject
 from polykind.conversion import review
 from polykind.conversion.batches import Batches, Item, Located
+from polykind.conversion.empty import is_empty
 from polykind.conversion.failure import CALL, INVALID_OBJECT, ConversionFailed, Failure, Subject, frame, version_of
 from polykind.conversion.metadata import go_type
-from polykind.conversion.none import is_empty
 from polykind.wire import codec
 
 Convert = Callable[[JsonObject, str], Any]

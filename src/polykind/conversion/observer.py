@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine, Generator
 from contextvars import ContextVar
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -21,8 +20,8 @@ class Observer(Protocol):
     ) -> None:
         """Objects of one kind were wanted in another version; `failure` is None if they came."""
 
-    def shared(self, crd: str) -> None:
-        """A conversion was had from another request that was waiting for the same one."""
+    def shared(self, crd: str, objects: int) -> None:
+        """So many objects were had from another request that was waiting for the same ones."""
 
 
 class Spent:
@@ -35,17 +34,6 @@ class Spent:
 
 
 _spent: ContextVar[Spent | None] = ContextVar("polykind_conversion_spent", default=None)
-
-
-@contextmanager
-def spending() -> Iterator[Spent]:
-    """Sums up what is spent on conversions inside the block, which is one request."""
-    spent = Spent()
-    token = _spent.set(spent)
-    try:
-        yield spent
-    finally:
-        _spent.reset(token)
 
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from polykind.contract import JsonObject
 from polykind.conversion import answer, review, trust
 from polykind.conversion.batches import Batches, Item, Located
+from polykind.conversion.empty import is_empty
 from polykind.conversion.failure import CALL, ConversionFailed, Failure, frame, text
 from polykind.conversion.fault import Fault
-from polykind.conversion.none import is_empty
 from polykind.conversion.observer import Observer
 from polykind.conversion.resolver import Resolver
 from polykind.conversion.target import BadTarget, Target, target

@@ -16,6 +16,7 @@ from polykind.crd import versions as crd_versions
 from polykind.crd.outline import whole
 from polykind.eager import in_task
 from polykind.errors import FieldError
+from polykind.registry.flights import Flights
 from polykind.registry.kind import Kind, Version
 from polykind.registry.rules import rules_of
 from polykind.schema import Schema, metarules, objectmeta
@@ -118,8 +119,10 @@ class CustomVersion(Version):
         self.stanza = stanza
         self.keep = kind.keep
         self.converts = kind.converter is not None
-        if isinstance(kind.converter, ConversionGate) and self.version != kind.storage:
-            self.unavailable = kind.converter.off
+        if isinstance(kind.converter, ConversionGate):
+            self._flights = Flights(self._convert, kind.converter.shared)
+            if self.version != kind.storage:
+                self.unavailable = kind.converter.off
         subresources = stanza.get("subresources") or {}
         self.has_status = "status" in subresources
         self.scale = subresources.get("scale")

@@ -32,16 +32,17 @@ class _Flight:
 class Flights:
     """The batches under way of one version of a resource."""
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Make, on_shared: Callable[[int], None] | None = None) -> None:
         self._make = make
+        self._on_shared = on_shared
         self._under_way: dict[tuple[str, int], tuple[_Flight, int]] = {}
 
     async def forms(self, entries: Sequence[Entry]) -> list[Form]:
         """The forms of the entries: what is under way is waited for, the rest goes off as one batch."""
-        places: list[tuple[_Flight, int]] = []
-        missing: list[Entry] = []
         shared = [self._under_way.get((e.key, e.revision)) for e in entries]
         missing = [e for e, known in zip(entries, shared, strict=True) if known is None]
+        if self._on_shared is not None and len(missing) < len(entries):
+            self._on_shared(len(entries) - len(missing))
         own = iter(self._start(missing)) if missing else iter(())
         places = [known or next(own) for known in shared]
         landed: dict[_Flight, list[Form]] = {}
