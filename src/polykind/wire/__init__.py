@@ -1,0 +1,1 @@
+"""Bytes to values and back: HTTP, JSON, YAML, negotiation, options, tables. Knows no room behind it."""
