@@ -102,8 +102,12 @@ class Router:
         if legacy_watch:
             rest = rest[1:]
         namespace: str | None = None
-        if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _OF_NAMESPACES:
-            namespace, rest = rest[1] or None, rest[2:]
+        if rest[0] == "namespaces" and len(rest) > 1:
+            if len(rest) > 2 and rest[2] not in _OF_NAMESPACES:
+                namespace, rest = rest[1] or None, rest[2:]
+            elif group:
+                # What a custom resource of that name has is taken for a namespace, so that nothing is found.
+                namespace = rest[1] or None
         plural = rest[0]
         name = rest[1] if len(rest) > 1 else ""
         subresource = rest[2] if len(rest) > 2 else ""
