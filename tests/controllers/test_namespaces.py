@@ -55,9 +55,9 @@ async def test_a_deleted_namespace_takes_everything_in_it_along(running: Live) -
 async def test_a_namespace_waits_for_finalizers_and_refuses_what_is_new(running: Live) -> None:
     path = f"{collection('doomed')}/kept"
     await running.ask("POST", collection("doomed"), widget("kept", meta={"finalizers": ["example.com/x"]}))
-    await running.ask("POST", collection("doomed"), widget("free"))
+    await running.ask("POST", collection("doomed"), widget("loose"))
     await running.ask("DELETE", f"{NAMESPACES}/doomed")
-    await running.gone(collection("doomed"), "free")
+    await running.gone(collection("doomed"), "loose")
     kept = await running.ask("GET", path)
     assert kept["metadata"]["deletionTimestamp"]
     refused = await running.ask("POST", collection("doomed"), widget("new"), expect=403)
