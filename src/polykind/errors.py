@@ -13,7 +13,6 @@ APIError                    any refusal; `status()` is the Status object to send
 ├── TooLarge                413
 ├── UnsupportedMediaType    415
 ├── Invalid                 422, made of FieldErrors
-├── TooManyRequests         429
 ├── InternalError           500 with the reason InternalError
 ├── Unexplained             500 with a message alone, as the reference answers to a plain error
 ├── ServiceUnavailable      503
@@ -103,10 +102,6 @@ def required(field: str, detail: str = "") -> FieldError:
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", field, value, detail)
-
-
-def type_invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError("FieldValueTypeInvalid", field, value, detail)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
@@ -295,10 +290,6 @@ class Invalid(APIError):
         summary = f'{qualified(kind, group)} "{name}" is invalid'
         super().__init__(f"{summary}: {aggregate(errors)}" if errors else summary, details=details)
         self.errors = list(errors)
-
-
-class TooManyRequests(APIError):
-    code, reason = 429, "TooManyRequests"
 
 
 class InternalError(APIError):

@@ -117,15 +117,7 @@ class Server:
         await self.cache.start()
         begun(self.cache.close)
         self.registry = Registry()
-        self.api = Api(
-            self.store,
-            self.cache,
-            self.registry,
-            self.clock,
-            self.chance,
-            self.metrics,
-            request_timeout=settings.request_timeout,
-        )
+        self.api = Api(self.store, self.cache, self.registry, self.clock, self.chance, self.metrics)
         namespaces = NamespaceKind(self.cache)
         definitions = DefinitionKind(
             self.cache,

@@ -14,7 +14,7 @@ REFUSED = Failure("conversion webhook for g/v1, Kind=K failed: connection refuse
 def _failed(times: int, health: Health | None = None) -> Health:
     health = health or Health()
     for _ in range(times):
-        health = health.failed(NOW, REFUSED)
+        health = health.failed(REFUSED)
     return health
 
 
@@ -52,7 +52,7 @@ def test_further_failures_are_not_written_again() -> None:
 
 def test_another_reason_is_written_without_a_new_transition_time() -> None:
     written = transition(_failed(3), None, NOW)
-    slow = _failed(3).failed(NOW, Failure("late", CALL, "Timeout"))
+    slow = _failed(3).failed(Failure("late", CALL, "Timeout"))
     later = transition(slow, written, NOW + timedelta(hours=1))
     assert later
     assert (later["status"], later["reason"]) == ("False", "TimedOut")

@@ -29,13 +29,12 @@ def test_served_and_stored() -> None:
         versions.storage(made(version("v2")))
 
 
-def test_the_stanzas_of_a_version() -> None:
-    column = {"name": "A", "type": "string", "jsonPath": ".a"}
-    crd = made(version(subresources={"status": {}}, additionalPrinterColumns=[column]), version("v2", None))
-    assert versions.stanza(crd, "v1") == ({"type": "object"}, {"status": {}}, [column], [])
-    assert versions.stanza(crd, "v2") == (None, None, [], [])
+def test_the_schema_of_a_version() -> None:
+    crd = made(version(), version("v2", None))
+    assert versions.schema(crd, "v1") == {"type": "object"}
+    assert versions.schema(crd, "v2") is None
     with pytest.raises(LookupError, match="has no version v3"):
-        versions.stanza(crd, "v3")
+        versions.schema(crd, "v3")
 
 
 def test_a_deprecated_version_names_a_better_one() -> None:

@@ -67,8 +67,7 @@ def test_escapes() -> None:
 def test_pinned_names() -> None:
     selector = fields.parse("metadata.namespace==ns,metadata.name=n", ALLOWED)
     assert (selector.name, selector.namespace) == ("n", "ns")
-    assert not selector.only_name
-    assert fields.parse("metadata.name=n").only_name
+    assert fields.parse("metadata.name=n").name == "n"
     assert fields.parse("metadata.name!=n").name is None
     assert fields.parse("").empty
 

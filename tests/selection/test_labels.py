@@ -113,47 +113,10 @@ def test_only_the_empty_selector_is_empty() -> None:
     assert labels.parse("").empty
     assert labels.parse("  ").empty
     assert not labels.parse("a").empty
-    assert not labels.NOTHING.empty
 
 
 def test_a_selector_prints_sorted() -> None:
     assert str(labels.parse("z,!y,b in (2,1), a = 1,c>3")) == "a=1,b in (1,2),c>3,!y,z"
-
-
-def test_selector_objects() -> None:
-    selector = labels.from_label_selector_object(
-        {
-            "matchLabels": {"a": "1"},
-            "matchExpressions": [
-                {"key": "b", "operator": "In", "values": ["x", "y"]},
-                {"key": "c", "operator": "DoesNotExist"},
-            ],
-        }
-    )
-    assert selector.matches({"a": "1", "b": "y"})
-    assert not selector.matches({"a": "1", "b": "y", "c": ""})
-    assert not labels.from_label_selector_object(None).matches({})
-    assert labels.from_label_selector_object({}).matches(None)
-
-
-@pytest.mark.parametrize(
-    ("term", "says"),
-    [
-        ({"key": "a", "operator": "Is"}, '"Is" is not a valid label selector operator'),
-        (
-            {"key": "a", "operator": "In"},
-            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
-        ),
-        (
-            {"key": "a", "operator": "Exists", "values": ["x"]},
-            'values: Invalid value: ["x"]: values set must be empty for exists and does not exist',
-        ),
-    ],
-)
-def test_bad_selector_objects(term: dict[str, object], says: str) -> None:
-    with pytest.raises(BadRequest) as refused:
-        labels.from_label_selector_object({"matchExpressions": [term]})
-    assert refused.value.message == says
 
 
 @given(st.text(alphabet="ab=!(),<> \x00\tin/._-é", max_size=20))

@@ -14,6 +14,5 @@ class User:
     groups: tuple[str, ...] = ()
 
 
-ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"

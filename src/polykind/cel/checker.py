@@ -218,7 +218,7 @@ class Checker:
         items: Type | None = None
         for index, item in enumerate(node.items):
             self._check(item)
-            items = self._joined(item, items, self._item_type(item, index in node.optional))
+            items = self._joined(items, self._item_type(item, index in node.optional))
         node.type = list_of(items if items is not None else self._new_param())
 
     def _map(self, node: MapExpr) -> None:
@@ -226,9 +226,9 @@ class Checker:
         values: Type | None = None
         for entry in node.entries:
             self._check(entry.key)
-            keys = self._joined(entry.key, keys, entry.key.type)
+            keys = self._joined(keys, entry.key.type)
             self._check(entry.value)
-            values = self._joined(entry.value, values, self._item_type(entry.value, entry.optional))
+            values = self._joined(values, self._item_type(entry.value, entry.optional))
         if keys is None or values is None:
             keys, values = self._new_param(), self._new_param()
         node.type = map_of(keys, values)
@@ -241,7 +241,7 @@ class Checker:
             self._mismatch(item, optional_of(held), held)
         return held
 
-    def _joined(self, node: Expr, before: Type | None, now: Type) -> Type:
+    def _joined(self, before: Type | None, now: Type) -> Type:
         if before is None:
             return now
         if self._assign(before, now):

@@ -113,7 +113,7 @@ class Registry:
     def declare(self, schema: JsonObject, name: str, *, root: bool = False) -> Declared | None:
         """A schema's type, None if expressions cannot see it. A `root` is that of a resource."""
         if schema.get("x-kubernetes-int-or-string"):
-            declared = Declared(schema, types.DYN, 1, _longest(schema, schema.get("maxLength")))
+            declared = Declared(schema, types.DYN, 1, _longest(schema.get("maxLength")))
             declared.read = reading.int_or_string
             return declared
         if root:
@@ -230,12 +230,12 @@ def _string(schema: JsonObject) -> Declared:
     elif name in _FORMATTED:
         declared = Declared(schema, *_FORMATTED[name])
     else:
-        return Declared(schema, types.STRING, 2, _longest(schema, schema.get("maxLength"), schema.get("enum")))
+        return Declared(schema, types.STRING, 2, _longest(schema.get("maxLength"), schema.get("enum")))
     declared.read = reading.FORMATTED[name]
     return declared
 
 
-def _longest(schema: JsonObject, most: int | None, enum: Iterable[Any] | None = None) -> int:
+def _longest(most: int | None, enum: Iterable[Any] | None = None) -> int:
     """In bytes: a character has up to four of them."""
     if most is not None:
         return max(most, 0) * 4

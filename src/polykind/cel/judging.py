@@ -149,7 +149,7 @@ class Judging:
         detail = None
         if rule.message is not None:
             try:
-                detail = self._message(node, rule, value, old)
+                detail = self._message(rule, value, old)
             except OutOfBudgetError as stopped:
                 self._add(invalid(at, node.schema.get("type") or "", str(stopped)), keep)
                 raise
@@ -164,7 +164,7 @@ class Judging:
         else:
             self.warnings.append(str(error))
 
-    def _message(self, node: RuleNode, rule: Rule, value: Any, old: Any) -> str | None:
+    def _message(self, rule: Rule, value: Any, old: Any) -> str | None:
         """What a message expression says, None if it says nothing usable. Raises OutOfBudgetError."""
         program = rule.message
         if program is None:

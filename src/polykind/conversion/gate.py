@@ -105,7 +105,7 @@ class ConversionGate:
         except APIError as error:
             # Whatever else is raised says that the converter cannot even be called.
             failure = error.failure if isinstance(error, ConversionFailed) else Failure(error.message, CALL, "TLS")
-            self._became(self.health.failed(self._clock.now(), failure))
+            self._became(self.health.failed(failure))
             self._count(remote, objects, to, time.monotonic() - started, failure)
             raise
         self._became(self.health.succeeded(self._clock.now(), remote.certificate_expires))

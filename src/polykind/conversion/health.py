@@ -35,7 +35,6 @@ class Health:
     failures: int = 0
     cause: str = ""
     error: str = ""
-    failed_at: datetime | None = None
     succeeded_at: datetime | None = None
     certificate_expires: datetime | None = None
 
@@ -43,14 +42,13 @@ class Health:
         expires = certificate_expires or self.certificate_expires
         return replace(self, calls=self.calls + 1, failures=0, succeeded_at=now, certificate_expires=expires)
 
-    def failed(self, now: datetime, failure: Failure) -> Health:
+    def failed(self, failure: Failure) -> Health:
         return replace(
             self,
             calls=self.calls + 1,
             failures=self.failures + 1,
             cause=failure.cause,
             error=failure.said[:_SHOWN],
-            failed_at=now,
         )
 
 

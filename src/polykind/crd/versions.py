@@ -6,22 +6,13 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from polykind.contract import JsonObject
 
 _KUBE_LIKE = re.compile(r"v(\d{1,300})(?:(alpha|beta)(\d{1,300}))?", re.ASCII)
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 _LARGEST = 2**63 - 1
-
-
-class Stanza(NamedTuple):
-    """What a version of a definition has of its own."""
-
-    schema: JsonObject | None
-    subresources: JsonObject | None
-    columns: list[JsonObject]
-    selectable_fields: list[JsonObject]
 
 
 def priority_key(name: str) -> tuple[Any, ...]:
@@ -61,17 +52,12 @@ def find(crd: JsonObject, name: str) -> JsonObject | None:
     return None
 
 
-def stanza(crd: JsonObject, name: str) -> Stanza:
-    """The schema, subresources, columns and selectable fields of a version. Raises LookupError."""
+def schema(crd: JsonObject, name: str) -> JsonObject | None:
+    """The schema of a version as it was declared. Raises LookupError."""
     version = find(crd, name)
     if version is None:
         raise LookupError(f"{crd['metadata'].get('name')} has no version {name}")
-    return Stanza(
-        (version.get("schema") or {}).get("openAPIV3Schema"),
-        version.get("subresources"),
-        version.get("additionalPrinterColumns") or [],
-        version.get("selectableFields") or [],
-    )
+    return (version.get("schema") or {}).get("openAPIV3Schema")
 
 
 def deprecation_warning(crd: JsonObject, name: str) -> str | None:

@@ -73,7 +73,7 @@ class CustomKind(Kind):
 
     def openapi(self, version: str) -> JsonObject | None:
         """The schema of a version as it was declared."""
-        return crd_versions.stanza(self._whole, version).schema
+        return crd_versions.schema(self._whole, version)
 
     @cached_property
     def _whole(self) -> JsonObject:

@@ -33,8 +33,3 @@ class Encoded:
 
     def served(self, revision: int) -> bytes:
         return b"%b%d%b" % (self.head, revision, self.tail)
-
-
-def without_revision(obj: JsonObject) -> bytes:
-    """A served object that was never stored (a dry run of a create): no resourceVersion at all."""
-    return Encoded(obj).stored()

@@ -44,11 +44,6 @@ class FieldSelector:
         """Whether every object is selected."""
         return not self.terms
 
-    @property
-    def only_name(self) -> bool:
-        """Whether the name alone decides."""
-        return len(self.terms) == 1 and self.name is not None
-
     def matches(self, get: Callable[[str], str | None]) -> bool:
         """Whether an object is selected; `get` gives a field's text (None and "" are alike)."""
         return all(((get(field) or "") == value) is equal for field, equal, value in self.terms)

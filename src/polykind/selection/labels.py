@@ -1,13 +1,12 @@
-"""Label selectors, from the text of a query or from a LabelSelector object."""
+"""Label selectors, from the text of a query."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from polykind.errors import BadRequest, aggregate, invalid
-from polykind.gotext import go_quote
 from polykind.selection.labelnames import key_complaints
 from polykind.selection.requirement import Labels, Requirement, complaints
 
@@ -26,14 +25,14 @@ class LabelSelector:
 
     __slots__ = ("matches", "requirements")
 
-    def __init__(self, requirements: Iterable[Requirement], *, nothing: bool = False) -> None:
+    def __init__(self, requirements: Iterable[Requirement]) -> None:
         self.requirements = tuple(sorted(requirements, key=lambda r: r.key))
-        self.matches: Callable[[Labels | None], bool] = _nothing if nothing else _compile(self.requirements)
+        self.matches: Callable[[Labels | None], bool] = _compile(self.requirements)
 
     @property
     def empty(self) -> bool:
         """Whether every object is selected."""
-        return not self.requirements and self.matches is _everything
+        return not self.requirements
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
@@ -41,10 +40,6 @@ class LabelSelector:
 
 def _everything(labels: Labels | None) -> bool:
     return True
-
-
-def _nothing(labels: Labels | None) -> bool:
-    return False
 
 
 def _compile(requirements: tuple[Requirement, ...]) -> Callable[[Labels | None], bool]:
@@ -70,7 +65,6 @@ def _compile(requirements: tuple[Requirement, ...]) -> Callable[[Labels | None],
 
 
 EVERYTHING: Final = LabelSelector(())
-NOTHING: Final = LabelSelector((), nothing=True)
 
 
 def parse(text: str) -> LabelSelector:
@@ -78,28 +72,6 @@ def parse(text: str) -> LabelSelector:
     if not text:
         return EVERYTHING
     return LabelSelector(_Parser(text).requirements())
-
-
-def from_label_selector_object(value: Mapping[str, Any] | None) -> LabelSelector:
-    """The selector of a {matchLabels, matchExpressions} object; None selects nothing. Raises BadRequest."""
-    if value is None:
-        return NOTHING
-    out = [_checked(key, "=", [wanted]) for key, wanted in (value.get("matchLabels") or {}).items()]
-    for term in value.get("matchExpressions") or ():
-        operator = _NAMED.get(term.get("operator", ""))
-        if operator is None:
-            raise BadRequest(f"{go_quote(term.get('operator', ''))} is not a valid label selector operator")
-        out.append(_checked(term.get("key", ""), operator, term.get("values") or None))
-    return LabelSelector(out) if out else EVERYTHING
-
-
-_NAMED = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
-
-
-def _checked(key: str, operator: str, values: list[str] | None) -> Requirement:
-    if errors := complaints(key, operator, values):
-        raise BadRequest(aggregate(errors))
-    return Requirement(key, operator, tuple(values or ()))
 
 
 class _RequirementError(Exception):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -28,8 +27,6 @@ class Api:
     chance: Chance
     metrics: Metrics
     bookmark_interval: float = 60.0
-    request_timeout: float = 60.0
-    background: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 @lru_cache(maxsize=64)

@@ -58,10 +58,6 @@ class Selected:
         """Whether anything but the path's namespace decides: then nobody counts what remains of a list."""
         return not (self._labels.empty and self._fields.empty)
 
-    @property
-    def by_fields(self) -> bool:
-        return not self._fields.empty
-
     def matches(self, form: Form) -> bool:
         if not self._labels.matches(form.labels):
             return False

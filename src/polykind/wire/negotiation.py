@@ -18,14 +18,6 @@ TYPES: Final = {
 }
 """Media by name. The refusals name them all, also to those who are refused one of them."""
 
-CUSTOM_PATCHES: Final = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
-BUILT_IN_PATCHES: Final = (
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-)
-
 Transform = tuple[str, str, str]
 OBJECTS: Final[frozenset[Transform]] = frozenset(
     ("meta.k8s.io", version, kind)
@@ -51,14 +43,10 @@ class Accepted:
     as_version: str = ""
     pretty: bool = False
     stream: str = ""
-    profile: str = ""
 
     @property
     def content_type(self) -> str:
         return TYPES[self.media]
-
-
-PLAIN: Final = Accepted()
 
 
 def negotiate(accept: str, *, offers: tuple[str, ...] = CUSTOM, transforms: frozenset[Transform] = OBJECTS) -> Accepted:
@@ -142,7 +130,6 @@ def _accepted(
         version or "",
         parameters.get("pretty") == "1",
         stream,
-        parameters.get("profile", ""),
     )
 
 
@@ -230,7 +217,7 @@ def body_media(content_type: str, *, offers: Collection[str] = CUSTOM) -> str:
     raise _unsupported(TYPES.values())
 
 
-def patch_type(content_type: str, *, offers: Collection[str] = CUSTOM_PATCHES) -> str:
+def patch_type(content_type: str, *, offers: Collection[str]) -> str:
     """The media type of a patch, which is compared letter by letter. Raises UnsupportedMediaType."""
     at = content_type.find(";")
     essence = content_type[:at] if at > 0 else content_type
