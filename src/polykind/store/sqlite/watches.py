@@ -3,47 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 
 from polykind.contract import Event, Listener, StoreError, Unavailable
 from polykind.store.sqlite.readers import Replay
-
-_logger = logging.getLogger(__name__)
+from polykind.store.watch import Watch
 
 ReadPast = Callable[[str, int, int], Awaitable[Replay]]
 """Reads writes under a prefix in (after, until], or the first part of them."""
-
-
-class Watch:
-    """One listener; everything up to `told` has reached it."""
-
-    __slots__ = ("_watches", "closed", "listener", "prefix", "told")
-
-    def __init__(self, watches: Watches, prefix: str, after: int, listener: Listener) -> None:
-        self._watches = watches
-        self.prefix = prefix
-        self.told = after
-        self.listener = listener
-        self.closed = False
-
-    def close(self) -> None:
-        self.closed = True
-        self._watches.forget(self)
-
-    def tell(self, events: list[Event], revision: int) -> None:
-        self.told = revision
-        try:
-            self.listener.on_events(events, revision)
-        except Exception:
-            _logger.exception("a listener failed on the events up to revision %d", revision)
-
-    def lose(self, error: StoreError) -> None:
-        self.closed = True
-        try:
-            self.listener.on_lost(error)
-        except Exception:
-            _logger.exception("a listener failed on losing its watch")
 
 
 class Watches:
@@ -56,7 +23,7 @@ class Watches:
         self._replays: dict[Watch, asyncio.Task[None]] = {}
 
     def add(self, prefix: str, after: int, listener: Listener) -> Watch:
-        watch = Watch(self, prefix, after, listener)
+        watch = Watch(prefix, after, listener, self.forget)
         if after < self._newest:
             self._replays[watch] = asyncio.create_task(self._replay(watch))
         else:
@@ -75,9 +42,7 @@ class Watches:
         for watch in tuple(self._live):
             if watch.closed or revision <= watch.told:
                 continue
-            prefix, told = watch.prefix, watch.told
-            theirs = [event for event in events if event.revision > told and event.key.startswith(prefix)]
-            watch.tell(theirs, revision)
+            watch.tell(watch.theirs(events), revision)
 
     def close(self) -> None:
         for replay in self._replays.values():
