@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 MOST_WRITES = 512
 MOST_BYTES = 8 * 1024 * 1024
-CACHE_KIB = 2048
+CACHE_KIB = 1024
 # Writers that have just been answered come back at once, if they do: a larger step waits until they have not.
 SWEEP_SECONDS = 0.002
 
