@@ -81,6 +81,14 @@ class WatchCache:
             task.add_done_callback(lambda done: self._read(cache, done))
         await asyncio.shield(task)
 
+    async def load_again(self, cache: ResourceCache, pause: float) -> None:
+        """Read a resource that was lost, however often it takes."""
+        while not cache.loaded:
+            try:
+                await self.load(cache)
+            except StoreError:
+                await asyncio.sleep(pause)
+
     def _read(self, cache: ResourceCache, task: asyncio.Task[None]) -> None:
         del self._loading[cache]
         if not task.cancelled() and task.exception() is not None:

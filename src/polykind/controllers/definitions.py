@@ -66,6 +66,7 @@ class Definitions:
         self._flaws: dict[str, tuple[bytes, JsonObject | None]] = {}
         """By name, the mark of a spec that was judged and the condition it deserves: judging takes a walk of it."""
         self._reviewing: asyncio.Task[None] | None = None
+        self._reloading: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         await self._api.cache.load(self._kind.cache)
@@ -81,8 +82,7 @@ class Definitions:
 
     async def close(self) -> None:
         tasks = [*self._cleaning.values(), *self._settling.values()]
-        if self._reviewing is not None:
-            tasks.append(self._reviewing)
+        tasks += [task for task in (self._reviewing, self._reloading) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -125,15 +125,11 @@ class Definitions:
 
     def on_reset(self) -> None:
         """The definitions are read anew: whatever changed meanwhile is taken in then."""
-        self._later_all = asyncio.get_running_loop().create_task(self._reload())
+        self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
         cache = self._kind.cache
-        while not cache.loaded:
-            try:
-                await self._api.cache.load(cache)
-            except StoreError:
-                await asyncio.sleep(_RETRY)
+        await self._api.cache.load_again(cache, _RETRY)
         present = set()
         for entry in cache.snapshot(None):
             present.add(entry.name)

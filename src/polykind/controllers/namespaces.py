@@ -89,12 +89,7 @@ class Namespaces:
         self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
-        cache = self._kind.cache
-        while not cache.loaded:
-            try:
-                await self._api.cache.load(cache)
-            except StoreError:
-                await asyncio.sleep(_LONGEST)
+        await self._api.cache.load_again(self._kind.cache, _LONGEST)
         self._look_at_all()
 
     def _look(self, entry: Entry) -> None:

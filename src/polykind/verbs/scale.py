@@ -20,7 +20,7 @@ from polykind.verbs.patch import read_fragment
 from polykind.verbs.update import Change, change_object, check_name
 from polykind.wire import codec, negotiation, partial, typemeta, yamlcodec
 from polykind.wire.negotiation import Accepted
-from polykind.wire.options import PatchOptions, UpdateOptions, manager_name
+from polykind.wire.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
 from polykind.wire.response import Response
 from polykind.wire.table import SCALES
 
@@ -161,7 +161,7 @@ async def _change(
     call: Call,
     accepted: Accepted,
     change: Change,
-    options: UpdateOptions | PatchOptions,
+    options: WriteOptions,
     *,
     whole: bool = False,
     applied: bool = False,

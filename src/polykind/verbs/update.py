@@ -13,7 +13,7 @@ from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, modified, remove
 from polykind.verbs.lifecycle import match_namespace
 from polykind.wire import codec
-from polykind.wire.options import PatchOptions, UpdateOptions
+from polykind.wire.options import UpdateOptions, WriteOptions
 from polykind.wire.response import Response
 
 Change = Callable[[JsonObject], Awaitable[JsonObject]]
@@ -48,7 +48,7 @@ def check_name(call: Call, obj: JsonObject) -> None:
 
 
 async def change_object(
-    call: Call, change: Change, options: UpdateOptions | PatchOptions, *, whole: bool, applied: bool = False
+    call: Call, change: Change, options: WriteOptions, *, whole: bool, applied: bool = False
 ) -> bytes:
     """Change an object until nobody else was faster; what a read of it gives.
 

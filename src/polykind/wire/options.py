@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from polykind.errors import BadRequest, FieldError, Invalid, forbidden, invalid, not_supported, required, too_long
 from polykind.gotext import go_quote, json_float
@@ -26,6 +26,7 @@ __all__ = [
     "PatchOptions",
     "Query",
     "UpdateOptions",
+    "WriteOptions",
     "include_object",
     "manager_name",
     "parse_query",
@@ -131,7 +132,7 @@ _PLAIN_GET: Final = GetOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class CreateOptions:
+class WriteOptions:
     """`field_validation` is Ignore, Warn or Strict; `field_manager` is "" where `manager_name` must be asked."""
 
     dry_run: bool = False
@@ -139,40 +140,34 @@ class CreateOptions:
     field_validation: str = "Warn"
 
     @classmethod
-    def from_query(cls, query: Query) -> CreateOptions:
+    def from_query(cls, query: Query) -> Self:
         if not query:
-            return _PLAIN_CREATE
-        _refuse("CreateOptions", _write_errors(query))
+            return cls()
+        # The reference's names of the kinds are those of the classes.
+        _refuse(cls.__name__, _write_errors(query))
         return cls(*_write_options(query))
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateOptions:
-    """As CreateOptions."""
+class CreateOptions(WriteOptions):
+    """Those of a create."""
 
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: str = "Warn"
+    __slots__ = ()
 
-    @classmethod
-    def from_query(cls, query: Query) -> UpdateOptions:
-        if not query:
-            return _PLAIN_UPDATE
-        _refuse("UpdateOptions", _write_errors(query))
-        return cls(*_write_options(query))
+
+class UpdateOptions(WriteOptions):
+    """Those of an update."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class PatchOptions:
-    """As CreateOptions, and whether an apply takes fields from other managers."""
+class PatchOptions(WriteOptions):
+    """Those of a patch, and whether an apply takes fields from other managers."""
 
-    dry_run: bool = False
-    field_manager: str = ""
-    field_validation: str = "Warn"
     force: bool = False
 
     @classmethod
-    def from_query(cls, query: Query, *, apply: bool) -> PatchOptions:
+    def from_query(cls, query: Query, *, apply: bool = False) -> Self:
         """`apply` tells whether the patch is an apply, which must name its manager and may use force."""
         force = truth(query, "force")
         out = []
@@ -182,10 +177,6 @@ class PatchOptions:
             out.append(forbidden("force", "may not be specified for non-apply patch"))
         _refuse("PatchOptions", out + _write_errors(query))
         return cls(*_write_options(query), force or False)
-
-
-_PLAIN_CREATE: Final = CreateOptions()
-_PLAIN_UPDATE: Final = UpdateOptions()
 
 
 @dataclass(frozen=True, slots=True)
