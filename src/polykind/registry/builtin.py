@@ -94,3 +94,17 @@ class BuiltinVersion(Version):
 
     async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         return None
+
+
+class CoreVersion(BuiltinVersion):
+    """v1 of a resource of the core group."""
+
+    package = "core"
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    known = ("v1",)
+
+    def __init__(self, kind: Kind, struct: Struct) -> None:
+        super().__init__(kind, "v1", struct)
+
+    def refuse_field(self, label: str) -> str:
+        return fields.unsupported(label)

@@ -7,10 +7,9 @@ from polykind.apply.typemodel import NAMESPACE_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.builtin import CoreVersion
 from polykind.registry.kind import Kind
 from polykind.schema import metarules, names
-from polykind.selection import fields
 from polykind.typed.core import NAMESPACE
 from polykind.wire.table import NAMESPACES
 
@@ -40,7 +39,7 @@ class NamespaceKind(Kind):
         self.storage = "v1"
         self.immortal = frozenset(IMMORTAL)
         self.returns_deleted = True
-        self.versions["v1"] = NamespaceVersion(self)
+        self.versions["v1"] = NamespaceVersion(self, NAMESPACE)
 
     def prepare_delete(self, obj: JsonObject) -> bool:
         """A namespace stays, Terminating, until it has been emptied."""
@@ -51,24 +50,15 @@ class NamespaceKind(Kind):
         return bool((obj.get("spec") or {}).get("finalizers"))
 
 
-class NamespaceVersion(BuiltinVersion):
-    """v1."""
+class NamespaceVersion(CoreVersion):
+    """What v1 asks of a namespace."""
 
-    package = "core"
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
-    known = ("v1",)
     has_status = True
     has_finalize = True
     unconditional = True
     selectable = (".status.phase",)
     model = NAMESPACE_MODEL
     table = NAMESPACES
-
-    def __init__(self, kind: NamespaceKind) -> None:
-        super().__init__(kind, "v1", NAMESPACE)
-
-    def refuse_field(self, label: str) -> str:
-        return fields.unsupported(label)
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = super().decode(value, report)

@@ -7,10 +7,9 @@ from polykind.apply.typemodel import SERVICE_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.builtin import CoreVersion
 from polykind.registry.kind import Kind
 from polykind.schema import names
-from polykind.selection import fields
 from polykind.typed.core import SERVICE
 from polykind.wire.table import SERVICES
 
@@ -35,7 +34,7 @@ class ServiceKind(Kind):
         )
         self.storage = "v1"
         self.returns_deleted = True
-        self.versions["v1"] = ServiceVersion(self)
+        self.versions["v1"] = ServiceVersion(self, SERVICE)
 
     def external_name(self, namespace: str, name: str) -> str | None:
         """The host that a service of type ExternalName stands for."""
@@ -44,21 +43,12 @@ class ServiceKind(Kind):
         return spec.get("externalName") if isinstance(spec, dict) and spec.get("type") == EXTERNAL else None
 
 
-class ServiceVersion(BuiltinVersion):
-    """v1."""
+class ServiceVersion(CoreVersion):
+    """What v1 asks of a service."""
 
-    package = "core"
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
-    known = ("v1",)
     has_status = True
     model = SERVICE_MODEL
     table = SERVICES
-
-    def __init__(self, kind: ServiceKind) -> None:
-        super().__init__(kind, "v1", SERVICE)
-
-    def refuse_field(self, label: str) -> str:
-        return fields.unsupported(label)
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = super().decode(value, report)
