@@ -14,7 +14,7 @@ from polykind.conversion.health import ENOUGH, Health
 from polykind.conversion.observer import Observer, spend
 from polykind.errors import APIError, Unexplained
 
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Remote(Converter, Protocol):
@@ -115,9 +115,9 @@ class ConversionGate:
     def _became(self, health: Health) -> None:
         before, self.health = self.health, health
         if health.failures == ENOUGH:
-            _log.warning("conversions for CRD %s fail, check its converter: %s", self.crd_name, health.error)
+            log.warning("conversions for CRD %s fail, check its converter: %s", self.crd_name, health.error)
         elif before.failures >= ENOUGH and not health.failures:
-            _log.info("conversions for CRD %s succeed again", self.crd_name)
+            log.info("conversions for CRD %s succeed again", self.crd_name)
         if self._on_health:
             self._on_health(health)
 

@@ -37,7 +37,7 @@ from polykind.wire import codec
 Convert = Callable[[JsonObject, str], Any]
 _SECONDS = 30.0
 _THREADS = 4
-_log = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Library:
@@ -62,7 +62,7 @@ class Library:
         try:
             return bool(self._handles(group, kind))
         except Exception:
-            _log.exception("--converter %s: asked whether it handles %s.%s, it raised", self.spec, kind, group)
+            log.exception("--converter %s: asked whether it handles %s.%s, it raised", self.spec, kind, group)
             return False
 
     def function(self, group: str, kind: str) -> Convert:

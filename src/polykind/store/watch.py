@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from polykind.contract import Event, Listener, StoreError
 
-_logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Watch:
@@ -36,11 +36,11 @@ class Watch:
         try:
             self.listener.on_events(events, revision)
         except Exception:
-            _logger.exception("a listener failed on the events up to revision %d", revision)
+            log.exception("a listener failed on the events up to revision %d", revision)
 
     def lose(self, error: StoreError) -> None:
         self.closed = True
         try:
             self.listener.on_lost(error)
         except Exception:
-            _logger.exception("a listener failed on losing its watch")
+            log.exception("a listener failed on losing its watch")
