@@ -221,9 +221,7 @@ CRD_MODEL = _object(
 NAMESPACE_MODEL = _object(
     _struct(finalizers=_ATOMIC), _struct(conditions=_condition(), phase=STRING), {"spec": {}, "status": {}}
 )
-_PORT = _struct(
-    appProtocol=STRING, name=STRING, nodePort=NUMERIC, port=NUMERIC, protocol=STRING, targetPort=SCALAR
-)
+_PORT = _struct(appProtocol=STRING, name=STRING, nodePort=NUMERIC, port=NUMERIC, protocol=STRING, targetPort=SCALAR)
 if _PORT.map is not None:
     _PORT.map.fields["protocol"] = _PORT.map.fields["protocol"]._replace(default="TCP")
 _SELECTOR = Type(map_type=MapType({}, STRING, atomic=True))
