@@ -208,13 +208,16 @@ async def test_a_long_list_does_not_hold_the_loop(tmp_path: Path, form: str) -> 
         await running.define(definition())
         await fill(running, count, note="x" * 300)
         short = await accepted(running, f"{WIDGETS}?limit=1", FORMS[form])
+        begun = time.perf_counter()
         asked = asyncio.create_task(accepted(running, WIDGETS, FORMS[form]))
         lag = await worst_lag(asked)
+        total = time.perf_counter() - begun
         members = shape(form, asked.result().body)
         assert len(members) == count
         if form != "table":
             assert members[:1] == shape(form, short.body)
-    assert lag < 0.05
+    # On a busy machine a pause may be the machine's; made in one go, the list would be all of the time.
+    assert lag < max(0.05, total / 3)
 
 
 @pytest.mark.parametrize("form", FORMS)
