@@ -302,6 +302,12 @@ class Metrics:
         self.conversion_shared = self.counter(
             "polykind_conversion_shared_total", "Objects had from a conversion of another request, by CRD.", ("crd",)
         )
+        self.conversion_hits = self.counter(
+            "polykind_conversion_cache_hits_total", "Objects had from a conversion that was kept, by CRD.", ("crd",)
+        )
+        self.conversion_misses = self.counter(
+            "polykind_conversion_cache_misses_total", "Objects that had to be converted to be read, by CRD.", ("crd",)
+        )
 
     def called(self, crd: str, objects: int, seconds: float, failure: Failed | None) -> None:
         labels = ("success", "") if failure is None else ("failure", failure.kind)

@@ -27,7 +27,7 @@ class Monitor:
         self.reading = metrics.inflight.of("readOnly")
         self.writing = metrics.inflight.of("mutating")
         self._converting = metrics.conversion_request_seconds.of()
-        metrics.before_scrape.append(self._count_objects)
+        metrics.before_scrape += (self._count_objects, self._count_kept)
 
     def done(self, call: Call, verb: str, answer: Response | Stream, started: float) -> None:
         """A request to a resource has its answer. A watch is over only when its stream is."""
@@ -97,6 +97,14 @@ class Monitor:
                 count = len(kind.cache)
                 self._metrics.storage_objects.of(kind.qualified).set(count)
                 self._metrics.resource_objects.of(kind.group, kind.plural).set(count)
+
+    def _count_kept(self) -> None:
+        for kind in self._registry.kinds():
+            for version in kind.versions.values():
+                if version.converts:
+                    self._metrics.conversion_hits.of(kind.qualified).add(version.hits)
+                    self._metrics.conversion_misses.of(kind.qualified).add(version.misses)
+                    version.hits = version.misses = 0
 
 
 def _scope(call: Call) -> str:

@@ -98,6 +98,16 @@ async def test_a_page_converts_no_more_than_it_shows(running: Live, hook: Hook) 
     assert sum(hook.sizes()) == 10
 
 
+async def test_what_was_kept_is_counted(running: Live) -> None:
+    await filled(running, 3)
+    for _ in range(2):
+        await running.ask("GET", crontabs("v2"))
+    page = (await running.server.metrics.render()).decode()
+    name = f"crontabs.{GROUP}"
+    assert f'polykind_conversion_cache_misses_total{{crd="{name}"}} 3.0' in page
+    assert f'polykind_conversion_cache_hits_total{{crd="{name}"}} 3.0' in page
+
+
 async def test_readers_of_one_object_share_one_call(running: Live, hook: Hook) -> None:
     await running.ask("POST", crontabs("v1"), crontab("one"))
     released = asyncio.Event()

@@ -235,6 +235,8 @@ class Version(ABC):
     """Why nothing can be served at this version; empty if it can."""
     converts = False
     """Whether reading or writing at this version may take a call to a converter."""
+    hits = misses = 0
+    """Forms had from what was kept, and those that took a conversion, since they were last counted."""
 
     def ready(self, entry: Entry) -> Form | None:
         if entry.epoch != self.cache.epoch:
@@ -242,12 +244,14 @@ class Version(ABC):
         if entry.clean and entry.version == self.version:
             return entry
         form = entry.form(self.version)
-        if form is None:
-            form = self.show(entry)
-            if form is entry:
-                entry.clean = True
-            elif form is not None:
-                entry.keep(self.version, form)
+        if form is not None:
+            self.hits += 1
+            return form
+        form = self.show(entry)
+        if form is entry:
+            entry.clean = True
+        elif form is not None:
+            entry.keep(self.version, form)
         return form
 
     async def view(self, entry: Entry) -> Form:
@@ -271,6 +275,7 @@ class Version(ABC):
     async def _convert(self, entries: Sequence[Entry]) -> list[Form]:
         """Convert a batch, and keep the results with their entries."""
         epoch = self.cache.epoch
+        self.misses += len(entries)
         forms = await self.convert_many(entries)
         for entry, form in zip(entries, forms, strict=True):
             if self.keep and epoch == self.cache.epoch == entry.epoch:
