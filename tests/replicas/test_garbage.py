@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from tests.replicas.conftest import Fleet
-from tests.replicas.load import client, definition, path, register
-from tests.replicas.test_replicas import CRDS, a_leader
+from tests.replicas.load import client, define, path, register
+from tests.replicas.test_replicas import a_leader
 from tests.support.etcd import Etcd
 from tests.support.server import ServerProcess
 
@@ -33,8 +33,7 @@ async def gone(server: ServerProcess, name: str) -> None:
 async def test_dependents_are_collected_by_the_leader_and_by_the_next(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     first = await a_leader(cluster, 10)
-    async with client(replicas[0]) as writing:
-        assert (await writing.call("POST", CRDS, definition(GROUP))).status == 201
+    await define(replicas, GROUP)
     for number, server in enumerate(replicas):
         reference = await grow(server, f"owner{number}")
         await grow(replicas[1 - number], f"dependent{number}", reference)
