@@ -16,6 +16,8 @@ from tests.store.behaviour import Recorder
 from tests.support.etcd import etcd
 from tests.support.proxy import Proxy
 
+pytestmark = pytest.mark.etcd
+
 
 @asynccontextmanager
 async def opened(*urls: str) -> AsyncIterator[EtcdStore]:

@@ -13,6 +13,8 @@ from polykind.store.etcd import Access, EtcdStore
 from tests.store.machine import StoreMachine
 from tests.support.etcd import etcd
 
+pytestmark = pytest.mark.etcd
+
 
 class EtcdMachine(StoreMachine):
     """The machine on a cluster that is emptied before each run."""

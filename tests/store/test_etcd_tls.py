@@ -13,6 +13,8 @@ from polykind.contract import Unavailable
 from polykind.store.etcd import Access, EtcdStore
 from tests.support.etcd import etcd
 
+pytestmark = pytest.mark.etcd
+
 
 class Files(NamedTuple):
     """What an etcd that insists on client certificates needs of its clients."""
