@@ -7,11 +7,11 @@ from typing import Any, Final
 from polykind.apply import entries as book
 from polykind.apply.compare import Comparison, compare, same
 from polykind.apply.entries import Entries, Entry
-from polykind.apply.fieldset import LEAF, Fields, difference, union
+from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, recursive_difference, union
 from polykind.apply.model import MisfitError, Type
 from polykind.apply.serverside import apply
 from polykind.apply.tracking import MAIN_RESET, STATUS_RESET, Convert, Models, Reset, bare, reconcile, subtract
-from polykind.apply.typed import check
+from polykind.apply.typed import check, everything
 from polykind.contract import JsonObject
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 _METADATA: Final[Fields] = {"f:metadata": LEAF}
+_ROOT: Final[Fields] = {".": LEAF, **_METADATA}
 
 
 async def update(
@@ -45,6 +46,10 @@ async def update(
     The objects are at `api_version`; `new` is what the request makes of the object, before it is stored.
     """
     model = models[api_version]
+    if live is None and not model.zero and book.of(new) is None:
+        fields = _created(new, model.root, (reset or {}).get(api_version))
+        owner = book.updater(manager, api_version, subresource)
+        return book.encode({owner: Entry(fields, api_version, now)}, ordered=model.ordered) if fields else []
     entries = _entries_of(live, new, subresource, by_empty=model.ordered)
     if not entries and live is not None:
         # Whoever had the entries cleared is not tracked again before somebody applies.
@@ -65,6 +70,15 @@ async def update(
         # What does not fit its schema is refused when it is validated; the entries are of no use then.
         return []
     return book.encode(entries, ordered=model.ordered)
+
+
+def _created(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
+    """What the creator of an object owns: all there is. Nothing if it does not fit."""
+    try:
+        fields = difference(everything(bare(new), root), _ROOT)
+    except (MisfitError, RecursionError):
+        return EMPTY
+    return recursive_difference(fields, reset) if reset else fields
 
 
 def same_but_times(old: JsonObject, new: JsonObject) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from polykind.apply.fieldset import key_element, value_json
+from polykind.apply.fieldset import Fields, key_element, value_json
 from polykind.gotext import go_quote
 
 NULL: Final = type(None)
@@ -29,15 +29,26 @@ class Field(NamedTuple):
     default: Any
 
 
+class Shape(NamedTuple):
+    """What objects with the same keys and sorts of values have in common."""
+
+    fields: Fields
+    """All their fields, but of those in `deeper` only themselves."""
+    deeper: tuple[tuple[str, str, Type], ...]
+    """The keys of values that have fields of their own, with their path elements and types."""
+
+
 class MapType:
     """Objects: named fields, and the type of any others (None: there are no others)."""
 
-    __slots__ = ("atomic", "element", "fields")
+    __slots__ = ("atomic", "element", "fields", "shapes")
 
     def __init__(self, fields: dict[str, Field], element: Type | None, *, atomic: bool) -> None:
         self.fields = fields
         self.element = element
         self.atomic = atomic
+        self.shapes: dict[object, Shape] = {}
+        """Of objects that have come by, some by their keys and sorts of values: most objects look like others."""
 
     @property
     def deduced(self) -> bool:

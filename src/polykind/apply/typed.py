@@ -6,8 +6,12 @@ from typing import Any
 
 from polykind import errors
 from polykind.apply.fieldset import LEAF, Fields, path_text, with_self
-from polykind.apply.model import ListType, MapType, MisfitError, Type
+from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
 from polykind.gotext import go_float, go_quote
+
+
+_MOST_SHAPES = 64
+"""Shapes remembered of one type, and the most keys of one that is."""
 
 
 def everything(value: Any, kind: Type) -> Fields:
@@ -18,7 +22,20 @@ def everything(value: Any, kind: Type) -> Fields:
             raise MisfitError
         if fields.atomic or not value:
             return LEAF
-        return _all_of_map(value, fields, {".": LEAF})
+        known = (tuple(value), tuple(map(type, value.values())))
+        shape = fields.shapes.get(known)
+        if shape is None:
+            shape = _shape(value, fields)
+            if len(fields.shapes) >= _MOST_SHAPES:
+                fields.shapes.clear()
+            if len(value) <= _MOST_SHAPES:
+                fields.shapes[known] = shape
+        if not shape.deeper:
+            return shape.fields
+        out = shape.fields.copy()
+        for name, key, below in shape.deeper:
+            out[key] = everything(value[name], below)
+        return out
     if type(value) is list:
         items = kind.list
         if items is None:
@@ -31,8 +48,10 @@ def everything(value: Any, kind: Type) -> Fields:
     return LEAF
 
 
-def _all_of_map(value: dict[str, Any], fields: MapType, out: Fields) -> Fields:
+def _shape(value: dict[str, Any], fields: MapType) -> Shape:
     named, element = fields.fields, fields.element
+    out: Fields = {".": LEAF}
+    deeper = []
     for name, item in value.items():
         field = named.get(name)
         if field is not None:
@@ -41,11 +60,16 @@ def _all_of_map(value: dict[str, Any], fields: MapType, out: Fields) -> Fields:
             key, kind = f"f:{name}", element
         else:
             raise MisfitError
-        if type(item) in kind.scalars:
-            out[key] = LEAF
-        else:
-            out[key] = everything(item, kind)
-    return out
+        out[key] = LEAF
+        if type(item) is dict or type(item) is list:
+            parts = kind.map if type(item) is dict else kind.list
+            if parts is None:
+                raise MisfitError
+            if not parts.atomic:
+                deeper.append((name, key, kind))
+        elif type(item) not in kind.scalars:
+            raise MisfitError
+    return Shape(out, tuple(deeper))
 
 
 def _all_of_list(value: list[Any], items: ListType, out: Fields) -> Fields:

@@ -158,4 +158,4 @@ def labels_of(obj: JsonObject) -> dict[str, str] | None:
     labels = meta.get("labels") if isinstance(meta, dict) else None
     if not isinstance(labels, dict):
         return None
-    return intern_labels({k: v for k, v in labels.items() if isinstance(v, str)})
+    return {sys.intern(k): sys.intern(v) for k, v in labels.items() if isinstance(v, str)} or None

@@ -16,6 +16,10 @@ WINDOW_BYTES = 8 * 1024 * 1024
 """What is remembered of the past for watches that resume; older events are read from the store."""
 
 
+Make = Callable[[str, bytes, int, bool], Entry]
+"""An entry of its key, what is stored, the revision, and whether that is clean: `parse`, or what gives the same."""
+
+
 class Occurrence:
     """One change: what was there before and what is there now. Watch frames made of it are kept with it."""
 
@@ -65,7 +69,7 @@ class ResourceCache:
         self._window_bytes = 0
         self.epoch = 1
         """Counts the states of the resource's definition: what was made of an entry in another epoch is void."""
-        self._trusted: dict[str, tuple[bytes, int]] = {}
+        self._trusted: dict[str, tuple[bytes, int, Make]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -123,9 +127,12 @@ class ResourceCache:
 
     # ------------------------------------------------------------------ following
 
-    def trust(self, key: str, value: bytes, epoch: int) -> None:
-        """This process is about to write these bytes: they have passed their version's schema of that epoch."""
-        self._trusted[key] = (value, epoch)
+    def trust(self, key: str, value: bytes, epoch: int, make: Make = parse) -> None:
+        """This process is about to write these bytes: they have passed their version's schema of that epoch.
+
+        `make` is for who can make the entry of them with less trouble.
+        """
+        self._trusted[key] = (value, epoch, make)
 
     def distrust(self, key: str) -> None:
         self._trusted.pop(key, None)
@@ -166,8 +173,10 @@ class ResourceCache:
                 self._forget(old)
             else:
                 trusted = self._trusted.pop(key, None) if self._trusted else None
-                clean = trusted is not None and trusted[1] == self.epoch and trusted[0] == event.value
-                new = parse(key, event.value, event.revision, clean)
+                if trusted is not None and trusted[1] == self.epoch and trusted[0] == event.value:
+                    new = trusted[2](key, event.value, event.revision, True)
+                else:
+                    new = parse(key, event.value, event.revision, False)
                 new.epoch = self.epoch
                 if old is None:
                     self._remember(new)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import sys
 
+from polykind.cache.entry import Entry, labels_of
 from polykind.contract import JsonObject
 from polykind.wire import codec
 
@@ -15,10 +17,11 @@ _KEY = b',"resourceVersion":"'
 class Encoded:
     """An object's JSON in two parts, around the text of its resourceVersion."""
 
-    __slots__ = ("head", "tail")
+    __slots__ = ("head", "obj", "tail")
 
     def __init__(self, obj: JsonObject) -> None:
         meta = obj["metadata"]
+        self.obj = obj
         before = meta.get("resourceVersion")
         meta["resourceVersion"] = _MARK
         self.head, _, self.tail = codec.encode(obj).partition(_MARK_BYTES)
@@ -30,6 +33,11 @@ class Encoded:
     def stored(self) -> bytes:
         """As it is stored: without a resourceVersion. The name sorts before it, so there is always a comma."""
         return self.head[: -len(_KEY)] + self.tail[1:]
+
+    def entry(self, key: str, stored: bytes, revision: int, clean: bool) -> Entry:
+        """What the cache would make of the stored bytes, without reading them again."""
+        version = sys.intern(self.obj["apiVersion"].rpartition("/")[2])
+        return Entry(key, self.served(revision), revision, version, labels_of(self.obj), clean)
 
     def served(self, revision: int) -> bytes:
         return b"%b%d%b" % (self.head, revision, self.tail)

@@ -55,11 +55,11 @@ def validate(
     generation = _whole(meta, "generation")
     if generation < 0:
         found.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
-    _labels(meta, f"{path}.labels", found)
-    _annotations(meta, f"{path}.annotations", found)
-    _owners(meta, f"{path}.ownerReferences", found)
-    _finalizers(meta, f"{path}.finalizers", found)
-    _managed_fields(meta, f"{path}.managedFields", found)
+    _labels(meta, path, found)
+    _annotations(meta, path, found)
+    _owners(meta, path, found)
+    _finalizers(meta, path, found)
+    _managed_fields(meta, path, found)
     return found
 
 
@@ -84,16 +84,18 @@ def validate_update(new: JsonObject, old: JsonObject, path: str = "metadata") ->
         value, before = new.get(key, unset), old.get(key, unset)
         if value is not before and not same(value, before):
             found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
-    _labels(new, f"{path}.labels", found)
-    _annotations(new, f"{path}.annotations", found)
-    _owners(new, f"{path}.ownerReferences", found)
-    _managed_fields(new, f"{path}.managedFields", found)
+    _labels(new, path, found)
+    _annotations(new, path, found)
+    _owners(new, path, found)
+    _managed_fields(new, path, found)
     return found
 
 
 def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[str]:
     """What the reference warns of about finalizers that `old` does not have."""
     added = set(_texts(meta, "finalizers"))
+    if not added:
+        return []
     if old:
         added.difference_update(_texts(old, "finalizers"))
     found: list[str] = []
@@ -139,6 +141,7 @@ def _labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     labels = _map(meta, "labels")
     if not labels:
         return
+    path = f"{path}.labels"
     for key, value in sorted(labels.items()):
         _tell(found, path, key, names.qualified_name(key))
         if isinstance(value, str):
@@ -149,6 +152,7 @@ def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     annotations = _map(meta, "annotations")
     if not annotations:
         return
+    path = f"{path}.annotations"
     total = 0
     for key, value in sorted(annotations.items()):
         _tell(found, path, key, names.qualified_name(key.lower()))
@@ -160,6 +164,7 @@ def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
 def _owners(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     if not meta.get("ownerReferences"):
         return
+    path = f"{path}.ownerReferences"
     owners = [owner for owner in _list(meta, "ownerReferences") if isinstance(owner, dict)]
     controller = ""
     for owner in owners:
@@ -200,6 +205,9 @@ def _owner_text(owner: JsonObject) -> str:
 
 def _finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     finalizers = _texts(meta, "finalizers")
+    if not finalizers:
+        return
+    path = f"{path}.finalizers"
     for name in finalizers:
         _tell(found, path, name, names.qualified_name(name))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
@@ -212,7 +220,7 @@ def _managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> Non
         if _is_usual(entry):
             continue
         entry = entry if isinstance(entry, dict) else {}
-        here = f"{path}[{at}]"
+        here = f"{path}.managedFields[{at}]"
         operation, fields_type = _text(entry, "operation"), _text(entry, "fieldsType")
         if operation not in ("Apply", "Update"):
             found.append(errors.invalid(f"{here}.operation", operation, "must be `Apply` or `Update`"))
@@ -275,7 +283,7 @@ def _list(meta: JsonObject, key: str) -> list[Any]:
 
 
 def _texts(meta: JsonObject, key: str) -> list[str]:
-    return [item for item in _list(meta, key) if isinstance(item, str)]
+    return [item for item in _list(meta, key) if isinstance(item, str)] if key in meta else []
 
 
 def _map(meta: JsonObject, key: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _stamp(second: int) -> str:
 class Call:
     """A request, the resource it is about, and which part of it."""
 
-    __slots__ = ("_query", "api", "kind", "name", "namespace", "request", "subresource", "version")
+    __slots__ = ("_now", "_query", "api", "kind", "name", "namespace", "request", "subresource", "version")
 
     def __init__(
         self, api: Api, request: Request, version: Version, namespace: str | None, name: str, subresource: str
@@ -51,6 +51,7 @@ class Call:
         self.name = name
         self.subresource = subresource
         self._query: dict[str, list[str]] | None = None
+        self._now = ""
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -70,4 +71,7 @@ class Call:
         return self.kind.key(self.namespace or "", self.name)
 
     def now(self) -> str:
-        return _stamp(int(self.api.clock.now().timestamp()))
+        """The time of the request, the same for all that it writes."""
+        if not self._now:
+            self._now = _stamp(int(self.api.clock.now().timestamp()))
+        return self._now

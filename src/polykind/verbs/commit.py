@@ -28,7 +28,7 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
     if dry_run:
         return await _dry(call, key, encoded, value, entry)
     if version.clean():
-        cache.trust(key, value, version.epoch)
+        cache.trust(key, value, version.epoch, encoded.entry)
     try:
         revision = await call.api.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
     except Conflict:

@@ -32,7 +32,8 @@ def read(call: Call, validation: str) -> JsonObject:
         value, complaints = _message(call, body), list[str]()
     else:
         value, complaints = _parse(call, body, media, validation)
-        value = _named(call, value, media, validation)
+        if not _is_expected(call, value):
+            value = _named(call, value, media, validation)
     refusal = _other_version(call, value.get("apiVersion", ""))
     if refusal is not None and version.typed:
         raise refusal
@@ -49,6 +50,13 @@ def read(call: Call, validation: str) -> JsonObject:
     if refusal is not None:
         raise refusal
     return obj
+
+
+def _is_expected(call: Call, value: Any) -> bool:
+    """Whether a body says that it is just what the resource holds, as nearly all do."""
+    if type(value) is not dict or call.version.typed:
+        return False
+    return value.get("apiVersion") == call.version.api_version and value.get("kind") == call.kind.kind
 
 
 def _other_version(call: Call, found: str) -> errors.BadRequest | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Self
 
 from polykind.errors import BadRequest, FieldError, Invalid, forbidden, invalid, not_supported, required, too_long
@@ -296,8 +297,11 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 
 def manager_name(manager: str, user_agent: str) -> str:
     """Who a write is attributed to: the manager it names, or the program that its User-Agent names."""
-    if manager:
-        return manager
+    return manager or _program(user_agent)
+
+
+@lru_cache(maxsize=256)
+def _program(user_agent: str) -> str:
     out, size = [], 0
     for char in user_agent.partition("/")[0]:
         if not char.isprintable():
