@@ -30,6 +30,8 @@ from polykind.store.sqlite.writer import MOST_WRITES, Answers, Audience, Compact
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+ENOUGH = 12
+"""Writes that are worth a batch of their own."""
 REPLAY_EVENTS = 500
 REPLAY_BYTES = 4 * 1024 * 1024
 
@@ -59,6 +61,7 @@ class SqliteStore:
         self._publication: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._handing: list[Write] = []
+        self._gathered = 0
 
     async def start(self) -> None:
         if self._running:
@@ -152,11 +155,24 @@ class SqliteStore:
         self._check_open()
         _check_text(key)
         future: asyncio.Future[int] = self._loop.create_future()
-        # Handed over once a turn of the loop: waking the writer for each would cost more than the write.
         if not self._handing:
-            self._loop.call_soon(self._hand_over)
+            self._gathered = 0
+            self._loop.call_soon(self._gather)
         self._handing.append(Write(key, value, expect, future))
         return future
+
+    def _gather(self) -> None:
+        """Hand over what waits once a turn of the loop has brought nothing more, or enough has come together.
+
+        Waking the writer costs more than a write, and a writer at work and a busy loop slow each other down: so the
+        writes of many clients go in few batches. A single client's waits for no more than one empty turn.
+        """
+        waiting = len(self._handing)
+        if self._gathered < waiting < ENOUGH:
+            self._gathered = waiting
+            self._loop.call_soon(self._gather)
+        else:
+            self._hand_over()
 
     def _hand_over(self) -> None:
         handed, self._handing = self._handing, []
