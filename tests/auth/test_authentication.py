@@ -56,3 +56,23 @@ def test_a_client_certificate_without_a_name_says_nothing() -> None:
     assert ask(b"Bearer t1", nameless).name == "alice"
     with pytest.raises(errors.Unauthorized):
         ask(None, nameless)
+
+
+def test_a_wrong_token_after_a_right_one() -> None:
+    tokens = Tokens()
+    tokens.add("t1", User("alice", "1"))
+    tokens.add("t2", User("bob", "2"))
+    authentication = Authentication(tokens)
+
+    def user(header: bytes) -> str:
+        return authentication.user(Request("GET", "/", "", {b"authorization": header}, b"")).name
+
+    assert [user(b"Bearer t1"), user(b"Bearer t1"), user(b"Bearer t2"), user(b"Bearer t1")] == [
+        "alice",
+        "alice",
+        "bob",
+        "alice",
+    ]
+    for header in (b"Bearer t3", b"Bearer t", b"Bearer t11", b""):
+        with pytest.raises(errors.Unauthorized):
+            user(header)

@@ -9,7 +9,6 @@ from polykind.apply.fieldset import LEAF, Fields, path_text, with_self
 from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
 from polykind.gotext import go_float, go_quote
 
-
 _MOST_SHAPES = 64
 """Shapes remembered of one type, and the most keys of one that is."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hmac import compare_digest
 from typing import Any
 
 from polykind import errors
@@ -15,12 +16,19 @@ class Authentication:
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
+        self._latest: tuple[bytes, User | None] = b"", None
 
     def user(self, request: Request) -> User:
         """Who asks. Raises Unauthorized where no credential, or a wrong one, was given."""
         user = _certificate_user(request.peer_certificate) if request.peer_certificate is not None else None
         if user is None:
-            user = self._token_user(request.headers.get(b"authorization", b""))
+            header = request.headers.get(b"authorization", b"")
+            # Who comes again and again need not be looked up each time.
+            known, user = self._latest
+            if user is None or not compare_digest(known, header):
+                user = self._token_user(header)
+                if user is not None:
+                    self._latest = header, user
         if user is None:
             raise errors.Unauthorized
         return user

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 
 from polykind.auth.user import User
 from polykind.cache.root import WatchCache
@@ -27,11 +25,6 @@ class Api:
     chance: Chance
     metrics: Metrics
     bookmark_interval: float = 60.0
-
-
-@lru_cache(maxsize=64)
-def _stamp(second: int) -> str:
-    return datetime.fromtimestamp(second, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Call:
@@ -73,5 +66,5 @@ class Call:
     def now(self) -> str:
         """The time of the request, the same for all that it writes."""
         if not self._now:
-            self._now = _stamp(int(self.api.clock.now().timestamp()))
+            self._now = self.api.clock.now().isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
         return self._now

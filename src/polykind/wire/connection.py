@@ -15,6 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from polykind import eager, errors
+from polykind.eager import Rest
 from polykind.wire.arrival import Arrival
 from polykind.wire.request import Request
 from polykind.wire.response import Response, Stream
@@ -69,7 +70,7 @@ class Connection(asyncio.Protocol):
         self._held = False
         """Reading has stopped because a request waits."""
         self._working = False
-        self._task: asyncio.Task[Any] | None = None
+        self._task: Rest[Response | Stream] | asyncio.Task[None] | None = None
         self._writing = False
         """The task is one that sends a long answer."""
         self._stream: Stream | None = None
@@ -186,12 +187,12 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, request: Request, keep_alive: bool) -> None:
         request.audit_id = request.headers.get(b"audit-id") or self._server.audit_id()
-        result = eager.run(self._call(request), self._server.loop)
-        if isinstance(result, asyncio.Task):
+        loop = self._server.loop
+        result = eager.run(self._call(request), loop, lambda rest: self._answered(request, keep_alive, rest))
+        if isinstance(result, Rest):
             self._task = result
             most = self._server.limits.request
-            self.deadline = self._server.loop.time() + min(request.timeout or most, most)
-            result.add_done_callback(lambda task: self._answered(request, keep_alive, task))
+            self.deadline = loop.time() + min(request.timeout or most, most)
         else:
             self._write(request, result, keep_alive)
 
@@ -205,19 +206,19 @@ class Connection(asyncio.Protocol):
             log.exception("a request failed: %s %s (audit id %s)", request.method, request.path, audit_id)
             return Response(500, errors.InternalError("the server failed on this request; its log says why").encode())
 
-    def _answered(self, request: Request, keep_alive: bool, task: asyncio.Task[Response | Stream]) -> None:
+    def _answered(self, request: Request, keep_alive: bool, rest: Rest[Response | Stream]) -> None:
         self._task = None
         if self.closing:
-            answer = None if task.cancelled() else task.result()
+            answer = None if rest.cancelled else rest.result()
             if isinstance(answer, Stream):
                 answer.ended()
             return
-        if task.cancelled():
+        if rest.cancelled:
             error = errors.Timeout("Timeout: request did not complete within the allotted timeout")
             error.detailed = True
             self._write(request, Response(504, error.encode()), False)
         else:
-            self._write(request, task.result(), keep_alive)
+            self._write(request, rest.result(), keep_alive)
 
     def _write(self, request: Request, answer: Response | Stream, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._server.stopping

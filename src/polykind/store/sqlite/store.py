@@ -30,8 +30,6 @@ from polykind.store.sqlite.writer import MOST_WRITES, Answers, Audience, Compact
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-ENOUGH = 12
-"""Writes that are worth a batch of their own."""
 REPLAY_EVENTS = 500
 REPLAY_BYTES = 4 * 1024 * 1024
 
@@ -162,13 +160,13 @@ class SqliteStore:
         return future
 
     def _gather(self) -> None:
-        """Hand over what waits once a turn of the loop has brought nothing more, or enough has come together.
+        """Hand over what waits once a turn of the loop has brought nothing more.
 
         Waking the writer costs more than a write, and a writer at work and a busy loop slow each other down: so the
         writes of many clients go in few batches. A single client's waits for no more than one empty turn.
         """
         waiting = len(self._handing)
-        if self._gathered < waiting < ENOUGH:
+        if self._gathered < waiting < MOST_WRITES:
             self._gathered = waiting
             self._loop.call_soon(self._gather)
         else:
