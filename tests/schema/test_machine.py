@@ -13,6 +13,8 @@ from polykind.schema import compile as compile_schema
 
 Json = dict[str, Any]
 
+DEFAULTED = {"type": "string", "default": "y"}
+
 
 def made(properties: Json, *, warm: bool, **more: Any) -> Schema:
     schema = compile_schema({"type": "object", "properties": properties, **more})
@@ -220,10 +222,26 @@ def test_take_judges_and_admits_at_once() -> None:
     schema = made({"spec": spec}, warm=True)
     assert schema.take(thing(spec={"a": "1", "b": "2"}), report=True) == ([], True)
     needing = thing(spec={"a": "1"})
-    assert schema.take(needing, report=True) == ([], False)
+    assert schema.take(needing, report=True) == ([], True)
     assert needing["spec"] == {"a": "1", "b": "x"}
     assert schema.take(thing(spec={"b": "x", "c": 1}), report=True) == (["spec.c"], False)
     assert schema.take(thing(spec={"a": 1, "b": "x"}), report=True) == ([], False)
+
+
+def test_take_leaves_to_others_what_a_default_could_make_invalid() -> None:
+    item = {"type": "object", "properties": {"k": {"type": "string", "default": "x"}, "n": {"type": "integer"}}}
+    keyed = {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    few = {"type": "object", "maxProperties": 1, "properties": {"a": {"type": "string"}, "b": {**DEFAULTED}}}
+    deep = {"type": "object", "default": {}, "properties": {"b": {**DEFAULTED}}}
+    schema = made({"keyed": keyed, "few": few, "deep": deep}, warm=True)
+    for given, filled in (
+        ({"keyed": [{"n": 1}, {"k": "x"}]}, {"keyed": [{"k": "x", "n": 1}, {"k": "x"}], "deep": {"b": "y"}}),
+        ({"few": {"a": "1"}, "deep": {}}, {"few": {"a": "1", "b": "y"}, "deep": {"b": "y"}}),
+    ):
+        obj = thing(**given)
+        assert schema.take(obj, report=True) == ([], False)
+        assert {key: value for key, value in obj.items() if key in filled} == filled
+        assert schema.validate(obj)
 
 
 def test_a_rule_on_the_name_is_never_judged_before_there_is_one() -> None:

@@ -25,7 +25,8 @@ class Judge:
     """Writes the programs for the nodes of one schema. A program returns False for what the slow rules would refuse.
 
     Below a junctor only values count (`bare`), elsewhere lists of type set and map and embedded resources as well.
-    A `tidy` judge is not exact: it accepts only what is valid and would not be changed by pruning and defaulting.
+    A `tidy` judge is not exact: it accepts only what is valid and would not be changed by pruning and defaulting, but
+    for plain defaults, which it fills in on its way. Whatever it refuses is to be pruned and defaulted all the same.
     """
 
     def __init__(self, *, tidy: bool = False) -> None:
@@ -197,16 +198,17 @@ class Judge:
             lines.add(f"if len({var}) < {self.program.constant(node.min_items)}: return False")
         if node.max_items is not None:
             lines.add(f"if len({var}) > {self.program.constant(node.max_items)}: return False")
-        if node.unique_items:
-            lines.add(f"if not {self._slow(node, bare)}({var}): return False")
-        if node.list_type in ("set", "map") and not bare:
-            lines.add(f"if not {self._unique(node)}({var}): return False")
         items = node.items
         if items is not None:
             item = lines.variable()
             lines.inner(f"for {item} in {var}:", lambda: self._child(lines, items, item, bare))
         elif self._tidy and not bare:
             lines.add(f"if {var}: return False")
+        # After the items: their keys may have been filled in.
+        if node.unique_items:
+            lines.add(f"if not {self._slow(node, bare)}({var}): return False")
+        if node.list_type in ("set", "map") and not bare:
+            lines.add(f"if not {self._unique(node)}({var}): return False")
 
     def _unique(self, node: Node) -> str:
         def unique(value: list[Any]) -> bool:
@@ -264,7 +266,7 @@ class Judge:
         if tidy and node is self._root and name in META_KEYS:
             return
         if tidy and default_of(child) is not None:
-            lines.add(f"if {self.program.constant(name)} not in {var}: return False")
+            lines.add(f"if {self.program.constant(name)} not in {var}: {self._fill(node, child, name, var)}")
         if tidy and self._is_trivial(child, bare) and not child.nullable:
             key = self.program.constant(name)
             lines.add(f"if {key} in {var} and {var}[{key}] is None: return False")
@@ -284,6 +286,15 @@ class Judge:
         else:
             lines.add(f"if {value} is None:", f" {absent or 'pass'}")
             lines.add(f"elif not {self.function(child, bare=bare)}({value}): return False")
+
+    def _fill(self, node: Node, child: Node, name: str, var: str) -> str:
+        """What to do where a property is absent: fill in its default, if nothing has been judged by its absence."""
+        filling = default_of(child)
+        counted = node.min_properties is not None or node.max_properties is not None
+        looked_for = name in node.required and self._is_trivial(child, False)
+        if type(filling) not in (str, int, bool, float) or counted or looked_for:
+            return "return False"
+        return f"{var}[{self.program.constant(name)}] = {self.program.constant(filling)}"
 
     def _further(self, lines: Lines, node: Node, more: Node, var: str, bare: bool) -> None:
         item = lines.variable()
