@@ -1,31 +1,40 @@
 """The ceiling: our own HTTP server with a handler that does nothing but answer bytes it was given.
 
-python -m benches.bare_server CERT KEY FILE
+python -m benches.bare_server CERT KEY FILE FOLDER
 
-GET gives FILE; GET with ?watch streams; POST pushes its body to every stream and answers when all have it.
-Prints its port.
+GET gives FILE; GET with ?watch streams; POST pushes its body to every stream and answers when all have it. POST with
+?store puts FILE into a store in FOLDER, under a new key each time, and answers FILE. Prints its port.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 import sys
 from pathlib import Path
 
 import uvloop
 
+from polykind.store.sqlite import SqliteStore
 from polykind.wire.http import HttpServer
 from polykind.wire.request import Request
 from polykind.wire.response import Response, Sink, Stream, frame
 
 
 class Bare:
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, store: SqliteStore) -> None:
         self.answer = Response(200, body)
         self.sinks: list[Sink] = []
+        self.body = body
+        self.store = store
+        self.stored = 0
 
     async def __call__(self, request: Request) -> Response | Stream:
+        if request.query.startswith("store"):
+            self.stored += 1
+            await self.store.put(f"/bare/{self.stored}", self.body, expect=0)
+            return self.answer
         if request.method == "POST":
             framed = frame(request.body)
             for sink in self.sinks:
@@ -36,13 +45,17 @@ class Bare:
         return self.answer
 
 
-async def serve(certificate: str, key: str, body: bytes) -> None:
+async def serve(certificate: str, key: str, body: bytes, folder: Path) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
-    port = await HttpServer(Bare(body)).start("127.0.0.1", 0, tls)
+    store = SqliteStore(folder)
+    await store.start()
+    port = await HttpServer(Bare(body, store)).start("127.0.0.1", 0, tls)
+    gc.collect()
+    gc.freeze()
     print(port, flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(sys.argv[1], sys.argv[2], Path(sys.argv[3]).read_bytes()))
+    uvloop.run(serve(sys.argv[1], sys.argv[2], Path(sys.argv[3]).read_bytes(), Path(sys.argv[4])))
