@@ -21,6 +21,7 @@ from polykind.crd.names import Taken
 from polykind.crd.outline import Outline, whole
 from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
 from polykind.discovery import CrdEntries, Discovery, GroupVersionEntry, from_crd
+from polykind.eager import in_task
 from polykind.registry.custom import CustomKind
 from polykind.registry.definitions import FINALIZER, DefinitionKind, outline, restated
 from polykind.verbs.call import Api
@@ -229,7 +230,10 @@ class Definitions:
         """Bring a definition's status up to date, at once: a client that created it may use it now."""
         if self._leadership.leading:
             await asyncio.shield(self._later(name))
-            return
+        else:
+            await in_task(self._await_leader(name))
+
+    async def _await_leader(self, name: str) -> None:
         try:
             async with asyncio.timeout(_LEADER):
                 while self._due(name) is not None:

@@ -21,6 +21,7 @@ from polykind.contract import (
     Unavailable,
     Watching,
 )
+from polykind.eager import in_task
 from polykind.store.etcd import messages
 from polykind.store.etcd.client import Client, Refused
 from polykind.store.etcd.feed import Feed
@@ -145,7 +146,7 @@ class EtcdStore:
 
     async def _explained(self, error: Refused, revision: int) -> StoreError:
         if str(error) == _COMPACTED:
-            self._floor = max(self._floor, await oldest(self._client, revision))
+            self._floor = max(self._floor, await in_task(oldest(self._client, revision)))
             return Compacted(revision, self._floor)
         if str(error) == _FUTURE:
             return FutureRevision(revision, await self.revision())
@@ -166,7 +167,7 @@ class EtcdStore:
             return []
         where = span(prefix) if self._narrow else self._all
         try:
-            return await past(self._client, where, prefix, after, until, asks=self._narrow)
+            return await in_task(past(self._client, where, prefix, after, until, asks=self._narrow))
         except Compacted as error:
             self._floor = max(self._floor, error.oldest)
             raise
