@@ -41,6 +41,25 @@ async def test_a_definition_is_served_when_its_creation_is_answered(tmp_path: Pa
             assert plural in {r["name"] for r in served["resources"]}
 
 
+async def test_of_definitions_made_at_once_one_gets_the_name_that_all_want(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        plurals = ("ants", "bees", "cows")
+
+        async def make(plural: str) -> None:
+            async with running.another() as client:
+                assert (await client.call("POST", DEFINITIONS, definition(plural, "Animal"))).status == 201
+
+        for _ in range(5):
+            await asyncio.gather(*map(make, plurals))
+            made = [await running.ask("GET", f"{DEFINITIONS}/{plural}.{GROUP}") for plural in plurals]
+            kinds = [crd["status"]["acceptedNames"]["kind"] for crd in made]
+            assert sorted(kinds) == ["", "", "Animal"]
+            for plural in plurals:
+                await running.ask("DELETE", f"{DEFINITIONS}/{plural}.{GROUP}")
+            for plural in plurals:
+                await running.gone(DEFINITIONS, f"{plural}.{GROUP}")
+
+
 async def test_a_deleted_definition_takes_its_objects_along(running: Live) -> None:
     await fill(running, 500)
     await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")

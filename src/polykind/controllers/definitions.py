@@ -255,12 +255,18 @@ class Definitions:
                 self._unserve(self._crds[name])
 
     async def _reconcile(self, name: str) -> None:
-        while True:
-            due = self._due(name)
-            if due is None or await self._write_status(name, *due):
-                break
-        crd = self._crds.get(name)
-        if crd is not None and crd["metadata"].get("deletionTimestamp"):
+        while (due := self._due(name)) is not None:
+            _, crd, status = due
+            # Its names are spoken for while they are on their way to the store.
+            promised: JsonObject = {"spec": crd["spec"], "status": status}
+            self._taken.add(promised)
+            try:
+                if await self._write_status(name, *due):
+                    break
+            finally:
+                self._taken.remove(promised)
+        now = self._crds.get(name)
+        if now is not None and now["metadata"].get("deletionTimestamp"):
             self._clean_up(name)
 
     def _due(self, name: str) -> tuple[Entry, JsonObject, JsonObject] | None:
