@@ -8,13 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
-
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-
-from polykind.gotext import go_float
 
 
 class Number:
@@ -163,39 +158,37 @@ class RequestSeries:
 class Metrics:
     """Every series of one server. Register more families with `counter`, `gauge` and `histogram`."""
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry or CollectorRegistry()
-        self._counters: list[Family[Number]] = []
-        self._gauges: list[Family[Number]] = []
-        self._histograms: list[tuple[Family[Spread], tuple[float, ...]]] = []
+    def __init__(self) -> None:
+        self.counters: list[Family[Number]] = []
+        self.gauges: list[Family[Number]] = []
+        self.histograms: list[tuple[Family[Spread], tuple[float, ...]]] = []
         self._requests: dict[tuple[str, ...], RequestSeries] = {}
         self.before_scrape: list[Callable[[], None]] = []
         """Called before each scrape, to measure what is not counted as it happens."""
         self._declare_requests()
         self._declare_conversions()
-        self.registry.register(_Collector(self._collect))
 
     def counter(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
         family = Family(name, told, labels, Number)
-        self._counters.append(family)
+        self.counters.append(family)
         return family
 
     def gauge(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
         family = Family(name, told, labels, Number)
-        self._gauges.append(family)
+        self.gauges.append(family)
         return family
 
     def histogram(self, name: str, told: str, labels: Sequence[str], bounds: Sequence[float]) -> Family[Spread]:
         edges = tuple(float(b) for b in bounds)
         family = Family(name, told, labels, lambda: Spread(edges))
-        self._histograms.append((family, edges))
+        self.histograms.append((family, edges))
         return family
 
     async def render(self) -> bytes:
         """The page for a scrape, made in a thread."""
         for measure in self.before_scrape:
             measure()
-        return await asyncio.to_thread(generate_latest, self.registry)
+        return await asyncio.to_thread(_page, self)
 
     def _declare_requests(self) -> None:
         self.request_total = self.counter(
@@ -333,40 +326,13 @@ class Metrics:
         """Drop the series of a CRD that has been deleted."""
         self.crd_seconds.forget("crd_name", crd)
         self.conversion_seconds.forget("crd", crd)
-        for family in self._counters:
+        for family in self.counters:
             if "crd" in family.labels:
                 family.forget("crd", crd)
 
-    def _collect(self) -> Iterator[Metric]:
-        for family in self._counters:
-            count = CounterMetricFamily(family.name.removesuffix("_total"), family.told, labels=family.labels)
-            for values, number in family.items():
-                count.add_metric(values, number.value)
-            yield count
-        for family in self._gauges:
-            gauge = GaugeMetricFamily(family.name, family.told, labels=family.labels)
-            for values, number in family.items():
-                gauge.add_metric(values, number.value)
-            yield gauge
-        for spread_family, bounds in self._histograms:
-            histogram = HistogramMetricFamily(spread_family.name, spread_family.told, labels=spread_family.labels)
-            for values, spread in spread_family.items():
-                histogram.add_metric(values, _cumulated(bounds, spread.buckets), spread.total)
-            yield histogram
 
+def _page(metrics: Metrics) -> bytes:
+    # Imported by the first scrape: it takes a while to load.
+    from polykind.scrape import page
 
-class _Collector:
-    def __init__(self, collect: Callable[[], Iterator[Metric]]) -> None:
-        self._collect = collect
-
-    def collect(self) -> Iterable[Metric]:
-        return self._collect()
-
-
-def _cumulated(bounds: Sequence[float], buckets: Sequence[int]) -> list[tuple[str, float]]:
-    out: list[tuple[str, float]] = []
-    so_far = 0
-    for bound, count in zip((*bounds, float("inf")), list(buckets), strict=True):
-        so_far += count
-        out.append((go_float(bound), so_far))
-    return out
+    return page(metrics)
