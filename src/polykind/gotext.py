@@ -97,14 +97,14 @@ def go_json(value: Any) -> str:
     return json_bytes(value).decode()
 
 
-def json_bytes(value: Any, *, ordered: bool = False) -> bytes:
-    """As `go_json`, in bytes; `ordered`: the keys as they come."""
+def json_bytes(value: Any, *, ordered: bool = False, whole: bool = False) -> bytes:
+    """As `go_json`, in bytes; `ordered`: the keys as they come; `whole`: there are no floats to look out for."""
     try:
         encoded = orjson.dumps(value, option=None if ordered else orjson.OPT_SORT_KEYS)
     except TypeError:
         encoded = _encode_exactly(value, ordered)
     else:
-        if _odd_number(encoded):
+        if not whole and _odd_number(encoded):
             encoded = _encode_exactly(value, ordered)
     return escape_html(encoded)
 

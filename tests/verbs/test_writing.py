@@ -12,6 +12,7 @@ import pytest
 
 from polykind.serve import Server
 from polykind.settings import Settings
+from polykind.wire import codec
 from tests.support.client import Client
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, JSON, MERGE, WIDGETS, definition, widget
@@ -236,3 +237,30 @@ async def test_finalizers_removed_at_the_same_time_delete_once(running: Live) ->
     path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
     seen = [event["type"] async for event in running.watch(path)]
     assert seen == ["MODIFIED"] * 7 + ["DELETED"]
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("default", [None, 2, 1e-7], ids=["no default", "a whole default", "a small default"])
+@pytest.mark.parametrize("given", [b"", b"3", b"3.0", b"1e21", b"0.5"], ids=["none", "whole", "zero", "large", "half"])
+async def test_numbers_are_answered_and_stored_as_the_reference_spells_them(
+    tmp_path: Path, default: float | None, given: bytes
+) -> None:
+    made = definition()
+    for version in made["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        spec["n"] = {"type": "number", **({} if default is None else {"default": default})}
+        spec["m"] = {"type": "number"}
+    async with live(tmp_path) as running:
+        await running.define(made)
+        raw = codec.encode(widget("w")).replace(b'"spec":{}', b'"spec":{"m":%b}' % given if given else b'"spec":{}')
+        async with running.another() as client:
+            answers = [
+                (await client.call(method, path, sent)).body
+                for method, path, sent in (("POST", WIDGETS, raw), ("GET", f"{WIDGETS}/w", None))
+            ]
+        spelled = {b"": b"", b"3": b'"m":3', b"3.0": b'"m":3', b"1e21": b'"m":1e+21', b"0.5": b'"m":0.5'}[given]
+        filled = {None: b"", 2: b'"n":2', 1e-7: b'"n":1e-7'}[default]
+        wanted = b'"spec":{%b}' % b",".join(part for part in (spelled, filled, b'"size":1') if part)
+        assert all(wanted in answer for answer in answers), (wanted, answers)

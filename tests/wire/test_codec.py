@@ -146,3 +146,19 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     except codec.Malformed:
         return
     assert not isinstance(value, float) or math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("body", "value", "whole"),
+    [
+        (b'{"a":[1,-2,0],"b":"1.5e300"}', {"a": [1, -2, 0], "b": "1.5e300"}, True),
+        (b'{"a":1.5}', {"a": 1.5}, False),
+        (b'{"a":2.0}', {"a": 2}, False),
+        (b'{"a":1e300}', {"a": 1e300}, False),
+        (b'{"a":92233720368547758070}', {"a": 9.223372036854776e19}, False),
+        (b'{"a":1,"b":"\xff"}', {"a": 1, "b": "\ufffd"}, False),
+    ],
+)
+def test_whether_all_numbers_are_whole_is_noted(body: bytes, value: Any, whole: bool) -> None:
+    assert codec.decode_noting(body) == (value, whole)
+    assert codec.encode(value, whole=whole) == codec.encode(value)

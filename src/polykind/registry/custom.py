@@ -291,6 +291,10 @@ class CustomVersion(Version):
         kind.schema(kind.storage).prune(stored)
         return stored
 
+    @cached_property
+    def whole(self) -> bool:  # type: ignore[override]
+        return self.version == self.kind.storage and not self.schema.has_floats
+
     def clean(self) -> bool:
         return self.version == self.kind.storage and not self._status_comes_back
 

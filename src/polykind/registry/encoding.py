@@ -15,16 +15,16 @@ _KEY = b',"resourceVersion":"'
 
 
 class Encoded:
-    """An object's JSON in two parts, around the text of its resourceVersion."""
+    """An object's JSON in two parts, around the text of its resourceVersion; `whole`: it has no floats."""
 
     __slots__ = ("head", "obj", "tail")
 
-    def __init__(self, obj: JsonObject) -> None:
+    def __init__(self, obj: JsonObject, *, whole: bool = False) -> None:
         meta = obj["metadata"]
         self.obj = obj
         before = meta.get("resourceVersion")
         meta["resourceVersion"] = _MARK
-        self.head, _, self.tail = codec.encode(obj).partition(_MARK_BYTES)
+        self.head, _, self.tail = codec.encode(obj, whole=whole).partition(_MARK_BYTES)
         if before is None:
             del meta["resourceVersion"]
         else:

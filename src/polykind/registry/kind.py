@@ -215,6 +215,9 @@ class Version(ABC):
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         """The object at the storage version, ready to be encoded."""
 
+    whole = False
+    """Whether nothing with a fraction is added to objects on their way to the store."""
+
     def clean(self) -> bool:
         """Whether what to_storage returned needs nothing done to it when it is read at the storage version."""
         return False

@@ -51,6 +51,7 @@ class Schema:
         self._root: Node | None = None
         self._uses = 0
         self._idle: bool | None = None
+        self._has_floats: bool | None = None
         self._accepts: Function | None = None
         self._admits: Function | None = None
         self._is_tidy: Function | None = None
@@ -164,6 +165,13 @@ class Schema:
             self._idle = not any(default_of(field) is not None for field in fields if field)
         return self._idle
 
+    @property
+    def has_floats(self) -> bool:
+        """Whether there is any in the schema: if not, no default is one."""
+        if self._has_floats is None:
+            self._has_floats = _has_floats(self._raw)
+        return self._has_floats
+
     def warm(self) -> None:
         """Write the programs now, not after some uses; may be called in a thread. Rarer parts follow when first met."""
         for write in (self._write_accepts, self._write_admits, self._write_tidy, self._write_prunes):
@@ -268,6 +276,19 @@ class Schema:
             if before:
                 return
         found.extend(repeated)
+
+
+def _has_floats(value: object) -> bool:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack += item.values()
+        elif isinstance(item, list):
+            stack += item
+        elif isinstance(item, float):
+            return True
+    return False
 
 
 def compile(openapi: JsonObject | None, *, preserve_unknown: bool = False) -> Schema:

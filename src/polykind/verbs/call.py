@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
 
 from polykind.auth.user import User
 from polykind.cache.root import WatchCache
@@ -27,10 +29,15 @@ class Api:
     bookmark_interval: float = 60.0
 
 
+@lru_cache(maxsize=64)
+def _stamp(second: int) -> str:
+    return datetime.fromtimestamp(second, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 class Call:
     """A request, the resource it is about, and which part of it."""
 
-    __slots__ = ("_now", "_query", "api", "kind", "name", "namespace", "request", "subresource", "version")
+    __slots__ = ("_now", "_query", "api", "kind", "name", "namespace", "request", "subresource", "version", "whole")
 
     def __init__(
         self, api: Api, request: Request, version: Version, namespace: str | None, name: str, subresource: str
@@ -45,6 +52,8 @@ class Call:
         self.subresource = subresource
         self._query: dict[str, list[str]] | None = None
         self._now = ""
+        self.whole = False
+        """Whether the body is known to have whole numbers only."""
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -66,5 +75,5 @@ class Call:
     def now(self) -> str:
         """The time of the request, the same for all that it writes."""
         if not self._now:
-            self._now = self.api.clock.now().isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+            self._now = _stamp(int(self.api.clock.now().timestamp()))
         return self._now

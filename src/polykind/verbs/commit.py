@@ -21,7 +21,9 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
     What would change nothing is not written. Raises LostRace.
     """
     version, cache = call.version, call.kind.cache
-    encoded = Encoded(await version.to_storage(obj))
+    # What is created is what the body has and its version adds; what is changed may be anything.
+    whole = call.whole and entry is None and version.whole
+    encoded = Encoded(await version.to_storage(obj), whole=whole)
     if entry is not None and encoded.served(entry.revision) == entry.raw:
         return await version.view(entry)
     value = encoded.stored()

@@ -57,7 +57,16 @@ def normal(value: float) -> int | float:
     return value
 
 
+class _FractionError(Exception):
+    """A number that is not whole, or not spelled so."""
+
+
+def _refuse(text: str) -> float:
+    raise _FractionError
+
+
 _decode = msgspec.json.Decoder(float_hook=_number).decode
+_decode_whole = msgspec.json.Decoder(float_hook=_refuse).decode
 
 
 def decode(body: bytes) -> Any:
@@ -69,6 +78,17 @@ def decode(body: bytes) -> Any:
     if _LONG in body.translate(_DIGITS):
         return _short_ints(value)
     return value
+
+
+def decode_noting(body: bytes) -> tuple[Any, bool]:
+    """As `decode`, and whether every number is known to be whole: such values are encoded with less trouble."""
+    try:
+        value = _decode_whole(body)
+    except (ValueError, RecursionError, _FractionError):
+        return decode(body), False
+    if _LONG in body.translate(_DIGITS):
+        return _short_ints(value), False
+    return value, True
 
 
 def _decode_after_all(body: bytes) -> Any:
@@ -125,9 +145,12 @@ def _short(value: int) -> int | float:
         raise _out_of_range(str(value)) from None
 
 
-def encode(value: Any) -> bytes:
-    """The value as Go's JSON encoder writes it: sorted keys, HTML characters escaped, no newline behind it."""
-    return json_bytes(value)
+def encode(value: Any, *, whole: bool = False) -> bytes:
+    """The value as Go's JSON encoder writes it: sorted keys, HTML characters escaped, no newline behind it.
+
+    `whole`: it has no floats.
+    """
+    return json_bytes(value, whole=whole)
 
 
 def encode_ordered(value: Any) -> bytes:
