@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
+_VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
 
 class SystemClock:
     """The machine's time."""
@@ -24,16 +26,15 @@ class SystemChance:
     """The machine's randomness, drawn in larger lots: each draw lets go of the interpreter's lock."""
 
     def __init__(self) -> None:
-        self._lot = b""
+        self._lot: list[str] = []
 
     def uid(self) -> str:
         """A random uid of version 4."""
         if not self._lot:
-            self._lot = os.urandom(4096)
-        drawn, self._lot = self._lot[:16], self._lot[16:]
-        text = drawn.hex()
-        variant = "89ab"[drawn[8] & 3]
-        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+            drawn = os.urandom(4096).hex()
+            self._lot = [drawn[at : at + 32] for at in range(0, len(drawn), 32)]
+        text = self._lot.pop()
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
 
     def suffix(self) -> str:
         return "".join(secrets.choice(_ALPHABET) for _ in range(5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ class Kind:
         """The key below the cache's prefix."""
         return f"{namespace}/{name}" if self.namespaced else name
 
-    @property
+    @cached_property
     def models(self) -> Mapping[str, TypeModel]:
         """The types of each version, by apiVersion."""
         return {v.api_version: v.model for v in self.versions.values()}
