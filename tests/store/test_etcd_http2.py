@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.store.etcd import hpack, http2, messages
-from polykind.store.etcd.call import UNAVAILABLE, CallError
+from polykind.store.etcd.call import UNAVAILABLE, Call, CallError
 from polykind.store.etcd.http2 import Connection
 from tests.support.etcd import Etcd, etcd
 
@@ -75,8 +75,20 @@ async def peer(answer: Answer) -> AsyncIterator[Connection]:
         await asyncio.sleep(0.01)
 
 
+def ask(connection: Connection, method: str, request: bytes) -> tuple[Call, asyncio.Future[bytes]]:
+    answer: asyncio.Future[bytes] = connection.loop.create_future()
+
+    def then(told: bytes | CallError) -> None:
+        if isinstance(told, CallError):
+            answer.set_exception(told)
+        else:
+            answer.set_result(told)
+
+    return connection.ask(method, request, then), answer
+
+
 async def failure(connection: Connection) -> CallError:
-    _, answer = connection.ask(messages.RANGE, b"")
+    _, answer = ask(connection, messages.RANGE, b"")
     with pytest.raises(CallError) as caught:
         async with asyncio.timeout(5):
             await answer
@@ -161,25 +173,25 @@ class TestEtcd:
 
         async def put(key: bytes, value: bytes) -> None:
             assert messages.txn_answer(
-                await connection.ask(messages.TXN, messages.put_request(key, value, 0))[1]
+                await ask(connection, messages.TXN, messages.put_request(key, value, 0))[1]
             ).succeeded
 
         await asyncio.gather(*(put(key, value) for key, value in values.items()))
-        answer = await connection.ask(messages.RANGE, messages.range_request(messages.span("/big/")))[1]
+        answer = await ask(connection, messages.RANGE, messages.range_request(messages.span("/big/")))[1]
         assert {item.key.encode(): item.value for item in messages.range_answer(answer).items} == values
         await connection.close()
 
     async def test_etcds_own_words_come_with_its_refusals(self, cluster: Etcd) -> None:
         connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
         with pytest.raises(CallError, match="etcdserver: mvcc: required revision is a future revision"):
-            await connection.ask(messages.RANGE, messages.get_request(b"/x", at=10**9))[1]
+            await ask(connection, messages.RANGE, messages.get_request(b"/x", at=10**9))[1]
         with pytest.raises(CallError, match="unknown method Nothing"):
-            await connection.ask("/etcdserverpb.KV/Nothing", b"")[1]
+            await ask(connection, "/etcdserverpb.KV/Nothing", b"")[1]
         await connection.close()
 
     async def test_hundreds_of_calls_at_once(self, cluster: Etcd) -> None:
         connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
-        asked = [connection.ask(messages.RANGE, messages.get_request(b"/x")) for _ in range(500)]
+        asked = [ask(connection, messages.RANGE, messages.get_request(b"/x")) for _ in range(500)]
         for call, _ in asked[::2]:
             call.cancel()
         answers = await asyncio.gather(*(answer for _, answer in asked), return_exceptions=True)

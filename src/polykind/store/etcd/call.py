@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE = 1, 4, 14
@@ -18,6 +19,10 @@ class CallError(Exception):
         self.status = status
         self.details = details
         self.sent = sent
+
+
+Then = Callable[[bytes | CallError], None]
+"""Who is told how a question was answered."""
 
 
 class Carrier(Protocol):
@@ -37,8 +42,8 @@ class Call:
         "_connection",
         "_error",
         "_partial",
+        "_then",
         "_waiter",
-        "answer",
         "ended",
         "inbox",
         "number",
@@ -47,19 +52,19 @@ class Call:
         "window",
     )
 
-    def __init__(self, connection: Carrier, number: int, window: int) -> None:
+    def __init__(self, connection: Carrier, number: int, window: int, then: Then | None = None) -> None:
         self._connection = connection
         self._partial = b""
         self._error: CallError | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._then = then
+        """For a question: who is told its only message, or why there is none."""
         self.ended = False
         self.number = number
         self.window = window
         """Bytes that the peer has room for."""
         self.received = 0
         self.inbox: deque[bytes] = deque()
-        self.answer: asyncio.Future[bytes] | None = None
-        """For a call that was asked: who waits for its only message."""
         self.unsent: tuple[bytes, bool] | None = None
 
     def send(self, message: bytes, *, last: bool = False) -> None:
@@ -79,6 +84,10 @@ class Call:
     def cancel(self) -> None:
         self.fail(CallError(CANCELLED, "the call was given up"))
 
+    def expire(self, patience: float) -> None:
+        """Give it up for want of an answer."""
+        self.fail(CallError(DEADLINE_EXCEEDED, f"no answer within {patience:.3g} s"))
+
     def fail(self, error: CallError) -> None:
         """Give it up, for a reason."""
         self._connection.give_up(self, error)
@@ -97,31 +106,24 @@ class Call:
             self.inbox.append(data[at + 5 : stop])
             at = stop
         self._partial = data[at:] if at < end else b""
-        if self.inbox:
+        if self.inbox and self._waiter is not None:
             self._wake()
 
     def end(self, error: CallError | None) -> None:
-        if not self.ended:
-            self.ended = True
-            self._error = error
-            if self.answer is not None:
-                self._settle(self.answer)
-            else:
-                self._wake()
-
-    def _settle(self, answer: asyncio.Future[bytes]) -> None:
-        if answer.done():
+        if self.ended:
             return
-        if self._error is not None:
-            answer.set_exception(self._error)
+        self.ended = True
+        self._error = error
+        if self._then is None:
+            self._wake()
+        elif error is not None:
+            self._then(error)
         elif len(self.inbox) == 1:
-            answer.set_result(self.inbox.popleft())
+            self._then(self.inbox.popleft())
         else:
-            answer.set_exception(CallError(UNAVAILABLE, "the answer is not one message"))
+            self._then(CallError(UNAVAILABLE, "the answer is not one message"))
 
     def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None:
-            self._waiter = None
-            if not waiter.done():
-                waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)

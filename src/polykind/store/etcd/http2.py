@@ -9,12 +9,11 @@ import asyncio
 import ssl
 import struct
 from collections import deque
-from functools import lru_cache
 from typing import cast
 from urllib.parse import unquote
 
 from polykind.store.etcd import hpack
-from polykind.store.etcd.call import UNAVAILABLE, Call, CallError
+from polykind.store.etcd.call import UNAVAILABLE, Call, CallError, Then
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 1, 1, 4, 8, 32
@@ -26,9 +25,14 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _OUR_LARGEST_FRAME = 2**20
 # No table for headers, no pushes, all the room there can be, frames of up to a megabyte.
 _OUR_SETTINGS = struct.pack(">HIHIHIHI", 1, 0, 2, 0, 4, _LARGEST, 5, _OUR_LARGEST_FRAME)
-_HEAD = struct.Struct(">IBI").pack
+# A frame's head: its length takes three bytes, its kind the fourth of the same number; then flags and the call.
+_FRAME = struct.Struct(">IBI")
+_HEAD, _READ_HEAD = _FRAME.pack, _FRAME.unpack_from
+_MESSAGE = struct.Struct(">BI").pack
 _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
+_ANSWER_SECONDS = 0.05
+"""How long the peer waits for the answer to its pings: it sends one with every call, unless one is unanswered."""
 
 
 class Connection(asyncio.Protocol):
@@ -40,6 +44,8 @@ class Connection(asyncio.Protocol):
         """Whether new calls may be made on it."""
         self._authority = authority.encode()
         self._scheme = b"\x87" if tls else b"\x86"
+        self._blocks: dict[str, bytes] = {}
+        """The header blocks of the methods that were called."""
         self._calls: dict[int, Call] = {}
         self._next = 1
         self._buffer = b""
@@ -66,7 +72,7 @@ class Connection(asyncio.Protocol):
     async def close(self) -> None:
         """Hang up, and return when the socket is gone."""
         self.usable = False
-        self._flush()
+        self.flush()
         self._transport.close()
         await self._closed
 
@@ -74,30 +80,34 @@ class Connection(asyncio.Protocol):
 
     def call(self, method: str) -> Call:
         """Begin a call."""
-        call, frame = self._begin(method)
+        call, frame = self._begin(method, None)
         self._write(frame)
         return call
 
-    def ask(self, method: str, request: bytes) -> tuple[Call, asyncio.Future[bytes]]:
-        """A call of one message each way, with its answer to come; it fails with CallError."""
-        call, frame = self._begin(method)
-        answer = call.answer = self.loop.create_future()
-        data = b"\0%b%b" % (len(request).to_bytes(4, "big"), request)
-        if len(data) <= min(self._window, call.window, self._largest_frame):
-            self._window -= len(data)
-            self._write(frame + _framed(_DATA, _END_STREAM, call.number, data))
+    def ask(self, method: str, request: bytes, then: Then) -> Call:
+        """A call of one message each way; `then` is told the answer, or the CallError that came instead."""
+        call, frame = self._begin(method, then)
+        size = len(request) + 5
+        if size <= self._window and size <= call.window and size <= self._largest_frame:
+            self._window -= size
+            self._write(
+                b"%b%b%b%b" % (frame, _HEAD(size << 8, _END_STREAM, call.number), _MESSAGE(0, size - 5), request)
+            )
         else:
             self._write(frame)
-            self.send(call, data, True)
-        return call, answer
+            self.send(call, _MESSAGE(0, size - 5) + request, True)
+        return call
 
-    def _begin(self, method: str) -> tuple[Call, bytes]:
+    def _begin(self, method: str, then: Then | None) -> tuple[Call, bytes]:
         if not self.usable or self._transport.is_closing():
             raise CallError(UNAVAILABLE, "the connection is closed", sent=False)
-        call = Call(self, self._next, self._their_window)
+        number = self._next
         self._next += 2
-        self._calls[call.number] = call
-        return call, _framed(_HEADERS, _END_HEADERS, call.number, _request(method, self._authority, self._scheme))
+        call = self._calls[number] = Call(self, number, self._their_window, then)
+        block = self._blocks.get(method)
+        if block is None:
+            block = self._blocks[method] = _request(method, self._authority, self._scheme)
+        return call, _HEAD(len(block) << 8 | _HEADERS, _END_HEADERS, number) + block
 
     def send(self, call: Call, data: bytes, last: bool) -> None:
         """Send what the peer has room for; the rest when it has room again."""
@@ -131,10 +141,11 @@ class Connection(asyncio.Protocol):
     def _write(self, frames: bytes) -> None:
         """What is said in one turn of the event loop goes out together: each write to a socket is dear."""
         if not self._out:
-            self.loop.call_soon(self._flush)
+            self.loop.call_soon(self.flush)
         self._out.append(frames)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what was said at once."""
         out, self._out = self._out, []
         if out and not self._transport.is_closing():
             self._transport.write(out[0] if len(out) == 1 else b"".join(out))
@@ -180,15 +191,15 @@ class Connection(asyncio.Protocol):
         at, end = 0, len(data)
         try:
             while end - at >= 9:
-                size = int.from_bytes(data[at : at + 3], "big")
+                head, flags, number = _READ_HEAD(data, at)
+                size = head >> 8
                 if size > _OUR_LARGEST_FRAME:
                     raise ValueError(f"a frame of {size} bytes")
-                stop = at + 9 + size
-                if stop > end:
+                start, at = at, at + 9 + size
+                if at > end:
+                    at = start
                     break
-                number = int.from_bytes(data[at + 5 : at + 9], "big") & _LARGEST
-                self._take(data[at + 3], data[at + 4], number, data[at + 9 : stop])
-                at = stop
+                self._take(head & 0xFF, flags, number & _LARGEST, data[start + 9 : at])
             self._buffer = data[at:] if at < end else b""
         except (ValueError, IndexError, struct.error) as error:
             self._end_all(f"the peer does not speak HTTP/2: {error}")
@@ -213,7 +224,7 @@ class Connection(asyncio.Protocol):
                 self._alive.cancel()
                 self._alive = self.loop.call_later(_PING_SECONDS, self._ping)
         elif kind == _PING:
-            self._frame(_PING, _ACK, 0, payload)
+            self.loop.call_later(_ANSWER_SECONDS, self._frame, _PING, _ACK, 0, payload)
         elif kind == _RESET:
             call = self._calls.pop(number, None)
             if call is not None:
@@ -290,7 +301,6 @@ class Connection(asyncio.Protocol):
 
 
 def _framed(kind: int, flags: int, number: int, payload: bytes) -> bytes:
-    # The length takes three bytes, the kind the fourth of the same number.
     return _HEAD(len(payload) << 8 | kind, flags, number) + payload
 
 
@@ -298,7 +308,6 @@ def _unpadded(flags: int, payload: bytes) -> bytes:
     return payload[1 : len(payload) - payload[0]] if flags & _PADDED else payload
 
 
-@lru_cache(maxsize=256)
 def _request(method: str, authority: bytes, scheme: bytes) -> bytes:
     """The header block of a call: POST, and a member that has lost its leader shall refuse, not answer from memory."""
     block = b"\x83" + scheme + hpack.indexed_name(4, method.encode()) + hpack.indexed_name(1, authority)

@@ -6,11 +6,12 @@ import asyncio
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from polykind.contract import StoreError
-from polykind.store.etcd.call import DEADLINE_EXCEEDED, UNAVAILABLE, Call, CallError
+from polykind.store.etcd.call import DEADLINE_EXCEEDED, UNAVAILABLE, Call, CallError, Then
 from polykind.store.etcd.http2 import Connection
 
 CONNECT_SECONDS = 1.5
@@ -59,23 +60,32 @@ class Member:
         self.blame = 0.0
         """When it last failed, or some time later if it did not even refuse."""
 
+    def ask(self, method: str, request: bytes, then: Then) -> Call | None:
+        """A question that is sent at once, None if there is no connection; `then` is told the answer or CallError."""
+        connection = self._connection
+        if connection is None or not connection.usable:
+            return None
+        try:
+            call = connection.ask(method, request, then)
+        except CallError:
+            return None
+        connection.flush()
+        return call
+
     async def unary(self, method: str, request: bytes, patience: float) -> bytes:
         """One question, one answer. Raises CallError."""
         connection = self._connection
         if connection is None or not connection.usable:
             connection = await self._connect()
-        call, answer = connection.ask(method, request)
-        timer = self._loop.call_later(patience, self._expire, call, patience)
+        answer: asyncio.Future[bytes] = self._loop.create_future()
+        call = connection.ask(method, request, partial(_settle, answer))
+        timer = self._loop.call_later(patience, call.expire, patience)
         try:
             return await answer
         finally:
             timer.cancel()
             if not call.ended:
                 call.cancel()
-
-    @staticmethod
-    def _expire(call: Call, patience: float) -> None:
-        call.fail(CallError(DEADLINE_EXCEEDED, f"no answer within {patience:.3g} s"))
 
     async def open(self, method: str) -> Call:
         """Begin a call of any number of messages. Raises CallError."""
@@ -106,3 +116,12 @@ class Member:
             await asyncio.gather(self._connecting, return_exceptions=True)
         if self._connection is not None:
             await self._connection.close()
+
+
+def _settle(answer: asyncio.Future[bytes], told: bytes | CallError) -> None:
+    if answer.done():
+        return
+    if isinstance(told, CallError):
+        answer.set_exception(told)
+    else:
+        answer.set_result(told)

@@ -3,70 +3,120 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from functools import partial
 
 from polykind.contract import StoreError, Unavailable
 from polykind.store.etcd import messages
-from polykind.store.etcd.client import PATIENCE, Client
+from polykind.store.etcd.call import DEADLINE_EXCEEDED, CallError
+from polykind.store.etcd.client import ATTEMPT, PATIENCE, Client
+from polykind.store.etcd.member import Member
+from polykind.store.etcd.wire import Malformed
 
-AT_ONCE = 2
-"""Questions under way at a time."""
+MOST = 100
+"""Readers that a question is sent for at the latest, although more come in."""
+
+Readers = list[asyncio.Future[int]]
 
 
 class Newest:
     """Linearizable: an answer counts only for those who asked before its question was sent.
 
-    A few questions may be under way at a time, so that who just missed one need not wait for its answer first.
+    One question is under way at a time. It costs etcd more than a read costs the server, so as many as possible share
+    one: the first to come waits until a turn of the loop has brought nobody else; who comes while it is under way
+    shares the next.
     """
 
     def __init__(self, client: Client, key: bytes) -> None:
         self._client = client
         self._request = messages.get_request(key, count_only=True)
-        self._waiting: list[asyncio.Future[int]] = []
-        self._asking: set[asyncio.Task[None]] = set()
+        self._waiting: Readers = []
         self._loop = asyncio.get_running_loop()
         self._since = 0.0
+        """When the first of those who wait came."""
+        self._asking = False
+        self._closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._insisting: asyncio.Task[None] | None = None
 
     def read(self) -> asyncio.Future[int]:
+        """The newest revision; fails with StoreError."""
         future: asyncio.Future[int] = self._loop.create_future()
         if not self._waiting:
             self._since = self._loop.time()
-            if len(self._asking) < AT_ONCE:
-                self._asking.add(self._loop.create_task(self._ask()))
+            if not self._asking:
+                self._asking = True
+                self._loop.call_soon(self._gather, 0)
         self._waiting.append(future)
         return future
 
-    async def _ask(self) -> None:
-        """Ask for all who wait, and again for those who have come meanwhile."""
-        asked: list[asyncio.Future[int]] = []
+    def _gather(self, before: int) -> None:
+        """Ask, unless others have come in this turn."""
+        count = len(self._waiting)
+        if before < count < MOST:
+            self._loop.call_soon(self._gather, count)
+        else:
+            self._ask()
+
+    def _ask(self) -> None:
+        asked, self._waiting = self._waiting, []
+        member = self._client.member
+        call = member.ask(messages.RANGE, self._request, partial(self._answered, asked, self._since, member))
+        if call is None:
+            self._insist(asked, self._since)
+        else:
+            self._timer = self._loop.call_later(ATTEMPT, call.expire, ATTEMPT)
+
+    def _answered(self, asked: Readers, since: float, member: Member, answer: bytes | CallError) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if isinstance(answer, CallError):
+            self._client.avoid(member, silent=answer.status == DEADLINE_EXCEEDED)
+            self._insist(asked, since)
+        else:
+            self._tell(asked, answer)
+
+    def _insist(self, asked: Readers, since: float) -> None:
+        if self._closed:
+            self._tell(asked, Unavailable("the store was closed"))
+        else:
+            self._insisting = self._loop.create_task(self._try_everywhere(asked, since))
+
+    async def _try_everywhere(self, asked: Readers, since: float) -> None:
+        """Ask every member, in turn, until one answers. The time spent waiting is part of everybody's patience."""
+        told: bytes | StoreError = Unavailable("the store was closed")
         try:
-            while self._waiting:
-                asked, self._waiting = self._waiting, []
-                # The time spent waiting for a turn is part of everybody's patience.
-                patience = max(PATIENCE - (self._loop.time() - self._since), 0.1)
-                try:
-                    answer = await self._client.read(messages.RANGE, self._request, patience)
-                except StoreError as error:
-                    _fail(asked, error)
-                    continue
-                revision = messages.header_revision(answer)
-                for future in asked:
-                    if not future.done():
-                        future.set_result(revision)
+            patience = max(PATIENCE - (self._loop.time() - since), ATTEMPT)
+            told = await self._client.read(messages.RANGE, self._request, patience)
+        except StoreError as error:
+            told = error
         finally:
-            # Here, not when the task is done: who comes between would wait for an asker that has left.
-            self._asking.discard(cast("asyncio.Task[None]", asyncio.current_task()))
-            _fail(asked, Unavailable("the store was closed"))
+            self._tell(asked, told)
+
+    def _tell(self, asked: Readers, told: bytes | StoreError) -> None:
+        """Tell those who asked, and ask for those who have come meanwhile."""
+        if isinstance(told, bytes):
+            try:
+                revision = messages.header_revision(told)
+            except Malformed as error:
+                told = Unavailable(f"etcd's answer cannot be read: {error}")
+        for future in asked:
+            if future.done():
+                continue
+            if isinstance(told, bytes):
+                future.set_result(revision)
+            else:
+                future.set_exception(told)
+        self._asking = bool(self._waiting)
+        if self._asking:
+            self._loop.call_soon(self._gather, 0)
 
     async def close(self) -> None:
-        _fail(self._waiting, Unavailable("the store was closed"))
-        tasks = list(self._asking)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _fail(futures: list[asyncio.Future[int]], error: StoreError) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_exception(error)
+        """Nobody asks any more; who still waits is told."""
+        self._closed = True
+        if self._insisting is not None:
+            self._insisting.cancel()
+            await asyncio.gather(self._insisting, return_exceptions=True)
+        if self._timer is not None:
+            self._timer.cancel()
+        waiting, self._waiting = self._waiting, []
+        self._tell(waiting, Unavailable("the store was closed"))
