@@ -198,8 +198,8 @@ class Definitions:
             self._reconsider(crd["spec"]["group"])
 
     def _reconsider(self, group: str) -> None:
-        """Names may have become free: look again at those who wait for one."""
-        for other in self._crds.values():
+        """Names may have become free: look again at those who wait for one. The reference does so in no order."""
+        for other in reversed(self._crds.values()):
             if other["spec"]["group"] == group and not conditions.is_true(other, NAMES_ACCEPTED):
                 self._soon(other["metadata"]["name"])
 
@@ -260,11 +260,15 @@ class Definitions:
             # Its names are spoken for while they are on their way to the store.
             promised: JsonObject = {"spec": crd["spec"], "status": status}
             self._taken.add(promised)
+            written = False
             try:
-                if await self._write_status(name, *due):
-                    break
+                written = await self._write_status(name, *due)
             finally:
                 self._taken.remove(promised)
+                if not written:
+                    self._reconsider(crd["spec"]["group"])
+            if written:
+                break
         now = self._crds.get(name)
         if now is not None and now["metadata"].get("deletionTimestamp"):
             self._clean_up(name)
