@@ -313,9 +313,11 @@ class Definitions:
         cache.trust(name, value, cache.epoch)
         try:
             await self._api.store.put(cache.prefix + name, value, expect=entry.revision)
-        except Conflict:
+        except BaseException as error:
             cache.distrust(name)
-            return False
+            if isinstance(error, Conflict):
+                return False
+            raise
         return True
 
     async def _tell_health(self, name: str, condition: JsonObject | None) -> None:

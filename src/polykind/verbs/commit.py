@@ -33,9 +33,11 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
         cache.trust(key, value, version.epoch, encoded.entry)
     try:
         revision = await call.api.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
-    except Conflict:
+    except BaseException as error:
         cache.distrust(key)
-        raise LostRace from None
+        if isinstance(error, Conflict):
+            raise LostRace from None
+        raise
     written = cache.get(key)
     if written is None or written.revision != revision:
         written = parse(key, value, revision, False)
