@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -99,6 +99,13 @@ class Watching(Protocol):
     def close(self) -> None: ...
 
 
+class Asked(Protocol):
+    """The question for a store's newest revision, on its way."""
+
+    async def answer(self) -> int:
+        """The newest revision there was when it was sent, or a later one."""
+
+
 class Store(Protocol):
     """A revisioned key-value store with etcd's meaning: one revision counter, each write takes the next.
 
@@ -113,8 +120,14 @@ class Store(Protocol):
     def healthy(self) -> bool:
         """Whether reads and writes can be expected to succeed now."""
 
-    async def revision(self) -> int:
-        """The newest revision, as of some moment during this call."""
+    def ask(self) -> Awaitable[Asked] | None:
+        """The question for the newest revision, once it is sent, for who has other things to do until it is answered.
+
+        None if nobody need be asked.
+        """
+
+    async def revision(self, asked: Asked | None = None) -> int:
+        """The newest revision, as of some moment during this call, or since `ask` was called."""
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
         """The key now, or at a past revision."""

@@ -98,6 +98,9 @@ class Router:
         return answer
 
     async def _resource(self, request: Request, group: str, version: str, rest: list[str]) -> Response | Stream:
+        # A store that must ask another for its newest revision does so while the request is looked at.
+        asking = self._api.store.ask() if request.method == "GET" else None
+        asked = None if asking is None else await asking
         legacy_watch = rest[0] == "watch" and len(rest) > 1
         if legacy_watch:
             rest = rest[1:]
@@ -117,6 +120,7 @@ class Router:
         if served is None or (served.typed and len(rest) > 3):
             return self._documents.refuse(request, errors.nothing_here()) if group in BUILT_IN else NOT_FOUND
         call = Call(self._api, request, served, namespace, name, subresource)
+        call.asked = asked
         verb = self._built_in(call, legacy_watch) if served.typed else self._verb(call, legacy_watch)
         if verb is None:
             return NOT_FOUND

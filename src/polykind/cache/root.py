@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence, ResourceCache
-from polykind.contract import Compacted, Event, FutureRevision, Store, StoreError, Watching
+from polykind.contract import Asked, Compacted, Event, FutureRevision, Store, StoreError, Watching
 
 log = logging.getLogger("polykind.cache")
 
@@ -62,9 +62,9 @@ class WatchCache:
         if self._resources.get(cache.prefix) is cache:
             del self._resources[cache.prefix]
 
-    async def fresh(self, cache: ResourceCache) -> None:
-        """Return when the cache holds everything that was written before this call."""
-        revision = await self.store.revision()
+    async def fresh(self, cache: ResourceCache, asked: Asked | None = None) -> None:
+        """Return when the cache holds everything that was written before this call, or before `asked` was."""
+        revision = await self.store.revision(asked)
         if self.revision < revision:
             await self.reach(revision)
         if not cache.loaded:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from polykind.auth.user import User
 from polykind.cache.root import WatchCache
-from polykind.contract import Chance, Clock, Store
+from polykind.contract import Asked, Chance, Clock, Store
 from polykind.metrics import Metrics
 from polykind.registry.kind import Kind, Version
 from polykind.registry.registry import Registry
@@ -37,7 +37,19 @@ def _stamp(second: int) -> str:
 class Call:
     """A request, the resource it is about, and which part of it."""
 
-    __slots__ = ("_now", "_query", "api", "kind", "name", "namespace", "request", "subresource", "version", "whole")
+    __slots__ = (
+        "_now",
+        "_query",
+        "api",
+        "asked",
+        "kind",
+        "name",
+        "namespace",
+        "request",
+        "subresource",
+        "version",
+        "whole",
+    )
 
     def __init__(
         self, api: Api, request: Request, version: Version, namespace: str | None, name: str, subresource: str
@@ -52,6 +64,8 @@ class Call:
         self.subresource = subresource
         self._query: dict[str, list[str]] | None = None
         self._now = ""
+        self.asked: Asked | None = None
+        """The question for the newest revision, if it was sent when this began."""
         self.whole = False
         """Whether the body is known to have whole numbers only."""
 

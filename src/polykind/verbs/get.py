@@ -13,7 +13,7 @@ async def get(call: Call) -> Response:
     cache = call.kind.cache
     if call.request.query:
         await at_least(call)
-    await call.api.cache.fresh(cache)
+    await call.api.cache.fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
         raise call.kind.not_found(call.name)

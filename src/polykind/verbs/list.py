@@ -41,7 +41,7 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
     if not revision:
         if asked:
             await call.api.cache.reach(asked)
-        await call.api.cache.fresh(cache)
+        await call.api.cache.fresh(cache, call.asked)
     short = limit > 0 and selected.everything and selected.name is None
     if revision and await _past(call, revision):
         entries, behind = await _past_entries(call, selected, revision, after, limit if short else 0)

@@ -42,7 +42,7 @@ _NOBODY = (
 async def get_scale(call: Call) -> Response:
     accepted = answer.negotiated(call)
     cache = call.kind.cache
-    await call.api.cache.fresh(cache)
+    await call.api.cache.fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
         raise call.kind.not_found(call.name)

@@ -33,7 +33,7 @@ async def watch(call: Call) -> Response | Stream:
     projection = projection_for(call, accepted)
     revision = revisions.parse(options.resource_version, listing=False)
     cache, api = call.kind.cache, call.api
-    await api.cache.fresh(cache)
+    await api.cache.fresh(cache, call.asked)
     initial = options.send_initial_events
     if initial is None:
         initial = options.resource_version in ("", "0")

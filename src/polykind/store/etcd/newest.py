@@ -15,7 +15,34 @@ from polykind.store.etcd.wire import Malformed
 MOST = 100
 """Readers that a question is sent for at the latest, although more come in."""
 
-Readers = list[asyncio.Future[int]]
+
+class Question:
+    """One that has been sent. It is answered for those who wanted it before."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._answer: int | StoreError | None = None
+        self._waiting: list[asyncio.Future[int]] = []
+
+    async def answer(self) -> int:
+        """The newest revision there was when it was sent, or a later one. Raises StoreError."""
+        if self._answer is None:
+            future: asyncio.Future[int] = self._loop.create_future()
+            self._waiting.append(future)
+            return await future
+        if isinstance(self._answer, StoreError):
+            raise self._answer
+        return self._answer
+
+    def settle(self, answer: int | StoreError) -> None:
+        self._answer = answer
+        for future in self._waiting:
+            if future.done():
+                continue
+            if isinstance(answer, StoreError):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
 
 
 class Newest:
@@ -29,7 +56,7 @@ class Newest:
     def __init__(self, client: Client, key: bytes) -> None:
         self._client = client
         self._request = messages.get_request(key, count_only=True)
-        self._waiting: Readers = []
+        self._waiting: list[asyncio.Future[Question]] = []
         self._loop = asyncio.get_running_loop()
         self._since = 0.0
         """When the first of those who wait came."""
@@ -38,9 +65,9 @@ class Newest:
         self._timer: asyncio.TimerHandle | None = None
         self._insisting: asyncio.Task[None] | None = None
 
-    def read(self) -> asyncio.Future[int]:
-        """The newest revision; fails with StoreError."""
-        future: asyncio.Future[int] = self._loop.create_future()
+    def ask(self) -> asyncio.Future[Question]:
+        """A question, as soon as it has been sent."""
+        future: asyncio.Future[Question] = self._loop.create_future()
         if not self._waiting:
             self._since = self._loop.time()
             if not self._asking:
@@ -58,30 +85,33 @@ class Newest:
             self._ask()
 
     def _ask(self) -> None:
-        asked, self._waiting = self._waiting, []
-        member = self._client.member
-        call = member.ask(messages.RANGE, self._request, partial(self._answered, asked, self._since, member))
+        wanted, self._waiting = self._waiting, []
+        question, member = Question(self._loop), self._client.member
+        call = member.ask(messages.RANGE, self._request, partial(self._answered, question, self._since, member))
         if call is None:
-            self._insist(asked, self._since)
+            self._insist(question, self._since)
         else:
             self._timer = self._loop.call_later(ATTEMPT, call.expire, ATTEMPT)
+        for future in wanted:
+            if not future.done():
+                future.set_result(question)
 
-    def _answered(self, asked: Readers, since: float, member: Member, answer: bytes | CallError) -> None:
+    def _answered(self, question: Question, since: float, member: Member, answer: bytes | CallError) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if isinstance(answer, CallError):
             self._client.avoid(member, silent=answer.status == DEADLINE_EXCEEDED)
-            self._insist(asked, since)
+            self._insist(question, since)
         else:
-            self._tell(asked, answer)
+            self._tell(question, answer)
 
-    def _insist(self, asked: Readers, since: float) -> None:
+    def _insist(self, question: Question, since: float) -> None:
         if self._closed:
-            self._tell(asked, Unavailable("the store was closed"))
+            self._tell(question, Unavailable("the store was closed"))
         else:
-            self._insisting = self._loop.create_task(self._try_everywhere(asked, since))
+            self._insisting = self._loop.create_task(self._try_everywhere(question, since))
 
-    async def _try_everywhere(self, asked: Readers, since: float) -> None:
+    async def _try_everywhere(self, question: Question, since: float) -> None:
         """Ask every member, in turn, until one answers. The time spent waiting is part of everybody's patience."""
         told: bytes | StoreError = Unavailable("the store was closed")
         try:
@@ -90,22 +120,14 @@ class Newest:
         except StoreError as error:
             told = error
         finally:
-            self._tell(asked, told)
+            self._tell(question, told)
 
-    def _tell(self, asked: Readers, told: bytes | StoreError) -> None:
-        """Tell those who asked, and ask for those who have come meanwhile."""
-        if isinstance(told, bytes):
-            try:
-                revision = messages.header_revision(told)
-            except Malformed as error:
-                told = Unavailable(f"etcd's answer cannot be read: {error}")
-        for future in asked:
-            if future.done():
-                continue
-            if isinstance(told, bytes):
-                future.set_result(revision)
-            else:
-                future.set_exception(told)
+    def _tell(self, question: Question, told: bytes | StoreError) -> None:
+        """The question is answered; ask for those who have come meanwhile."""
+        try:
+            question.settle(messages.header_revision(told) if isinstance(told, bytes) else told)
+        except Malformed as error:
+            question.settle(Unavailable(f"etcd's answer cannot be read: {error}"))
         self._asking = bool(self._waiting)
         if self._asking:
             self._loop.call_soon(self._gather, 0)
@@ -119,4 +141,8 @@ class Newest:
         if self._timer is not None:
             self._timer.cancel()
         waiting, self._waiting = self._waiting, []
-        self._tell(waiting, Unavailable("the store was closed"))
+        question = Question(self._loop)
+        question.settle(Unavailable("the store was closed"))
+        for future in waiting:
+            if not future.done():
+                future.set_result(question)

@@ -6,10 +6,11 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 from polykind.contract import (
+    Asked,
     Change,
     Compacted,
     Conflict,
@@ -79,7 +80,7 @@ class EtcdStore:
             self._all = span(self._prefix if narrow else "")
             self._narrow = narrow
             self._newest = Newest(self._client, self._prefix.encode() or b"\0")
-            newest = await self._newest.read()
+            newest = await (await self._newest.ask()).answer()
         except BaseException:
             await self._client.close()
             self._running = False
@@ -106,11 +107,16 @@ class EtcdStore:
 
     # Reading
 
-    async def revision(self) -> int:
-        """The newest revision there was in the cluster when this was called, or a later one; listeners know it."""
-        if not self._open:
+    def ask(self) -> Awaitable[Asked] | None:
+        """The question for the newest revision, once it is sent; None if the store is closed."""
+        return self._newest.ask() if self._open else None
+
+    async def revision(self, asked: Asked | None = None) -> int:
+        """The newest revision in the cluster when this, or `ask`, was called, or a later one; listeners know it."""
+        if asked is None:
             self._check_open()
-        newest = await self._newest.read()
+            asked = await self._newest.ask()
+        newest = await asked.answer()
         if self._feed.revision < newest:
             await self._feed.reach(newest)
         return newest

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from polykind.contract import (
+    Asked,
     Change,
     Compacted,
     Event,
@@ -111,7 +112,10 @@ class SqliteStore:
 
     # Reading
 
-    async def revision(self) -> int:
+    def ask(self) -> None:
+        """Nobody need be asked."""
+
+    async def revision(self, asked: Asked | None = None) -> int:
         """The newest revision that listeners have been told of; never suspends."""
         self._check_open()
         return self._published
