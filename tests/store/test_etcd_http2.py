@@ -39,6 +39,10 @@ class TestHeaders:
         assert hpack.decode(b"\x8d") == {b":status": b"other"}
         assert hpack.decode(b"\x08\x03503") == {b":status": b"503"}
 
+    def test_long_texts(self) -> None:
+        for size in (126, 127, 128, 254, 255, 70_000):
+            assert hpack.decode(hpack.literal(b"x", b"y" * size)) == {b"x": b"y" * size}
+
     @given(st.binary(max_size=80))
     def test_nonsense_is_refused_or_read(self, block: bytes) -> None:
         try:
@@ -96,6 +100,27 @@ async def failure(connection: Connection) -> CallError:
 
 
 class TestPeers:
+    async def test_one_that_takes_nothing_is_left_all_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(http2, "_FAREWELL_SECONDS", 0.05)
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await left.wait()
+            writer.transport.abort()
+
+        left = asyncio.Event()
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        connection = await Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+        _, answer = ask(connection, messages.RANGE, b"")
+        connection._write(bytes(50_000_000))
+        async with asyncio.timeout(5):
+            await connection.close()
+        with pytest.raises(CallError, match="the connection was lost"):
+            await answer
+        left.set()
+        server.close()
+        await asyncio.sleep(0.01)
+
     async def test_one_that_speaks_something_else(self) -> None:
         async with peer(lambda w: w.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as connection:
             error = await failure(connection)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from polykind.store.etcd.wire import varint
+
 # The lengths of the Huffman codes of bytes 0 to 255 and of the end, A for 5 bits; the codes follow from them.
 _LENGTHS = (
     "ISXXXXXXXTZXXZXXXXXXXXZXXXXXXXXXBFFHIBDGFFDGDBBBAAABBBBBBBCDKBHFIBCCCCCCCCCCCCCCCCCCCCCCDCDIOIJB"
@@ -23,18 +25,19 @@ class MalformedBlock(ValueError):
 
 def literal(name: bytes, value: bytes) -> bytes:
     """A header that nobody keeps in a table."""
-    return b"\0" + _short(name) + _short(value)
+    return b"\0" + _sized(name) + _sized(value)
 
 
 def indexed_name(index: int, value: bytes) -> bytes:
     """A header whose name, not its value, is an entry of the static table."""
-    return (bytes([index]) if index < 15 else bytes([15, index - 15])) + _short(value)
+    return (bytes([index]) if index < 15 else bytes([15, index - 15])) + _sized(value)
 
 
-def _short(text: bytes) -> bytes:
-    if len(text) > 126:
-        raise ValueError("a header is too long")
-    return bytes([len(text)]) + text
+def _sized(text: bytes) -> bytes:
+    size = len(text)
+    if size < 127:
+        return bytes([size]) + text
+    return bytes([127]) + varint(size - 127) + text
 
 
 @lru_cache(maxsize=64)

@@ -31,6 +31,7 @@ _HEAD, _READ_HEAD = _FRAME.pack, _FRAME.unpack_from
 _MESSAGE = struct.Struct(">BI").pack
 _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
+_FAREWELL_SECONDS = 1.0
 _ANSWER_SECONDS = 0.05
 """How long the peer waits for the answer to its pings: it sends one with every call, unless one is unanswered."""
 
@@ -70,11 +71,15 @@ class Connection(asyncio.Protocol):
         return connection
 
     async def close(self) -> None:
-        """Hang up, and return when the socket is gone."""
+        """Hang up, and return when the socket is gone: at once, or when the peer has had its time to take the rest."""
         self.usable = False
         self.flush()
         self._transport.close()
-        await self._closed
+        farewell = self.loop.call_later(_FAREWELL_SECONDS, self._transport.abort)
+        try:
+            await self._closed
+        finally:
+            farewell.cancel()
 
     # ------------------------------------------------------------------ calls
 
