@@ -68,6 +68,7 @@ def test_a_namespace_that_is_being_deleted_is_read() -> None:
             ],
             "finalizers": ["example.com/hold"],
         },
+        "spec": {},
         "status": {
             "phase": "Terminating",
             "conditions": [
