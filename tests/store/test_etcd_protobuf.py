@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polykind.store.etcd.messages import header_revision
 from polykind.store.etcd.protobuf import MAGIC, as_json
-from polykind.store.etcd.wire import data, fields, message, number, varint
+from polykind.store.etcd.wire import data, fields, long_number, message, number, varint
 
 # The namespace "default", as a Kubernetes 1.36 wrote it.
 DEFAULT = bytes.fromhex(
@@ -105,3 +106,10 @@ def test_fields_come_back_as_they_were_written(written: list[tuple[int, int | by
 @given(st.integers(0, 2**64 - 1))
 def test_numbers_come_back(value: int) -> None:
     assert list(fields(b"\x08" + varint(value))) == [(1, value)]
+    assert long_number(varint(value)) == value
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 2, 3, 4, 5]), st.integers(0, 2**63)), unique_by=lambda f: f[0]))
+def test_a_headers_revision_is_found_wherever_it_stands(header: list[tuple[int, int]]) -> None:
+    raw = b"".join(number(field, value) for field, value in header)
+    assert header_revision(message(1, raw)) == dict(header).get(3, 0)

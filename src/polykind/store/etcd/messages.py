@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple, cast
 
 from polykind.contract import KeyValue
 from polykind.store.etcd.protobuf import MAGIC, as_json
-from polykind.store.etcd.wire import data, fields, message, number
+from polykind.store.etcd.wire import data, fields, long_number, message, number
 
 RANGE = "/etcdserverpb.KV/Range"
 TXN = "/etcdserverpb.KV/Txn"
@@ -17,6 +18,10 @@ LEASE_REVOKE = "/etcdserverpb.Lease/LeaseRevoke"
 LEASE_KEEP_ALIVE = "/etcdserverpb.Lease/LeaseKeepAlive"
 STATUS = "/etcdserverpb.Maintenance/Status"
 
+# A header's revision, behind the cluster's and the member's numbers, which are long and of no use here.
+_REVISION = re.compile(
+    rb"(?:\x08[\x80-\xff]*[\0-\x7f])?(?:\x10[\x80-\xff]*[\0-\x7f])?\x18([\x80-\xff]*[\0-\x7f])"
+).match
 _EQUAL, _GREATER = 0, 1
 _CREATED, _MODIFIED = 1, 2
 
@@ -143,6 +148,9 @@ def header_revision(raw: bytes) -> int:
 
 
 def _header(raw: bytes) -> int:
+    found = _REVISION(raw)
+    if found is not None:
+        return long_number(found[1])
     for field, value in fields(raw):
         if field == 3:
             return cast(int, value)
@@ -185,6 +193,8 @@ def txn_answer(raw: bytes) -> TxnAnswer:
             revision = _header(cast(bytes, value))
         elif field == 2:
             succeeded = bool(value)
+            if succeeded:
+                break
         elif field == 3:
             for kind, answer in fields(cast(bytes, value)):
                 if kind == 1:
@@ -216,9 +226,12 @@ def watch_answer(raw: bytes) -> WatchAnswer:
     return WatchAnswer(revision, created, canceled, compacted, reason, fragment, events)
 
 
+_NOTHING = KeyValue("", b"", 0)
+
+
 def _event(raw: bytes) -> EtcdEvent:
     deleted = False
-    now = KeyValue("", b"", 0)
+    now = _NOTHING
     previous: KeyValue | None = None
     for field, value in fields(raw):
         if field == 1:

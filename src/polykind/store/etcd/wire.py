@@ -19,6 +19,14 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
+def long_number(raw: bytes) -> int:
+    """The number that these bytes, all of them, are."""
+    value = 0
+    for byte in reversed(raw):
+        value = value << 7 | byte & 0x7F
+    return value
+
+
 def number(field: int, value: int) -> bytes:
     """A numeric field; zero is the default and takes no bytes."""
     return varint(field << 3) + varint(value) if value else b""
