@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextlib import AsyncExitStack
+from statistics import median
 
 from polykind.store.etcd import Access, EtcdStore
 from tests.replicas.conftest import Fleet
 from tests.replicas.load import client, define, definition, established, path, register
+from tests.support.client import Client
 from tests.support.etcd import Etcd
-from tests.support.server import ServerProcess
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LEADER = "/registry/_polykind/leader"
@@ -38,24 +40,26 @@ async def test_a_definition_made_through_one_is_served_by_all_within_100_ms(clus
     replicas = fleet.start(3, cluster.servers)
     await a_leader(cluster, 10)
     delays: list[float] = []
-    for number in range(6):
-        group = f"g{number}.example.com"
-        async with client(replicas[number % 3]) as creating:
-            reply = await creating.call("POST", CRDS, definition(group))
-            made = time.monotonic()
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(client(replica)) for replica in replicas]
+        for number in range(9):
+            group = f"g{number}.example.com"
+            reply = await clients[number % 3].call("POST", CRDS, definition(group))
             assert reply.status == 201
-        delays.append(max(await asyncio.gather(*(served(replica, group, made) for replica in replicas))))
-    # The machine may be busy with other tests: then not every one of them is that quick.
-    assert sorted(delays)[1] < 0.1, delays
+            slowest = max(await asyncio.gather(*(served(asking, group) for asking in clients)))
+            # On a machine that is busy with other tests every answer takes its time; that is not counted.
+            delays.append(slowest - max(await asyncio.gather(*(served(asking, group) for asking in clients))))
+    assert median(delays) < 0.1, delays
     assert max(delays) < 2, delays
 
 
-async def served(replica: ServerProcess, group: str, since: float) -> float:
-    """Seconds until the replica lists a definition's objects."""
-    async with client(replica) as asking, asyncio.timeout(5):
+async def served(asking: Client, group: str) -> float:
+    """Seconds until a definition's objects are listed."""
+    begun = time.monotonic()
+    async with asyncio.timeout(5):
         while (await asking.call("GET", path(group))).status != 200:
             await asyncio.sleep(0.002)
-        return time.monotonic() - since
+    return time.monotonic() - begun
 
 
 async def test_a_list_through_any_shows_every_write_that_was_acknowledged(cluster: Etcd, fleet: Fleet) -> None:
