@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.conformance.__main__ import FLAGS, paths
@@ -13,7 +15,6 @@ from tests.replicas.conftest import Fleet
 from tests.support.etcd import Etcd
 
 PART = ["list", "watch"]
-TRIES = 4
 
 
 @pytest.mark.timeout(400)
@@ -22,16 +23,15 @@ def test_no_area_sinks_below_the_floor_of_the_embedded_store(areas: list[str], c
     (replica,) = fleet.start(1, cluster.servers, *FLAGS)
     server = Server(replica.url, replica.token)
     reports = {report.scenario.name: report for report in check_all([Scenario(p, server) for p in paths(areas)], 6)}
-    for _ in range(TRIES - 1):
-        # Writes that are made at the same time are put in order by etcd, one way now and the other way then.
-        again = [name for name, report in reports.items() if report.worst != "exact"]
-        if not again or not sunken(by_area(list(reports.values())), floors(areas)):
-            break
-        for report in check_all([Scenario(p, server) for p in paths(again)], 6):
-            name = report.scenario.name
+    low = [line.partition(":")[0] for line in sunken(by_area(reports.values()), floors(areas))]
+    for name in [name for name, r in reports.items() if r.worst != "exact" and r.scenario.area in low]:
+        # The owners of fields are sorted by the second of their last write, then by name: with a new second between two
+        # writes of a scenario the order is another than the recorded one. Such a scenario begins with a second.
+        time.sleep(1 - time.time() % 1)
+        for report in check_all([Scenario(p, server) for p in paths([name])], 1):
             reports[name] = max(report, reports[name], key=lambda each: each.count("exact"))
     inexact = [line for r in reports.values() if r.worst != "exact" for line in details(r, verbose=False)]
-    below = sunken(by_area(list(reports.values())), floors(areas))
+    below = sunken(by_area(reports.values()), floors(areas))
     assert not below, "\n".join([*below, *inexact])
 
 
