@@ -106,3 +106,17 @@ def test_deep_answers_are_refused_or_taken_but_do_not_break() -> None:
         review.answered("v1", _UID, body.encode(), [crontab()], "example.com/v1")
     with pytest.raises(Failure):
         review.answered("v1", _UID, b"[" * 100_000, [crontab()], "example.com/v1")
+
+
+def test_an_answer_that_does_not_begin_like_an_object_is_read_as_yaml() -> None:
+    metadata = "{name: one, namespace: default, uid: u-1}"
+    body = (
+        f"\ufeffapiVersion: apiextensions.k8s.io/v1\nkind: ConversionReview\nresponse:\n  uid: {_UID}\n"
+        "  result: {status: Success}\n  convertedObjects:\n"
+        f"  - {{apiVersion: example.com/v1, kind: CronTab, metadata: {metadata}, z: 1}}\n"
+    ).encode()
+    (out,) = review.answered("v1", _UID, body, [_ONE], "example.com/v1")
+    assert out["metadata"] == {"name": "one", "namespace": "default", "uid": "u-1"}
+    assert out["z"] == 1
+    with pytest.raises(Failure, match="failed: yaml: line 2: did not find expected"):
+        review.answered("v1", _UID, b"a:\n  b: [b", [_ONE], "example.com/v1")

@@ -39,6 +39,7 @@ TRAIN: Any = {
         (".spec.crew['head.cook']", []),
         (".spec.crew.head\\.cook", ["hu"]),
         (".spec.crew.*", ["di", "hu"]),
+        (".spec.crew.driver.*", [100, 105]),
         (".metadata.labels.example\\.com/depot", ["west"]),
         (".spec.no.such", []),
         (".spec.nothing", [None]),

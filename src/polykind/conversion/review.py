@@ -16,7 +16,7 @@ from polykind.contract import JsonObject
 from polykind.conversion.failure import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, Failure, frame, text
 from polykind.conversion.metadata import Refused, restored
 from polykind.gotext import go_quote
-from polykind.wire import codec
+from polykind.wire import codec, yamlcodec
 
 _GROUP = "apiextensions.k8s.io"
 _SUPPORTED = ("v1", "v1beta1")
@@ -110,15 +110,11 @@ def _fields(body: bytes) -> dict[str, Raw]:
         return _raw_fields(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         pass
-    if not body.strip():
-        return {}
     try:
-        value = codec.decode(body)
-    except codec.Malformed as error:
-        if not body.lstrip().startswith(b"{"):
-            value = ""  # the reference reads it as YAML, and most texts are a string there
-        else:
-            raise _Malformed(error.message) from None
+        # As the reference does: what begins like an object is JSON, all else is YAML whatever the headers say.
+        value = codec.decode(body) if body.lstrip().startswith(b"{") else yamlcodec.decode(body)
+    except (codec.Malformed, yamlcodec.MalformedYAML) as error:
+        raise _Malformed(str(error)) from None
     if value is None:
         return {}
     if not isinstance(value, dict):

@@ -174,14 +174,8 @@ class CustomVersion(Version):
         return value, unknown if report else []
 
     def default(self, merged: JsonObject) -> JsonObject:
-        meta, _ = objectmeta.coerce(
-            merged.get("metadata"),
-            strict=True,
-            kind=merged.get("kind", ""),
-            version=self.version,
-            served=self.kind.kind,
-        )
-        merged["metadata"] = meta
+        # What is applied is not read as metadata: a time that is none is as good as absent.
+        merged["metadata"], _ = objectmeta.coerce(merged.get("metadata"), strict=False)
         self.schema.default(merged)
         return merged
 
@@ -346,8 +340,12 @@ class CustomVersion(Version):
         forms = []
         for obj, revision in zip(converted, revisions, strict=True):
             self.schema.prune(obj)
+            meta = obj["metadata"]
             if revision is not None:
-                obj["metadata"]["resourceVersion"] = revision
+                meta["resourceVersion"] = revision
+            for field in ("labels", "annotations"):
+                if meta.get(field) == {}:  # as a converter may leave them
+                    del meta[field]
             forms.append(Form(codec.encode(obj), labels_of(obj)))
         return forms
 

@@ -39,10 +39,15 @@ class Field:
         return [value[name] for value in values if type(value) is dict and name in value]
 
 
+class _Byte(int):
+    """A byte of a text: printed as a number, but none that a column of numbers or a comparison would take."""
+
+
 def wildcard(values: Values) -> Values:
+    """The members of each value; those of a text are its bytes."""
     out: Values = []
     for value in values:
-        out += _members(value)
+        out += map(_Byte, value.encode(errors="surrogatepass")) if type(value) is str else _members(value)
     return out
 
 
