@@ -94,6 +94,7 @@ STARTS = (
         ("99999999999999999999", ("1:1: invalid int literal",)),
         ("namespace == 1", ("1:1: reserved identifier: namespace",)),
         ("self.`a` == 'x'", ("1:6: unsupported syntax: '`'",)),
+        ("has(self.`a`)", ("1:10: unsupported syntax: '`'",)),
         ("true // c\n&& )", ("2:4: Syntax error: mismatched input ')' expecting " + STARTS,)),
     ],
 )

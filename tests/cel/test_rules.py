@@ -168,6 +168,7 @@ def test_all_rules_together_may_not_cost_too_much() -> None:
         ("self.e == duration('90m')", []),
         ("!has(self.f) && self.g[0] == 1.0", []),
         ("self.with__dash__dash == 1 && self.__namespace__ == 'x'", []),
+        ("has(self.namespace) && self.namespace == 'x' && self.?namespace.orValue('') == 'x'", []),
         ("self.em.kind == 'Pod' && !has(self.em.metadata.generateName)", []),
     ],
 )

@@ -99,7 +99,7 @@ class Compiler:
         field = declared.fields.get(node.name) if declared.fields is not None else None
         if field is None or declared.fields is None:
             return None
-        key, name = declared.fields.keys[node.name], node.name
+        key, name = declared.fields.key(node.name), node.name
         if isinstance(node.operand, Ident):
             return _slot_getter(self._slot(node.operand), key, name), field, cost + 1
         return _getter(getter, key, name), field, cost + 1
@@ -139,7 +139,7 @@ class Compiler:
         raw = self.raw(node.operand)
         if raw is not None and raw[1].fields is not None:
             getter, cost = raw[0], raw[2]
-            key = raw[1].fields.keys[name]
+            key = raw[1].fields.key(name)
             return Part(lambda frame: getter(frame).get(key) is not None, cost)
         operand, cost = self.compile(node.operand)
         return Part(lambda frame: core.has(operand(frame), name), cost)

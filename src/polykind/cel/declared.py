@@ -75,15 +75,20 @@ class Fields:
         self._declare = declare
         self._known: dict[str, Declared | None] = {}
 
+    def key(self, name: str) -> str:
+        """A field's name in JSON: a keyword may also be written as it is."""
+        return self.keys.get(name) or self.keys[f"__{name}__"]
+
     def get(self, name: str) -> Declared | None:
         if name not in self._known:
-            self._known[name] = self._declare(self.keys[name]) if name in self.keys else None
+            known = name in self.keys or (name in _RESERVED and f"__{name}__" in self.keys)
+            self._known[name] = self._declare(self.key(name)) if known else None
         return self._known[name]
 
     def read(self, name: str) -> tuple[str, Read | None] | None:
         """A field's name in JSON and its reader; None if there is no such field."""
         found = self.get(name)
-        return (self.keys[name], found.read) if found is not None else None
+        return (self.key(name), found.read) if found is not None else None
 
     def names(self) -> dict[str, str]:
         """Names in expressions by names in JSON."""

@@ -149,10 +149,10 @@ class _Parser(Cursor):
             return operand
         name = self.take()
         if name.kind == "ESC_IDENTIFIER":
-            return self.error(name.at, "unsupported syntax: '`'")
+            self.error(name.at, "unsupported syntax: '`'")
         if optional:
             return Call(dot.at, "_?._", None, [operand, Literal(name.at, name.text)])
-        if opened := self.accept("("):
+        if name.kind == "IDENTIFIER" and (opened := self.accept("(")):
             return self.call(opened.at, name.text, operand, self.arguments())
         return Select(dot.at, operand, name.text)
 

@@ -35,14 +35,20 @@ def printed(value: Any) -> str:
 
 
 def index_list(items: list[Any], index: Any) -> Any:
-    if type(index) is not int:
-        if type(index) is float and index.is_integer():
-            index = int(index)
-        elif type(index) is not UInt:
-            raise EvalError(f"unsupported index type '{type_value(index)}' in list")
-    if 0 <= index < len(items):
-        return items[index]
-    raise EvalError(f"index out of bounds: {index}")
+    at = _place(index)
+    if 0 <= at < len(items):
+        return items[at]
+    raise EvalError(f"index out of bounds: {at}")
+
+
+def _place(index: Any) -> int:
+    if type(index) is int or type(index) is UInt:
+        return index
+    if type(index) is float:
+        if index.is_integer():
+            return int(index)
+        raise EvalError(f"unsupported index value {printed(index)} in list")
+    raise EvalError(f"unsupported index type '{type_value(index)}' in list")
 
 
 def index_map(entries: Any, key: Any) -> Any:
@@ -61,34 +67,24 @@ def index(container: Any, key: Any) -> Any:
     if isinstance(container, dict | Obj):
         return index_map(container, key)
     if isinstance(container, Optional):
-        return index_optional(container, key)
+        return optional_index(container, key)
     raise EvalError(f"no such key: {printed(key)}")
 
 
 def optional_index(container: Any, key: Any) -> Optional:
-    """The element if it is there."""
+    """The element if it is there. What is asked of an optional is optional, however it is asked."""
     if isinstance(container, Optional):
         if not container.present:
             return NONE
         container = container.value
     if isinstance(container, list):
-        if type(key) is float and key.is_integer():
-            key = int(key)
-        return Optional(True, container[key]) if 0 <= key < len(container) else NONE
+        at = _place(key)
+        return Optional(True, container[at]) if 0 <= at < len(container) else NONE
     if isinstance(container, Obj):
         return Optional(True, container.get(key)) if container.has(key) else NONE
     if not isinstance(container, dict):
         return NONE
     return Optional(True, container[key]) if key in container else NONE
-
-
-def index_optional(container: Optional, key: Any) -> Optional:
-    """An index of an optional: nothing of nothing, an error for what is not there."""
-    if not container.present:
-        return NONE
-    if isinstance(container.value, list):
-        return Optional(True, index_list(container.value, key))
-    return Optional(True, index_map(container.value, key))
 
 
 def in_list(item: Any, items: list[Any]) -> bool:
@@ -254,8 +250,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     },
     "index_list": index_list,
     "index_map": index_map,
-    "optional_list_index_int": index_optional,
-    "optional_map_index_value": index_optional,
+    "optional_list_index_int": optional_index,
+    "optional_map_index_value": optional_index,
     "list_optindex_optional_int": optional_index,
     "optional_list_optindex_optional_int": optional_index,
     "map_optindex_optional_value": optional_index,
@@ -326,6 +322,8 @@ def select(value: Any, name: str) -> Any:
         return index_map(value, name)
     if isinstance(value, Optional):
         return optional_index(value, name)
+    if isinstance(value, list):
+        return index_list(value, name)
     raise EvalError(f"no such key: {name}")
 
 
@@ -334,4 +332,6 @@ def has(value: Any, name: str) -> bool:
         return value.has(name)
     if isinstance(value, Optional):
         return value.present and has(value.value, name)
+    if isinstance(value, list):
+        index_list(value, name)
     return isinstance(value, dict) and name in value
