@@ -105,6 +105,22 @@ def test_what_is_no_patch_cannot_be_decoded(operations: Any, text: str) -> None:
     assert caught.value.message == f"error decoding patch: {text}"
 
 
+@pytest.mark.parametrize(
+    ("operations", "text"),
+    [
+        ({}, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"),
+        ([[]], "json: cannot unmarshal array into Go value of type jsonpatch.Operation"),
+    ],
+)
+def test_without_a_strict_reader_the_patch_speaks_for_itself(operations: Any, text: str) -> None:
+    with pytest.raises(errors.BadRequest) as caught:
+        jsonpatch.apply(BOAT, operations, lenient=True)
+    assert caught.value.message == text
+    assert jsonpatch.apply(BOAT, None, lenient=True) == BOAT
+    with pytest.raises(Rejected):
+        jsonpatch.apply(BOAT, [{"op": "add", "path": 5, "value": 1}], lenient=True)
+
+
 def test_broken_text_cannot_be_decoded() -> None:
     with pytest.raises(errors.BadRequest, match=r"^error decoding patch: "):
         jsonpatch.apply(BOAT, b"[{]")
@@ -119,7 +135,9 @@ def test_there_is_a_limit_to_operations() -> None:
     assert jsonpatch.apply(BOAT, [operation] * 10000) == BOAT
     with pytest.raises(errors.TooLarge) as caught:
         jsonpatch.apply(BOAT, [operation] * 10001)
-    assert caught.value.message == "The allowed maximum operations in a JSON patch is 10000, got 10001"
+    assert caught.value.message == (
+        "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+    )
     assert (caught.value.code, caught.value.reason) == (413, "RequestEntityTooLarge")
 
 

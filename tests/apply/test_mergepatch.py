@@ -49,6 +49,14 @@ def test_what_is_no_object_is_refused(patch: Any, text: str) -> None:
     assert caught.value.message == text
 
 
+def test_without_a_strict_reader_a_list_takes_the_place_of_the_document() -> None:
+    assert mergepatch.apply({}, [{"a": None}, None], lenient=True) == [{}, None]
+    for patch in ("x", 5, None):
+        with pytest.raises(errors.BadRequest) as caught:
+            mergepatch.apply({}, patch, lenient=True)
+        assert caught.value.message == "Invalid JSON Patch"
+
+
 def test_deep_nesting_is_refused_at_most() -> None:
     deep: Any = {}
     for _ in range(5000):

@@ -86,6 +86,41 @@ async def test_a_scale_need_not_say_what_it_is_but_must_be_one(server: Live) -> 
         )
 
 
+async def test_an_applied_scale_may_own_what_is_there_and_change_nothing(server: Live) -> None:
+    applied, kind = {**CUP, "metadata": {"name": "s"}, "spec": {"n": 3}}, "application/apply-patch+yaml"
+    await server.ask("PATCH", f"{CUPS}/s?fieldManager=amy", applied, kind=kind)
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "s"}, "spec": {"replicas": 3}}
+    path = f"{CUPS}/s/scale?fieldManager=ben&force=true"
+    assert (await server.ask("PATCH", path, scale, kind=kind))["spec"] == {"replicas": 3}
+    assert await refusal(server, "PATCH", path, 500, {**scale, "spec": {"replicas": 4}}, kind) == (
+        "failed to convert new object (/s; autoscaling/v1, Kind=Scale) to proper version: "
+        "request to convert CR to an invalid group/version: autoscaling/v1"
+    )
+
+
+async def test_a_scale_that_does_not_say_its_version_loses_its_managers(server: Live) -> None:
+    applied, kind = {**CUP, "metadata": {"name": "s"}, "spec": {"n": 3}}, "application/apply-patch+yaml"
+    await server.ask("PATCH", f"{CUPS}/s?fieldManager=amy", applied, kind=kind)
+    merge = "application/merge-patch+json"
+    await server.ask("PATCH", f"{CUPS}/s/scale", {"kind": None, "metadata": {"uid": "other"}}, kind=merge)
+    (owned,) = (await server.ask("GET", f"{CUPS}/s"))["metadata"]["managedFields"]
+    assert owned["fieldsV1"] == {"f:spec": {".": {}, "f:n": {}}}
+    await server.ask("PATCH", f"{CUPS}/s/scale", {"apiVersion": None}, kind=merge)
+    (owned,) = (await server.ask("GET", f"{CUPS}/s"))["metadata"]["managedFields"]
+    assert owned["fieldsV1"] == {"f:spec": {}}
+
+
+async def test_an_apply_that_changes_nothing_is_held_to_its_revision(server: Live) -> None:
+    kind, path = "application/apply-patch+yaml", f"{CUPS}/s?fieldManager=amy"
+    odd = {**CUP, "metadata": {"name": "s", "resourceVersion": "x"}}
+    says = 'strconv.ParseUint: parsing "x": invalid syntax'
+    assert await refusal(server, "PATCH", path, 500, odd, kind) == says
+    await server.ask("PATCH", path, {**CUP, "metadata": {"name": "s", "creationTimestamp": "x"}}, kind=kind)
+    assert await refusal(server, "PATCH", path, 500, odd, kind) == says
+    old = {**CUP, "metadata": {"name": "s", "resourceVersion": "1"}}
+    assert "the object has been modified" in await refusal(server, "PATCH", path, 409, old, kind)
+
+
 async def test_a_deletion_in_dry_run_that_drops_the_last_finalizer_shows_nothing(server: Live) -> None:
     await server.ask("POST", CUPS, {**CUP, "metadata": {"name": "f", "finalizers": ["foregroundDeletion"]}})
     shown = await server.ask("DELETE", f"{CUPS}/f?propagationPolicy=Background&dryRun=All")

@@ -10,12 +10,17 @@ from polykind.contract import JsonObject
 
 def check(applied: JsonObject, api_version: str, kind: str) -> None:
     """Refuses the body of an apply that is not of the kind and version of the request, or that states managedFields."""
-    named = kind_text(applied.get("apiVersion"), applied.get("kind"))
-    if named != kind_text(api_version, kind):
-        raise errors.BadRequest(f"invalid object type: {named}")
+    check_kind(applied, api_version, kind)
     metadata = applied.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
         raise errors.BadRequest("metadata.managedFields must be nil")
+
+
+def check_kind(applied: JsonObject, api_version: str, kind: str) -> None:
+    """Refuses the body of an apply that is not of the kind and version of the request."""
+    named = kind_text(applied.get("apiVersion"), applied.get("kind"))
+    if named != kind_text(api_version, kind):
+        raise errors.BadRequest(f"invalid object type: {named}")
 
 
 def kind_text(api_version: Any, kind: Any) -> str:
@@ -25,6 +30,14 @@ def kind_text(api_version: Any, kind: Any) -> str:
         return "/, Kind="
     group, _, version = version.rpartition("/")
     return f"{group}/{version}, Kind={kind if isinstance(kind, str) else ''}"
+
+
+def shown(applied: JsonObject) -> str:
+    """An object as the reference names it where something fails: namespace/name; group/version, Kind=Kind"""
+    metadata = applied.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    where = "/".join(v if isinstance(v := metadata.get(k), str) else "" for k in ("namespace", "name"))
+    return f"{where}; {kind_text(applied.get('apiVersion'), applied.get('kind'))}"
 
 
 def check_name(merged: JsonObject, name: str) -> None:

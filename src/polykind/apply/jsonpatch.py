@@ -26,16 +26,17 @@ _KIND = (
 )
 
 
-def apply(document: JsonObject, operations: Any) -> JsonObject:
+def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> JsonObject:
     """The document after the operations; the input stays as it is, and parts that do not change are shared.
 
-    The operations are a list, or bytes to be decoded.
+    The operations are a list, or bytes to be decoded. Lenient: no strict reader has looked at them before.
     """
     if isinstance(operations, bytes):
         operations = _decode(operations)
-    operations = check(operations)
+    operations = _loosely(operations) if lenient else check(operations)
     if len(operations) > MOST_OPERATIONS:
         raise errors.TooLarge(
+            "Request entity too large: "
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
         )
     patching = _Patching(document)
@@ -66,6 +67,19 @@ def check(operations: Any) -> list[JsonObject]:
                 raise _undecodable(
                     f"json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{field} of type string"
                 )
+    return [operation or {} for operation in operations]
+
+
+def _loosely(operations: Any) -> list[JsonObject]:
+    """As `check`, in the words of the patch's own reader, to whom a field of another type is a failed operation."""
+    if operations is None:
+        return []
+    if not isinstance(operations, list):
+        raise errors.BadRequest(f"json: cannot unmarshal {go_name(operations)} into Go value of type jsonpatch.Patch")
+    for operation in operations:
+        if operation is not None and not isinstance(operation, dict):
+            kind = go_name(operation)
+            raise errors.BadRequest(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Operation")
     return [operation or {} for operation in operations]
 
 
@@ -136,6 +150,9 @@ class _Patching:
         self.copied = 0
 
     def run(self, operation: JsonObject) -> None:
+        for field in ("op", "path", "from"):
+            if not isinstance(operation.get(field), str | None):
+                raise Rejected
         action = _ACTIONS.get(operation.get("op") or "")
         if action is None:
             raise Rejected

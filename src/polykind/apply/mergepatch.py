@@ -9,9 +9,14 @@ from polykind.apply.rejected import go_name, too_deep
 from polykind.contract import JsonObject
 
 
-def apply(document: JsonObject, patch: Any) -> JsonObject:
-    """The document after the patch; the input stays as it is, and parts that do not change are shared."""
-    if patch is None:
+def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
+    """The document after the patch; the input stays as it is, and parts that do not change are shared.
+
+    Lenient: a list is taken for what the document becomes, which nobody can read then.
+    """
+    if lenient and isinstance(patch, list):
+        return without_nulls(patch)
+    if patch is None or (lenient and not isinstance(patch, dict)):
         raise errors.BadRequest("Invalid JSON Patch")
     if not isinstance(patch, dict):
         kind = go_name(patch)

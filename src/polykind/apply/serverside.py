@@ -105,11 +105,7 @@ class _Applying:
         try:
             fields = owned(self.applied, self.kind, unique=True) or EMPTY
         except MisfitError:
-            metadata = self.applied.get("metadata")
-            metadata = metadata if isinstance(metadata, dict) else {}
-            where = "/".join(v if isinstance(v := metadata.get(k), str) else "" for k in ("namespace", "name"))
-            kind = body.kind_text(self.version, self.applied.get("kind"))
-            what = f"failed to create typed patch object ({where}; {kind})"
+            what = f"failed to create typed patch object ({body.shown(self.applied)})"
             raise misfit_error(what, self.applied, self.kind) from None
         if ignored := self.reset.get(self.version):
             fields = recursive_difference(fields, ignored)

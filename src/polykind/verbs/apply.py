@@ -8,6 +8,7 @@ from polykind import errors
 from polykind.apply import body, managed
 from polykind.contract import JsonObject
 from polykind.typed.decoding import described
+from polykind.verbs import revisions
 from polykind.verbs.call import Call
 from polykind.verbs.create import create_object
 from polykind.verbs.lifecycle import match_namespace
@@ -49,7 +50,7 @@ def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
             f"json: cannot unmarshal {described(value)} into Go value of type map[string]interface {{}}"
         )
-    body.check(value, api_version, kind)
+    body.check_kind(value, api_version, kind)
     return Applied(value, complaints)
 
 
@@ -75,13 +76,13 @@ def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None) -> J
     if call.kind.namespaced:
         body.check_namespace(merged, call.namespace or "")
     obj: JsonObject = codec.decode(codec.encode(merged))
-    if old is None or not _only_owned(old, merged):
+    if old is None or not only_owned(old, merged):
         obj = call.version.default(obj)
     match_namespace(call, obj["metadata"])
     return obj
 
 
-def _only_owned(old: JsonObject, merged: JsonObject) -> bool:
+def only_owned(old: JsonObject, merged: JsonObject) -> bool:
     """Whether an apply has changed nothing but who owns what."""
     if old.keys() != merged.keys() or any(merged[key] is not old[key] for key in old if key != "metadata"):
         return False
@@ -94,7 +95,9 @@ def apply_change(call: Call, applied: Applied, options: PatchOptions) -> Change:
         merged = await _merged(call, old, applied.value, options)
         applied.complain(call, options)
         new = _decoded(call, merged, old)
-        if managed.same_but_times(old, new):
+        # Even an apply that changes nothing is refused if it states another resourceVersion.
+        current = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
+        if current and managed.same_but_times(old, new):
             return old
         return new
 
@@ -110,5 +113,7 @@ async def apply_create(call: Call, applied: Applied, options: PatchOptions) -> b
     if uid:
         raise body.uid_mismatch(call.kind.plural, call.kind.group, call.name, uid)
     obj = _decoded(call, merged)
-    obj["metadata"].pop("resourceVersion", None)
+    revision = obj["metadata"].pop("resourceVersion", "")
+    if revision and (nonsense := revisions.unparsable(revision)):
+        raise errors.Unexplained(nonsense)
     return await create_object(call, obj, CreateOptions(dry_run=options.dry_run), tracked=True)

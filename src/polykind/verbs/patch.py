@@ -50,10 +50,11 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
         if not decoded:
             decoded.append(read_fragment(call.request.body, content_type, validation))
         fragment, complaints = decoded[0]
+        lenient = validation == "Ignore"
         if content_type == JSON_PATCH:
-            patched = jsonpatch.apply(old, fragment)
+            patched = jsonpatch.apply(old, fragment, lenient=lenient)
         elif content_type == MERGE_PATCH:
-            patched = mergepatch.apply(old, fragment)
+            patched = mergepatch.apply(old, fragment, lenient=lenient)
         else:
             patched = strategic.apply(old, fragment)
         return decode_patched(call, patched, complaints, validation)
@@ -82,7 +83,7 @@ def _unreadable(why: str, content_type: str, validation: str) -> errors.BadReque
     return errors.BadRequest("Invalid JSON Patch" if content_type == MERGE_PATCH else why)
 
 
-def decode_patched(call: Call, patched: JsonObject, complaints: list[str], validation: str) -> JsonObject:
+def decode_patched(call: Call, patched: Any, complaints: list[str], validation: str) -> JsonObject:
     """What the patch made, coerced, pruned and defaulted as if it had been sent whole."""
     encoded = codec.encode(patched)
     value: JsonObject = codec.decode(encoded)

@@ -13,7 +13,7 @@ from polykind.gotext import go_quote
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
 from polykind.typed.core import SCALE
 from polykind.verbs import answer
-from polykind.verbs.apply import read_applied
+from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.patch import read_fragment
@@ -32,9 +32,11 @@ _NO_SUCH_TYPE = (
 """What the reference says of every Scale that it cannot read, as it looks for the kind in the wrong place."""
 _UNSET = -2147483648
 """Replicas that were never set."""
+_NO_VERSION = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+"""What the reference says where it takes a Scale for an object of the definition, and finds no version for it."""
 _NOBODY = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
-    "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+    + _NO_VERSION
 )
 """What an apply is told where nobody owns the replicas yet: the reference cannot note who had them before."""
 
@@ -104,7 +106,8 @@ async def patch_scale(call: Call) -> Response:
         if not decoded:
             decoded.append(read_fragment(call.request.body, content_type, options.field_validation))
         fragment, complaints = decoded[0]
-        made = jsonpatch.apply(old, fragment) if content_type == JSON_PATCH else mergepatch.apply(old, fragment)
+        apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
+        made = apply(old, fragment, lenient=options.field_validation == "Ignore")
         try:
             scale, unknown = _decode(made)
             if (found := complaints + unknown) and options.field_validation == "Strict":
@@ -114,23 +117,26 @@ async def patch_scale(call: Call) -> Response:
             raise errors.Invalid("", "", "", [errors.invalid("patch", _shown(old, made), why)]) from None
         _warn(call, found, options.field_validation)
         check_name(call, scale)
+        match_namespace(call, scale["metadata"])
         return scale
 
     return await _change(call, accepted, patched, options)
 
 
-def _shown(old: JsonObject, made: JsonObject) -> str:
+def _shown(old: JsonObject, made: Any) -> str:
     """What a patch made of a Scale, as text: metadata that it left alone are in the order of their type."""
-    shown = dict(sorted(made.items()))
-    if made.get("metadata") == old["metadata"]:
-        shown["metadata"] = partial.metadata(old["metadata"])
+    shown = made
+    if isinstance(made, dict):
+        shown = dict(sorted(made.items()))
+        if made.get("metadata") == old["metadata"]:
+            shown["metadata"] = partial.metadata(old["metadata"])
     return codec.encode_ordered(shown).decode("utf-8", "replace")
 
 
 def _applying(call: Call, options: PatchOptions) -> Change:
     async def applied(old: JsonObject) -> JsonObject:
         sent = read_applied(call.request.body, _API_VERSION, "Scale")
-        if not old["metadata"]["managedFields"]:
+        if not old["metadata"].get("managedFields"):
             raise errors.Unexplained(_NOBODY)
         merged = await managed.apply(
             old,
@@ -144,6 +150,9 @@ def _applying(call: Call, options: PatchOptions) -> Change:
             models={_API_VERSION: SCALE_MODEL},
             convert=_no_other_version,
         )
+        if not only_owned(old, merged):
+            # An applied Scale that changes anything is never taken: who applies may only come to own what is there.
+            raise errors.Unexplained(f"failed to convert new object ({body.shown(sent.value)}) {_NO_VERSION}")
         sent.complain(call, options)
         scale, _ = _decode(merged)
         body.check_name(scale, call.name)
@@ -176,10 +185,14 @@ async def _change(
         if not found:
             before["spec"] = {"replicas": _UNSET}
         entries = old["metadata"].get("managedFields") or []
-        before["metadata"]["managedFields"] = scaling.to_scale(entries, paths)
+        if owners := scaling.to_scale(entries, paths):
+            before["metadata"]["managedFields"] = owners
         scale = await change(before)
         if not applied:
-            scale["metadata"]["managedFields"] = await _track(call, before, scale, options.field_manager)
+            # A Scale that does not say its version loses its managers.
+            known = bool(scale["apiVersion"])
+            tracked = await _track(call, before, scale, options.field_manager) if known else []
+            scale["metadata"]["managedFields"] = tracked
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         path = _paths(call)["specReplicasPath"]
         if replicas == _UNSET:
@@ -190,7 +203,7 @@ async def _change(
         if given:
             meta["resourceVersion"] = given
         uid = scale["metadata"].get("uid")
-        if uid:
+        if whole and uid:
             meta["uid"] = uid
         scaled = scale["metadata"].get("managedFields") or []
         entries = scaling.to_parent(entries, scaled, api_version=call.version.api_version, paths=paths)
@@ -224,15 +237,15 @@ def _answer(call: Call, accepted: Accepted, scale: JsonObject) -> Response:
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
     """A Scale, which need not say that it is one, and its unknown fields in a strict reader's words."""
-    api_version, kind = typemeta.interpret(value)
-    api_version, kind = api_version or _API_VERSION, kind or "Scale"
+    stated, kind = typemeta.interpret(value)
+    api_version, kind = stated or _API_VERSION, kind or "Scale"
     if (api_version, kind) != (_API_VERSION, "Scale"):
         raise errors.BadRequest(
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "k8s.io/client-go/scale/util.go:146"'
         )
     named = {**(value if isinstance(value, dict) else {}), "apiVersion": api_version, "kind": kind}
     scale, unknown = typed.decode(named, SCALE, report=True)
-    return scale, [f"unknown field {go_quote(path)}" for path in unknown]
+    return {**scale, "apiVersion": stated}, [f"unknown field {go_quote(path)}" for path in unknown]
 
 
 def _paths(call: Call) -> JsonObject:
