@@ -60,6 +60,13 @@ async def test_a_patch_is_read_once_there_is_what_it_changes(server: Live) -> No
     assert await refusal(server, "PATCH", f"{CUPS}/a/scale", 400, b"{", kind) == says
 
 
+async def test_a_list_of_types_is_no_type_of_a_patch(server: Live) -> None:
+    path = f"{DEFINITIONS}/cups.paths.example.com"
+    assert await refusal(server, "PATCH", path, 415, {}, "text/plain, text/html") == "415: Unsupported Media Type"
+    says = await refusal(server, "PATCH", path, 415, {}, "text/plain, application/merge-patch+json")
+    assert says.startswith("the body of the request was in an unknown format - accepted media types include: ")
+
+
 async def test_a_patch_may_not_take_the_version_away(server: Live) -> None:
     says = "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'"
     answer = await refusal(server, "PATCH", f"{CUPS}/a", 500, {"apiVersion": None}, "application/merge-patch+json")

@@ -24,6 +24,10 @@ async def patch(call: Call) -> Response:
     try:
         content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
     except errors.UnsupportedMediaType as error:
+        # One fitting type in a list opens the door, though no list is a type.
+        listed = call.request.header(b"content-type").split(",")
+        if any(part.partition(";")[0].strip() in call.version.patch_types for part in listed):
+            raise
         raise call.version.unsupported_patch() or error from None
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
