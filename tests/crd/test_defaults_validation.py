@@ -6,6 +6,8 @@ import pytest
 
 from polykind.contract import JsonObject
 from polykind.crd.defaults_validation import default_problems, has_unpruned_defaults
+from polykind.crd.rules import RuleCheck
+from polykind.errors import FieldError, invalid
 from tests.crd.build import schema_problems
 
 
@@ -83,6 +85,31 @@ def test_defaults(schema: JsonObject, texts: list[str]) -> None:
 def test_types_below_a_default_mean_what_they_say(inner: JsonObject, value: Any, wrong: bool) -> None:
     found = schema_problems(field(type="object", properties={"b": inner}, default={"b": value}))
     assert bool(found) is wrong
+
+
+class _Rules:
+    """Rules that every default breaks."""
+
+    def check(self, asked: RuleCheck) -> list[FieldError]:
+        return []
+
+    def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
+        return [invalid(path, None, "broken")]
+
+
+@pytest.mark.parametrize(
+    ("default", "texts"),
+    [
+        ({"b": "x", "c": "y"}, ["must not have unknown fields", "broken"]),
+        ({"b": 1, "c": "y"}, ["must not have unknown fields", 'b in body must be of type string: "integer"']),
+        ({"b": "x"}, ["broken"]),
+    ],
+)
+def test_rules_are_asked_of_what_fits_with_unknown_fields_or_without(default: JsonObject, texts: list[str]) -> None:
+    ruled = {"x-kubernetes-validations": [{"rule": "false"}]}
+    schema = field(type="object", properties={"b": {"type": "string"}}, default=default, **ruled)
+    found = default_problems(schema, "S", pruned=True, rules=_Rules())
+    assert [error.detail for error in found] == texts
 
 
 def test_metadata_in_the_default_of_a_resource_is_cleaned() -> None:

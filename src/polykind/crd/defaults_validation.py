@@ -38,6 +38,8 @@ def has_unpruned_defaults(schema: JsonObject) -> bool:
 
 
 def _is_pruned(schema: JsonObject) -> bool:
+    if type(schema["default"]) in _SCALARS:
+        return True
     value = fresh(schema["default"])
     prune(Node(schema), value, "", None, root=EMBEDDED in schema)
     return same(value, schema["default"])
@@ -57,7 +59,10 @@ class _Walk:
             resource, steps, inside_meta = schema, (), False
         if "default" in schema:
             at = f"{path}.default"
-            found = _metadata_problems(schema, at, resource, steps) if inside_meta else self._value_problems(schema, at)
+            if not inside_meta and self.pruned and not _is_pruned(schema):
+                # What is unknown is told besides what else is wrong.
+                self.errors.append(invalid(at, schema["default"], "must not have unknown fields"))
+            found = _metadata_problems(schema, at, resource, steps) if inside_meta else _value_problems(schema, at)
             if not found and self.rules is not None and any(RULES in node for node in nodes(schema)):
                 found = self.rules.check_default(schema, schema["default"], at, root=schema is resource)
             self.errors += found
@@ -70,22 +75,20 @@ class _Walk:
             meta = inside_meta or (EMBEDDED in schema and name in META_KEYS)
             self.visit(child, f"{path}.properties[{name}]", resource, (*steps, name), meta)
 
-    def _value_problems(self, schema: JsonObject, at: str) -> list[FieldError]:
-        if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
-            # There is nothing in a scalar to prune, nor an object to have metadata.
-            return field_errors(check(Node(schema, declared=True), schema["default"]).faults, at)
-        errors: list[FieldError] = []
-        if self.pruned and not _is_pruned(schema):
-            errors.append(invalid(at, schema["default"], "must not have unknown fields"))
-        # The very default of the definition is cleaned, as the reference does: what metadata cannot hold is not stored.
-        node, value = Node(schema), schema["default"]
-        try:
-            coerce_embedded(node, value, at, [], strict=True)
-        except MisfitError as misfit:
-            return [*errors, misfit.error]
-        found: list[FieldError] = []
-        validate_embedded(node, value, at, found)
-        return errors + (found or field_errors(check(Node(schema, declared=True), value).faults, at))
+
+def _value_problems(schema: JsonObject, at: str) -> list[FieldError]:
+    if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
+        # There is no object in a scalar to have metadata.
+        return field_errors(check(Node(schema, declared=True), schema["default"]).faults, at)
+    # The very default of the definition is cleaned, as the reference does: what metadata cannot hold is not stored.
+    node, value = Node(schema), schema["default"]
+    try:
+        coerce_embedded(node, value, at, [], strict=True)
+    except MisfitError as misfit:
+        return [misfit.error]
+    found: list[FieldError] = []
+    validate_embedded(node, value, at, found)
+    return found or field_errors(check(Node(schema, declared=True), value).faults, at)
 
 
 def _metadata_problems(

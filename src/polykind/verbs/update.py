@@ -138,6 +138,8 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     found = metarules.validate(meta, namespaced=call.kind.namespaced, name_rule=names.path_segment)
     found += metarules.validate_update(meta, before)
     found += judge(new, old)
+    for text in version.pardoned():
+        call.request.warn(text)
     if found:
         raise errors.Invalid(new.get("kind", ""), new["apiVersion"].rpartition("/")[0], call.name, found)
     for text in version.warnings(new, old):
