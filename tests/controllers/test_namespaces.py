@@ -35,6 +35,12 @@ async def test_the_first_namespaces_are_there_from_the_start(running: Live) -> N
     assert found == dict.fromkeys((*initial, "doomed"), "Active")
 
 
+async def test_the_server_owns_what_it_says_of_the_first_namespaces(running: Live) -> None:
+    [entry] = (await running.ask("GET", "/api/v1/namespaces/default"))["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
+    assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}}
+
+
 async def test_a_deleted_namespace_takes_everything_in_it_along(running: Live) -> None:
     for number in range(150):
         await running.ask("POST", collection("doomed"), widget(f"w{number}"))

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
+from polykind.apply import managed
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import Conflict, JsonObject, Leadership, StoreError
@@ -71,9 +72,18 @@ class Namespaces:
                 "creationTimestamp": self._stamp(),
                 "labels": {"kubernetes.io/metadata.name": name},
             },
-            "spec": {"finalizers": [FINALIZER]},
-            "status": {"phase": "Active"},
         }
+        obj["metadata"]["managedFields"] = await managed.update(
+            None,
+            obj,
+            manager="kube-apiserver",
+            api_version="v1",
+            subresource="",
+            now=self._stamp(),
+            models=self._kind.models,
+            convert=self._kind.versions["v1"].at_version,
+        )
+        obj |= {"spec": {"finalizers": [FINALIZER]}, "status": {"phase": "Active"}}
         try:
             await self._api.store.put(self._kind.cache.prefix + name, Encoded(obj).stored(), expect=0)
         except Conflict:
