@@ -101,6 +101,28 @@ async def test_a_collection_is_deleted_whole_and_told_in_order(running: Live) ->
     assert seen == [("MODIFIED" if i == 7 else "DELETED", f"w{i:06}") for i in range(200)]
 
 
+async def test_a_collection_is_deleted_as_it_was_listed_even_if_some_have_gone(running: Live) -> None:
+    await fill(running, 2)
+    then = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
+    await running.ask("DELETE", f"{WIDGETS}/w000000")
+    gone = await running.ask("DELETE", f"{WIDGETS}?resourceVersion={then}&resourceVersionMatch=Exact&dryRun=All")
+    assert names(gone) == ["w000000", "w000001"]
+
+
+async def test_an_exact_revision_that_is_still_to_come_is_not_waited_for(running: Live) -> None:
+    for asked in ("resourceVersionMatch=Exact", "limit=1"):
+        refused = await running.ask("GET", f"{WIDGETS}?resourceVersion=99999999&{asked}", expect=504)
+        assert "retryAfterSeconds" not in refused["details"]
+
+
+async def test_who_reads_a_range_is_told_of_more_behind_what_was_found(running: Live) -> None:
+    await fill(running, 3)
+    across = await running.ask("GET", f"{ALL}?fieldSelector=metadata.name%3Dw000001&limit=1")
+    assert (names(across), bool(across["metadata"]["continue"])) == (["w000001"], True)
+    single = await running.ask("GET", f"{WIDGETS}?fieldSelector=metadata.name%3Dw000001&limit=1&resourceVersion=1")
+    assert (names(single), single["metadata"]["continue"]) == (["w000001"], "")
+
+
 async def test_a_token_that_has_expired_can_be_gone_on_with_inconsistently(running: Live) -> None:
     await fill(running, 6)
     first = await running.ask("GET", f"{WIDGETS}?limit=2")

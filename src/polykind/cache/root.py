@@ -224,12 +224,10 @@ def _time_out(future: asyncio.Future[None]) -> None:
         future.set_exception(TimeoutError())
 
 
-def too_large(asked: int, current: int) -> errors.Timeout:
-    text = f"Too large resource version: {asked}, current: {current}"
+def too_large(asked: int, current: int, *, retry: bool = True) -> errors.Timeout:
+    """A revision that is still to come; `retry` tells the client to come back in a second."""
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return errors.Timeout(
-        f"Timeout: {text}",
-        details={
-            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-            "retryAfterSeconds": 1,
-        },
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        details={"causes": causes, **({"retryAfterSeconds": 1} if retry else {})},
     )

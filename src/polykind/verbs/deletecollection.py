@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 
 from polykind import errors
 from polykind.cache.entry import Entry
@@ -22,7 +24,12 @@ async def deletecollection(call: Call) -> Response:
     accepted = answer.negotiated(call)
     listing = ListOptions.from_query(call.query)
     options = delete_options(call)
-    items, metadata = await collect(call, listing, Selected(call, listing))
+    selected = Selected(call, listing)
+    paged = not (listing.resource_version_match or listing.limit or selected.single)
+    if paged and listing.resource_version not in ("", "0"):
+        # The reference lists in pages even if it was not asked to, and then this is the revision to be listed.
+        listing = replace(listing, resource_version_match="Exact")
+    items, metadata = await collect(call, listing, selected)
     shown: list[bytes] = []
     for start in range(0, len(items), _AT_ONCE):
         batch = items[start : start + _AT_ONCE]
@@ -30,16 +37,12 @@ async def deletecollection(call: Call) -> Response:
         for (_, form), outcome in zip(batch, done, strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-            if outcome:
-                shown.append(form.data)
+            shown.append(form.data)
     return await answer.list_answer(call, accepted, shown, metadata)
 
 
-async def _delete(call: Call, entry: Entry, options: DeleteOptions) -> bool:
-    """Whether it was there to be deleted."""
+async def _delete(call: Call, entry: Entry, options: DeleteOptions) -> None:
+    """Delete one that was listed, unless it has gone meanwhile."""
     namespace = entry.namespace if call.kind.namespaced else None
-    try:
+    with suppress(errors.NotFound):
         await delete_object(Call(call.api, call.request, call.version, namespace, entry.name, ""), options)
-    except errors.NotFound:
-        return False
-    return True

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from polykind import errors
 from polykind.cache.entry import Entry, Form, parse
+from polykind.cache.root import too_large
 from polykind.contract import Compacted, FutureRevision, JsonObject
 from polykind.verbs import answer, continuation, revisions
 from polykind.verbs.call import Call
@@ -32,8 +33,9 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
         revision, after = continuation.decode(options.continue_, call, asked)
     else:
         revision, after = 0, ""
-        # With a limit, a resourceVersion that is not qualified means exactly that one.
-        if asked and (options.resource_version_match == "Exact" or (limit and not options.resource_version_match)):
+        # With a limit, a resourceVersion that is not qualified means exactly that one, unless a single object is read.
+        match = options.resource_version_match
+        if asked and (match == "Exact" or (limit and not match and not selected.single)):
             revision = asked
     if options.resource_version == "0":
         limit = 0
@@ -60,7 +62,10 @@ async def _past(call: Call, revision: int) -> bool:
     """Whether a revision must be read from the store: the resource has changed since."""
     cache, api = call.kind.cache, call.api
     if revision > api.cache.revision:
-        await api.cache.reach(revision)
+        await api.cache.fresh(cache, call.asked)
+        if revision > api.cache.revision:
+            # What shall be read exactly is not waited for.
+            raise too_large(revision, api.cache.revision, retry=False)
     await api.cache.load(cache)
     return cache.changed > revision or revision < cache.since
 
@@ -124,7 +129,9 @@ async def _page(
                     break
         if limit and len(found) == limit:
             last = found[-1][0]
-            behind = len(candidates) - 1 - _index(candidates, last, start)
+            # Who reads through a range does not know that nothing behind will match.
+            read = candidates if selected.single else entries
+            behind = len(read) - 1 - _index(read, last, start)
             if behind:
                 token = continuation.encode(call, revision, last.key)
                 remaining = 0 if selected.narrow else behind

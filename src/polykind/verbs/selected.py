@@ -73,9 +73,14 @@ class Selected:
         """Whether no single name, and no namespace but the path's, is asked for."""
         return self.name is None and self.namespace == self._path_namespace
 
+    @property
+    def single(self) -> bool:
+        """Whether it is about one key of the store."""
+        return self.name is not None and (self.namespace is not None or not self._namespaced)
+
     def entries(self, after: str = "") -> list[Entry]:
         """The entries that are worth a look, as they stand now."""
-        if self.name is not None and (self.namespace is not None or not self._namespaced):
+        if self.name is not None and self.single:
             key = f"{self.namespace}/{self.name}" if self._namespaced else self.name
             entry = self._cache.get(key) if key > after else None
             return [entry] if entry is not None else []
