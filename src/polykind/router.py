@@ -21,7 +21,7 @@ from polykind.verbs.delete import delete
 from polykind.verbs.deletecollection import deletecollection
 from polykind.verbs.get import get
 from polykind.verbs.list import list_
-from polykind.verbs.patch import patch
+from polykind.verbs.patch import patch, patch_type
 from polykind.verbs.scale import get_scale, patch_scale, update_scale
 from polykind.verbs.update import update
 from polykind.verbs.watch import watch
@@ -174,7 +174,7 @@ class Router:
             return _STATUS
         if subresource == "scale" and version.scale is not None:
             return _SCALE
-        return {m: _raise(version.kind.not_found(name)) for m in ("GET", "HEAD", "PUT", "PATCH", "POST", "DELETE")}
+        return {m: _raise(version.kind.not_found(name)) for m in (*_VERBS, "OPTIONS")}
 
     @staticmethod
     def _built_in(call: Call, legacy_watch: bool) -> Verb:
@@ -214,6 +214,8 @@ class Router:
         if method == "DELETE":
             return deletecollection
         if method in ("PUT", "PATCH"):
+            if method == "PATCH":
+                patch_type(call)
             return _raise(errors.BadRequest("name must be provided"))
         return _raise(call.version.method_not_allowed(""))
 

@@ -250,3 +250,14 @@ async def test_a_long_list_does_not_hold_the_loop(tmp_path: Path, form: str) -> 
 @pytest.mark.parametrize("form", FORMS)
 async def test_an_empty_list_in_every_form(running: Live, form: str) -> None:
     assert not shape(form, (await accepted(running, WIDGETS, FORMS[form])).body)
+
+
+async def test_a_patch_of_a_collection_is_refused_for_its_type_before_its_lack_of_a_name(running: Live) -> None:
+    await running.ask("PATCH", WIDGETS, {}, expect=415)
+    refused = await running.ask("PATCH", WIDGETS, {}, kind=MERGE, expect=400)
+    assert refused["message"] == "name must be provided"
+
+
+async def test_a_subresource_that_is_not_there_is_not_found_whatever_the_method(running: Live) -> None:
+    for method in ("GET", "OPTIONS"):
+        await running.ask(method, f"{WIDGETS}/a/nope", expect=404)

@@ -20,15 +20,20 @@ from polykind.wire.options import PatchOptions
 from polykind.wire.response import Response
 
 
-async def patch(call: Call) -> Response:
+def patch_type(call: Call) -> str:
+    """The kind of patch that is sent. Raises UnsupportedMediaType."""
     try:
-        content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
+        return negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
     except errors.UnsupportedMediaType as error:
         # One fitting type in a list opens the door, though no list is a type.
         listed = call.request.header(b"content-type").split(",")
         if any(part.partition(";")[0].strip() in call.version.patch_types for part in listed):
             raise
         raise call.version.unsupported_patch() or error from None
+
+
+async def patch(call: Call) -> Response:
+    content_type = patch_type(call)
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
