@@ -54,7 +54,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         ("POST", ALL, 404),
         ("DELETE", ALL, 404),
         ("PUT", WIDGETS, 400),
-        ("PATCH", WIDGETS, 400),
+        ("PATCH", WIDGETS, 415),
         ("DELETE", f"{WIDGETS}/w/status", 405),
         ("POST", f"{WIDGETS}/w/status", 405),
     ],
@@ -95,7 +95,7 @@ async def test_a_request_may_shorten_its_own_time(running: Live, monkeypatch: py
     assert refused["message"].startswith("invalid timeout specified in the request URL")
     stuck: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    async def never() -> int:
+    async def never(*_: object) -> int:
         return await stuck
 
     monkeypatch.setattr(running.server.store, "revision", never)
