@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.gotext import escape_html, go_float, go_json, go_quote, json_bytes, json_float
+from polykind.gotext import escape_html, go_float, go_json, go_quote, json_bytes, json_float, shortest_whole
 
 FLOATS = [
     (0.0, "0", "0"),
@@ -112,3 +112,11 @@ def test_escaping_changes_the_spelling_only(text: str) -> None:
     escaped = escape_html(encoded)
     assert json.loads(escaped) == text
     assert not any(c in escaped.decode() for c in "<>&\u2028\u2029")
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"),
+    [(3.0, 3), (-(2.0**53), -(2**53)), (2.0**63, 9223372036854776000), (-(2.0**63), -9223372036854776000)],
+)
+def test_the_whole_number_that_go_writes_for_a_float(value: float, whole: int) -> None:
+    assert shortest_whole(value) == whole

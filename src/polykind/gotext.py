@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -9,6 +10,7 @@ import re2
 
 # A number that orjson spells otherwise than Go does; a string may look like one, which costs time only.
 _odd_number = re2.compile(rb"(?:^|[:,\[])-?[0-9][0-9.]*(?:e|\.0(?:[,\]}]|$))").search
+_EXACT = float(1 << 53)
 _SHORT = {
     "\a": "\\a",
     "\b": "\\b",
@@ -55,6 +57,11 @@ def go_float(value: float) -> str:
     if -4 <= power < 6:
         return sign + _plain(digits, power)
     return f"{sign}{_scientific(digits)}e{power:+03d}"
+
+
+def shortest_whole(value: float) -> int:
+    """The whole number of a float64's shortest decimal, which is what Go writes: beyond 2**53 not that of its bits."""
+    return int(value) if -_EXACT < value < _EXACT else int(Decimal(repr(value)))
 
 
 def json_float(value: float) -> str:

@@ -312,3 +312,9 @@ def test_lone_surrogates_are_only_text(warm: bool) -> None:
     schema = made({"a": {"type": "string", "pattern": "^.$", "maxLength": 3}}, warm=warm)
     assert schema.validate(thing(a="\ud800")) == []
     assert len(schema.validate(thing(a="\ud800x"))) == 1
+
+
+def test_a_bound_at_the_end_of_its_range_is_none_in_the_shortest_decimal() -> None:
+    schema = made({"n": {"type": "integer", "minimum": -9223372036854775808}}, warm=True)
+    [error] = schema.validate(thing(n=1))
+    assert "Minimum boundary value must be of type integer (default format) in n" in str(error)

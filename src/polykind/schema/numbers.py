@@ -6,7 +6,7 @@ import math
 import struct
 from typing import Any
 
-from polykind.gotext import go_float
+from polykind.gotext import go_float, shortest_whole
 from polykind.schema.faults import Fault, Findings, invalid
 from polykind.schema.node import Node
 
@@ -55,7 +55,7 @@ def is_in_range(node: Node, value: int | float) -> bool:
         if isinstance(value, float):
             if value != value or value in (math.inf, -math.inf) or value != int(value):
                 return False
-            value = int(value)
+            value = shortest_whole(value)
         bits = 31 if node.format == "int32" else 63
         return bool(-(2**bits) <= value < 2**bits)
     if node.types == ("number",) and node.format == "float":

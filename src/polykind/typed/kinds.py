@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polykind.contract import JsonObject
+from polykind.gotext import shortest_whole
 from polykind.schema.gotime import normal_time
 from polykind.typed.base64 import Base64Error, decode_base64, encode_base64
 from polykind.typed.decoding import DEEPEST, DecodeError, Decoding, Place, deeper, described
@@ -92,9 +93,9 @@ class Float(Kind):
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
         if type(value) is int:
-            return value if -(1 << 53) <= value <= 1 << 53 else int(float(value))
+            return value if -(1 << 53) <= value <= 1 << 53 else shortest_whole(float(value))
         if type(value) is float:
-            return int(value) if value.is_integer() and abs(value) < 1e21 else value
+            return shortest_whole(value) if value.is_integer() and abs(value) < 1e21 else value
         run.mismatch(value, self.go, at)
         return 0
 

@@ -7,18 +7,16 @@ Values are what `json` gives, with two of Go's habits: a number without a fracti
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 import orjson
 
 from polykind.errors import BadRequest
-from polykind.gotext import go_quote, json_bytes
+from polykind.gotext import go_quote, json_bytes, shortest_whole
 from polykind.wire import jsonsyntax
 from polykind.wire.utf8 import lenient
 
-_EXACT = float(1 << 53)
 _LOW, _HIGH = -(1 << 63), 1 << 63
 _DIGITS = bytes(0x30 if 0x30 <= b <= 0x39 else b for b in range(256))
 _LONG = b"0" * 19
@@ -51,8 +49,8 @@ def _number(text: str) -> int | float:
 def normal(value: float) -> int | float:
     """A finite float as it is after it has been written and read: an int if it is whole and fits 64 bits."""
     if value.is_integer():
-        # Beyond 53 bits the int is that of the shortest decimal: what the reference stores and reads back.
-        whole = int(value) if -_EXACT < value < _EXACT else int(Decimal(repr(value)))
+        # That of the shortest decimal: what the reference stores and reads back.
+        whole = shortest_whole(value)
         return whole if _LOW <= whole < _HIGH else value
     return value
 
