@@ -32,6 +32,8 @@ _MESSAGE = struct.Struct(">BI").pack
 _PING_SECONDS = 10.0
 _PONG_SECONDS = 3.0
 _FAREWELL_SECONDS = 1.0
+_MOST_FRAMES = 64
+"""What is sent at the latest, although more is being said."""
 _ANSWER_SECONDS = 0.05
 """How long the peer waits for the answer to its pings: it sends one with every call, unless one is unanswered."""
 
@@ -144,10 +146,21 @@ class Connection(asyncio.Protocol):
         self._write(_framed(kind, flags, number, payload))
 
     def _write(self, frames: bytes) -> None:
-        """What is said in one turn of the event loop goes out together: each write to a socket is dear."""
+        """What is said in turns of the event loop that follow each other goes out together.
+
+        Each write to a socket is dear, and etcd commits together what comes together.
+        """
         if not self._out:
-            self.loop.call_soon(self.flush)
+            self.loop.call_soon(self._gather, 0)
         self._out.append(frames)
+
+    def _gather(self, before: int) -> None:
+        """Send, unless more has been said in this turn."""
+        count = len(self._out)
+        if before < count < _MOST_FRAMES:
+            self.loop.call_soon(self._gather, count)
+        else:
+            self.flush()
 
     def flush(self) -> None:
         """Send what was said at once."""
