@@ -34,6 +34,14 @@ class Limits:
     """Seconds between two looks at the clock."""
 
 
+def _keep_large_blocks() -> None:
+    """Have glibc keep blocks of up to a megabyte for the next who wants one: long answers are sent in such pieces.
+
+    It asks the system for each anew, which takes as long as encrypting it, until a larger one has once been given back.
+    """
+    bytes(1024 * 1024)
+
+
 class HttpServer:
     """Listens and keeps the connections."""
 
@@ -53,6 +61,7 @@ class HttpServer:
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
         """Begin to listen; the port that was taken."""
         self.loop = asyncio.get_running_loop()
+        _keep_large_blocks()
         self._sweep()
         try:
             self._server = await self.loop.create_server(
