@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from polykind.store.etcd import hpack
 from polykind.store.etcd.call import UNAVAILABLE, Call, CallError, Then
+from polykind.store.turns import Gathering
 
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY, _WINDOW, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 _END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 1, 1, 4, 8, 32
@@ -53,6 +54,7 @@ class Connection(asyncio.Protocol):
         self._next = 1
         self._buffer = b""
         self._out: list[bytes] = []
+        self._gathering = Gathering(self.loop, lambda: len(self._out), _MOST_FRAMES, self.flush)
         self._block: tuple[int, int, bytes] | None = None
         self._window = self._their_window = 65535
         self._largest_frame = 16384
@@ -151,16 +153,8 @@ class Connection(asyncio.Protocol):
         Each write to a socket is dear, and etcd commits together what comes together.
         """
         if not self._out:
-            self.loop.call_soon(self._gather, 0)
+            self._gathering.begin()
         self._out.append(frames)
-
-    def _gather(self, before: int) -> None:
-        """Send, unless more has been said in this turn."""
-        count = len(self._out)
-        if before < count < _MOST_FRAMES:
-            self.loop.call_soon(self._gather, count)
-        else:
-            self.flush()
 
     def flush(self) -> None:
         """Send what was said at once."""

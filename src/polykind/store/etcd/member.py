@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from polykind.contract import StoreError
 from polykind.store.etcd.call import DEADLINE_EXCEEDED, UNAVAILABLE, Call, CallError, Then
 from polykind.store.etcd.http2 import Connection
+from polykind.store.turns import settle
 
 CONNECT_SECONDS = 1.5
 
@@ -78,7 +79,7 @@ class Member:
         if connection is None or not connection.usable:
             connection = await self._connect()
         answer: asyncio.Future[bytes] = self._loop.create_future()
-        call = connection.ask(method, request, partial(_settle, answer))
+        call = connection.ask(method, request, partial(settle, answer))
         timer = self._loop.call_later(patience, call.expire, patience)
         try:
             return await answer
@@ -116,12 +117,3 @@ class Member:
             await asyncio.gather(self._connecting, return_exceptions=True)
         if self._connection is not None:
             await self._connection.close()
-
-
-def _settle(answer: asyncio.Future[bytes], told: bytes | CallError) -> None:
-    if answer.done():
-        return
-    if isinstance(told, CallError):
-        answer.set_exception(told)
-    else:
-        answer.set_result(told)

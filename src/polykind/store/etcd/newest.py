@@ -11,6 +11,7 @@ from polykind.store.etcd.call import DEADLINE_EXCEEDED, CallError
 from polykind.store.etcd.client import ATTEMPT, PATIENCE, Client
 from polykind.store.etcd.member import Member
 from polykind.store.etcd.wire import Malformed
+from polykind.store.turns import Gathering, settle
 
 MOST = 100
 """Readers that a question is sent for at the latest, although more come in."""
@@ -37,12 +38,7 @@ class Question:
     def settle(self, answer: int | StoreError) -> None:
         self._answer = answer
         for future in self._waiting:
-            if future.done():
-                continue
-            if isinstance(answer, StoreError):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
+            settle(future, answer)
 
 
 class Newest:
@@ -60,6 +56,7 @@ class Newest:
         self._loop = asyncio.get_running_loop()
         self._since = 0.0
         """When the first of those who wait came."""
+        self._gathering = Gathering(self._loop, lambda: len(self._waiting), MOST, self._ask)
         self._asking = False
         self._closed = False
         self._timer: asyncio.TimerHandle | None = None
@@ -72,17 +69,9 @@ class Newest:
             self._since = self._loop.time()
             if not self._asking:
                 self._asking = True
-                self._loop.call_soon(self._gather, 0)
+                self._gathering.begin()
         self._waiting.append(future)
         return future
-
-    def _gather(self, before: int) -> None:
-        """Ask, unless others have come in this turn."""
-        count = len(self._waiting)
-        if before < count < MOST:
-            self._loop.call_soon(self._gather, count)
-        else:
-            self._ask()
 
     def _ask(self) -> None:
         wanted, self._waiting = self._waiting, []
@@ -93,8 +82,7 @@ class Newest:
         else:
             self._timer = self._loop.call_later(ATTEMPT, call.expire, ATTEMPT)
         for future in wanted:
-            if not future.done():
-                future.set_result(question)
+            settle(future, question)
 
     def _answered(self, question: Question, since: float, member: Member, answer: bytes | CallError) -> None:
         if self._timer is not None:
@@ -130,7 +118,7 @@ class Newest:
             question.settle(Unavailable(f"etcd's answer cannot be read: {error}"))
         self._asking = bool(self._waiting)
         if self._asking:
-            self._loop.call_soon(self._gather, 0)
+            self._gathering.begin()
 
     async def close(self) -> None:
         """Nobody asks any more; who still waits is told."""
@@ -144,5 +132,4 @@ class Newest:
         question = Question(self._loop)
         question.settle(Unavailable("the store was closed"))
         for future in waiting:
-            if not future.done():
-                future.set_result(question)
+            settle(future, question)

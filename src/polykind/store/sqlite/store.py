@@ -27,6 +27,7 @@ from polykind.store.sqlite.log import Bounds, Log
 from polykind.store.sqlite.readers import Readers, Replay
 from polykind.store.sqlite.watches import Watches
 from polykind.store.sqlite.writer import MOST_WRITES, Answers, Audience, Compaction, Stop, Write, Writer
+from polykind.store.turns import Gathering, settle
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -60,7 +61,6 @@ class SqliteStore:
         self._publication: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._handing: list[Write] = []
-        self._gathered = 0
 
     async def start(self) -> None:
         if self._running:
@@ -69,13 +69,14 @@ class SqliteStore:
         self._loop = asyncio.get_running_loop()
         opened: asyncio.Future[Bounds] = self._loop.create_future()
         self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._gathering = Gathering(self._loop, lambda: len(self._handing), MOST_WRITES, self._hand_over)
         self._readers = Readers(self._file)
         audience = Audience(
-            partial(_resolve, opened),
+            partial(settle, opened),
             self._on_committed,
             self._on_compacted,
             _settle,
-            partial(_resolve, self._ended, None),
+            partial(settle, self._ended, None),
         )
         self._writer = Writer(self._file, self._readers, self._loop, audience, self._keep)
         self._writer.start()
@@ -158,23 +159,10 @@ class SqliteStore:
         _check_text(key)
         future: asyncio.Future[int] = self._loop.create_future()
         if not self._handing:
-            self._gathered = 0
-            self._loop.call_soon(self._gather)
+            # Waking the writer costs more than a write, and a writer at work and a busy loop slow each other down.
+            self._gathering.begin()
         self._handing.append(Write(key, value, expect, future))
         return future
-
-    def _gather(self) -> None:
-        """Hand over what waits once a turn of the loop has brought nothing more.
-
-        Waking the writer costs more than a write, and a writer at work and a busy loop slow each other down: so the
-        writes of many clients go in few batches. A single client's waits for no more than one empty turn.
-        """
-        waiting = len(self._handing)
-        if self._gathered < waiting < MOST_WRITES:
-            self._gathered = waiting
-            self._loop.call_soon(self._gather)
-        else:
-            self._hand_over()
 
     def _hand_over(self) -> None:
         handed, self._handing = self._handing, []
@@ -226,18 +214,9 @@ class SqliteStore:
             raise Unavailable(f"{self._file.path} is closed")
 
 
-def _resolve(future: asyncio.Future[_R], answer: _R | StoreError) -> None:
-    if future.done():
-        return
-    if isinstance(answer, StoreError):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
-
-
 def _settle(answers: Answers) -> None:
     for future, answer in answers:
-        _resolve(future, answer)
+        settle(future, answer)
 
 
 def _check_text(text: str) -> None:
