@@ -5,7 +5,6 @@ python -m benches.etcd_ratios [objects]
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import platform
@@ -28,24 +27,16 @@ from polykind.store.etcd.client import Client
 ROUNDS = 3
 
 
-async def bare(cluster: Etcd, value: bytes, seconds: float = 4, writers: int = 16) -> float:
+async def bare(cluster: Etcd, value: bytes) -> float:
     """Transactions a second by the client that the store uses, with nothing around it."""
-    client, count = Client(Access(cluster.urls)), 0
-    end = time.perf_counter() + seconds
+    client = Client(Access(cluster.urls))
 
-    async def write(number: int) -> None:
-        nonlocal count
-        made = 0
-        while time.perf_counter() < end:
-            made += 1
-            key = f"/bare/{GROUP}/widgets/default/c{time.time_ns()}-{number}-{made}".encode()
-            answer = messages.txn_answer(await client.write(messages.TXN, messages.put_request(key, value, 0)))
-            assert answer.succeeded
-            count += 1
+    async def write(name: str) -> None:
+        key = f"/bare/{GROUP}/widgets/default/{time.time_ns()}-{name}".encode()
+        answer = messages.txn_answer(await client.write(messages.TXN, messages.put_request(key, value, 0)))
+        assert answer.succeeded
 
-    begin = time.perf_counter()
-    await asyncio.gather(*(write(n) for n in range(writers)))
-    rate = count / (time.perf_counter() - begin)
+    rate = await load.writers(write)
     await client.close()
     return rate
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from tests.support.client import Client
@@ -51,6 +52,23 @@ def get(target: Target, path: str, *, seconds: float = 4, connections: int = 16)
 def create(target: Target, path: str, template: str, *, seconds: float = 4, connections: int = 16) -> Load:
     """POST `template` over and over, the word NAME in it replaced by a new name each time."""
     return _load(target, path, CREATE.replace("BODY", template), template, seconds, connections)
+
+
+async def writers(write: Callable[[str], Awaitable[object]], *, seconds: float = 4, count: int = 16) -> float:
+    """Writes a second by so many at once, each under a new name, with no server between."""
+    end, done = time.perf_counter() + seconds, 0
+
+    async def one(number: int) -> None:
+        nonlocal done
+        made = 0
+        while time.perf_counter() < end:
+            made += 1
+            await write(f"c{number}-{made}")
+            done += 1
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(one(n) for n in range(count)))
+    return done / (time.perf_counter() - begin)
 
 
 def _load(target: Target, path: str, script: str, template: str, seconds: float, connections: int) -> Load:

@@ -5,7 +5,6 @@ python -m benches.server_ratios [objects]
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import platform
@@ -36,23 +35,11 @@ def show(what: str, ours: str, ceiling: str, ratio: float) -> None:
     print(f"{what:34} {ours:>22}   ceiling {ceiling:>22}   {ratio:6.2f}", flush=True)
 
 
-async def store_alone(folder: Path, value: bytes, seconds: float = 4, writers: int = 16) -> float:
+async def store_alone(folder: Path, value: bytes) -> float:
     """Durable writes a second of the store by itself."""
-    store, count = SqliteStore(folder), 0
+    store = SqliteStore(folder)
     await store.start()
-    end = time.perf_counter() + seconds
-
-    async def write(number: int) -> None:
-        nonlocal count
-        made = 0
-        while time.perf_counter() < end:
-            made += 1
-            await store.put(f"/registry/{GROUP}/widgets/default/c{number}-{made}", value, expect=0)
-            count += 1
-
-    begin = time.perf_counter()
-    await asyncio.gather(*(write(n) for n in range(writers)))
-    rate = count / (time.perf_counter() - begin)
+    rate = await load.writers(lambda name: store.put(f"/registry/{GROUP}/widgets/default/{name}", value, expect=0))
     await store.close()
     return rate
 
