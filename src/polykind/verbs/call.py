@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from polykind.admission.admission import Admission
 from polykind.auth.user import User
 from polykind.cache.root import WatchCache
 from polykind.contract import Asked, Chance, Clock, Store
@@ -26,6 +27,7 @@ class Api:
     clock: Clock
     chance: Chance
     metrics: Metrics
+    admission: Admission = field(default_factory=Admission)
     bookmark_interval: float = 60.0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.contract import JsonObject
-from polykind.verbs import answer, managing, payload, revisions
+from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit
 from polykind.verbs.lifecycle import check_namespace, match_namespace
@@ -45,6 +45,10 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         for gone in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(gone, None)
         await managing.created(call, obj, options.field_manager)
+    admitted = await admitting.mutated(call, obj, None, options)
+    if admitted is not obj:
+        obj, meta = admitted, admitted["metadata"]
+        managing.dedupe_owners(call, meta, made=True)
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_TRIES if prefix else 1):
         if prefix:
@@ -56,6 +60,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             # The store refuses a revision; what is none at all is passed over.
             if given and not options.dry_run and not revisions.unparsable(given) and int(given):
                 raise errors.Unexplained("resourceVersion should not be set on objects to be created")
+        await admitting.approve(call, obj, None, options)
         try:
             if options.dry_run and kind.cache.get(kind.key(call.namespace or "", meta["name"])) is not None:
                 raise LostRace

@@ -9,7 +9,7 @@ from polykind.typed.messagereader import decode_message
 from polykind.typed.meta import DELETE_OPTIONS
 from polykind.typed.protobuf import open_envelope
 from polykind.typed.protowire import ProtobufError
-from polykind.verbs import answer
+from polykind.verbs import admitting, answer
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, remove
 from polykind.wire import codec, negotiation, yamlcodec
@@ -63,8 +63,11 @@ def _message(body: bytes) -> JsonObject:
         raise errors.BadRequest(str(error)) from None
 
 
-async def delete_object(call: Call, options: DeleteOptions) -> tuple[bool, bytes, str]:
-    """Delete or begin to: whether it is gone, the object as it is (or was), and its uid."""
+async def delete_object(call: Call, options: DeleteOptions, *, named: bool = True) -> tuple[bool, bytes, str]:
+    """Delete or begin to: whether it is gone, the object as it is (or was), and its uid.
+
+    `named`: it is asked for by its name, and not with all of its collection.
+    """
     kind, cache = call.kind, call.kind.cache
     if call.name in kind.immortal:
         raise errors.Forbidden(kind.plural, kind.group, call.name, "this namespace may not be deleted")
@@ -76,6 +79,7 @@ async def delete_object(call: Call, options: DeleteOptions) -> tuple[bool, bytes
         form = call.version.ready(entry) or await call.version.view(entry)
         obj: JsonObject = codec.decode(form.data)
         _check_preconditions(call, obj, options)
+        await admitting.approve_deletion(call, obj, options, named=named)
         uid = obj["metadata"].get("uid", "")
         try:
             if _mark(call, obj, options):

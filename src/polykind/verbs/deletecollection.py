@@ -45,4 +45,4 @@ async def _delete(call: Call, entry: Entry, options: DeleteOptions) -> None:
     """Delete one that was listed, unless it has gone meanwhile."""
     namespace = entry.namespace if call.kind.namespaced else None
     with suppress(errors.NotFound):
-        await delete_object(Call(call.api, call.request, call.version, namespace, entry.name, ""), options)
+        await delete_object(Call(call.api, call.request, call.version, namespace, entry.name, ""), options, named=False)

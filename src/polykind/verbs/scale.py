@@ -12,7 +12,7 @@ from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
 from polykind.typed.core import SCALE
-from polykind.verbs import answer
+from polykind.verbs import admitting, answer
 from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
@@ -193,6 +193,7 @@ async def _change(
             known = bool(scale["apiVersion"])
             tracked = await _track(call, before, scale, options.field_manager) if known else []
             scale["metadata"]["managedFields"] = tracked
+        scale = await admitting.mutated(call, scale, before, options)
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         path = _paths(call)["specReplicasPath"]
         if replicas == _UNSET:
@@ -213,7 +214,9 @@ async def _change(
             meta.pop("managedFields", None)
         return new
 
-    data = await change_object(call, through_scale, options, whole=whole, applied=True)
+    data = await change_object(
+        call, through_scale, options, whole=whole, applied=True, shown=lambda obj: _scale_of(call, obj)[0]
+    )
     scale, _ = _scale_of(call, codec.decode(data))
     return _answer(call, accepted, scale)
 

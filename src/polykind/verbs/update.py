@@ -8,7 +8,7 @@ from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.contract import JsonObject
 from polykind.schema import metarules, names
-from polykind.verbs import answer, managing, payload, revisions
+from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, modified, remove
 from polykind.verbs.lifecycle import match_namespace
@@ -48,12 +48,19 @@ def check_name(call: Call, obj: JsonObject) -> None:
 
 
 async def change_object(
-    call: Call, change: Change, options: WriteOptions, *, whole: bool, applied: bool = False
+    call: Call,
+    change: Change,
+    options: WriteOptions,
+    *,
+    whole: bool,
+    applied: bool = False,
+    shown: Callable[[JsonObject], JsonObject] | None = None,
 ) -> bytes:
     """Change an object until nobody else was faster; what a read of it gives.
 
     `whole`: the client sent the object itself, so its resourceVersion and uid are conditions. `applied`: the change
-    has seen to managedFields itself.
+    has seen to managedFields itself. `shown`: what those who may refuse are shown of an object; those who may change it
+    have then been asked by the change.
     """
     kind, cache = call.kind, call.kind.cache
     while True:
@@ -66,10 +73,13 @@ async def change_object(
         conditional = _check_conditions(call, new, old, entry, whole, options.dry_run)
         if not applied:
             await managing.updated(call, new, old, options.field_manager)
+        if shown is None:
+            new = await admitting.mutated(call, new, old, options)
         managing.dedupe_owners(call, new["metadata"], made=True)
         new = _prepared(call, new, old)
         if applied:
             call.version.settle(new)
+        await admitting.approve(call, *((new, old) if shown is None else (shown(new), shown(old))), options)
         try:
             if _finished(new) and not kind.lingers(new):
                 return await _finish(call, new, entry, options.dry_run)

@@ -1,0 +1,47 @@
+"""The steps of admission, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from polykind.admission.attributes import Attributes
+
+
+class Step(Protocol):
+    """One kind of those who are asked."""
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anybody to ask."""
+
+    async def admit(self, asked: Attributes) -> None:
+        """Ask them. Raises APIError to refuse; a mutating step may replace the object."""
+
+
+class Admission:
+    """All who are asked before a write: those who may change it, then those who may only refuse."""
+
+    __slots__ = ("_mutating", "_validating")
+
+    def __init__(self, mutating: Sequence[Step] = (), validating: Sequence[Step] = ()) -> None:
+        self._mutating = tuple(mutating)
+        self._validating = tuple(validating)
+
+    @property
+    def mutates(self) -> bool:
+        return any(step.active for step in self._mutating)
+
+    @property
+    def validates(self) -> bool:
+        return any(step.active for step in self._validating)
+
+    async def mutate(self, asked: Attributes) -> None:
+        for step in self._mutating:
+            if step.active:
+                await step.admit(asked)
+
+    async def validate(self, asked: Attributes) -> None:
+        for step in self._validating:
+            if step.active:
+                await step.admit(asked)

@@ -1,0 +1,109 @@
+"""Who else is asked before a write: admission, told of the request in its own words.
+
+Of what the server does on nobody's behalf they are not asked.
+"""
+
+from __future__ import annotations
+
+from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
+from polykind.contract import JsonObject
+from polykind.verbs.call import Call
+from polykind.wire.options import DeleteOptions, WriteOptions
+from polykind.wire.query import first
+
+_SCALE = ("Scale", "autoscaling/v1")
+
+
+async def mutated(call: Call, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> JsonObject:
+    """What those who may change a create or an update make of it."""
+    if not call.api.admission.mutates or call.request.user is None:
+        return obj
+    asked = _attributes(call, CREATE if old is None else UPDATE, obj, old, options)
+    await call.api.admission.mutate(asked)
+    if asked.obj is None:
+        raise AssertionError("admission took the object away")
+    if asked.changed:
+        call.whole = False
+    return asked.obj
+
+
+async def approve(call: Call, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> None:
+    """Ask those who may refuse a create or an update."""
+    if call.api.admission.validates and call.request.user is not None:
+        await call.api.admission.validate(_attributes(call, CREATE if old is None else UPDATE, obj, old, options))
+
+
+async def approve_deletion(call: Call, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
+    """Ask all of them about a deletion; `named`: the request names the object, and not a collection."""
+    admission = call.api.admission
+    if not (admission.mutates or admission.validates) or call.request.user is None:
+        return
+    asked = _attributes(call, DELETE, None, old, options)
+    if not named:
+        asked.name = ""
+    await admission.mutate(asked)
+    await admission.validate(asked)
+
+
+def _attributes(
+    call: Call,
+    operation: str,
+    obj: JsonObject | None,
+    old: JsonObject | None,
+    options: WriteOptions | DeleteOptions,
+) -> Attributes:
+    kind, version = call.kind, call.version
+    payload = _SCALE if call.subresource == "scale" else (kind.kind, version.api_version)
+    meta = (obj or old or {}).get("metadata") or {}
+    name = call.name or meta.get("name") or ""
+    return Attributes(
+        operation,
+        Resource(
+            kind.group,
+            version.version,
+            kind.plural,
+            call.subresource,
+            *payload,
+            kind.namespaced,
+            tuple(kind.versions),
+        ),
+        call.namespace or (name if (kind.group, kind.plural) == ("", "namespaces") else ""),
+        name,
+        obj,
+        old,
+        _told(call, operation, options),
+        options.dry_run,
+        call.user,
+        version.at_version,
+        version.default,
+        lambda: _namespace(call, obj, old),
+        call.request.warn,
+    )
+
+
+def _told(call: Call, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
+    """The options as the client stated them; those of a patch are those of what it comes to."""
+    told: JsonObject = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        told["dryRun"] = ["All"]
+    if isinstance(options, DeleteOptions):
+        conditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+        stated = {
+            "gracePeriodSeconds": options.grace_period_seconds,
+            "preconditions": {k: v for k, v in conditions.items() if v is not None} or None,
+            "orphanDependents": options.orphan_dependents,
+            "propagationPolicy": options.propagation_policy,
+        }
+    else:
+        stated = {name: first(call.query, name) or None for name in ("fieldManager", "fieldValidation")}
+    return told | {name: value for name, value in stated.items() if value is not None}
+
+
+def _namespace(call: Call, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
+    if (call.kind.group, call.kind.plural) == ("", "namespaces"):
+        return obj if obj is not None else old
+    namespaces = call.api.registry.kind("", "namespaces")
+    if namespaces is None or not call.namespace:
+        return None
+    entry = namespaces.cache.get(call.namespace)
+    return entry.value() if entry is not None else None
