@@ -220,6 +220,8 @@ async def _serve(chosen: Settings) -> int:
             # What is there now stays: the collector need not look at it again.
             gc.collect()
             gc.freeze()
+            # Requests under way are no garbage either: with Python's own threshold a dozen of them wake the collector.
+            gc.set_threshold(10_000, 10, 10)
             gc.enable()
             await stop.wait()
     except StoreError as error:
