@@ -39,6 +39,12 @@ STRATEGIES: Mapping[str, Strategy] = {
     "Service": Strategy({"metadata": _META, "spec": Strategy({"ports": Strategy(key="port")})}),
     "MutatingWebhookConfiguration": _WEBHOOKS,
     "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingAdmissionPolicy": Strategy(
+        {
+            "metadata": _META,
+            "spec": Strategy({"matchConditions": Strategy(key="name"), "variables": Strategy(key="name")}),
+        }
+    ),
 }
 
 

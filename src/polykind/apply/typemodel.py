@@ -125,6 +125,14 @@ def _struct(**fields: Type) -> Type:
     return Type(map_type=MapType(named, None, atomic=False))
 
 
+def _atomic(**fields: Type) -> Type:
+    """A struct that is owned as a whole."""
+    out = _struct(**fields)
+    if out.map is not None:
+        out.map.atomic = True
+    return out
+
+
 def _keyed(element: Type, key: str) -> Type:
     """A list keyed by a field that, as all required texts of built-in kinds, is empty by default."""
     if element.map is not None:
@@ -145,7 +153,7 @@ _ANY = Type("untyped", MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, ato
 _STRINGS = Type(map_type=MapType({}, STRING, atomic=False))
 _ATOMIC = Type(list_type=ListType(UNTYPED, atomic=True))
 
-_OWNER = _struct(
+_OWNER = _atomic(
     apiVersion=STRING,
     blockOwnerDeletion=BOOLEAN,
     controller=BOOLEAN,
@@ -153,8 +161,6 @@ _OWNER = _struct(
     name=STRING,
     uid=STRING,
 )
-if _OWNER.map is not None:
-    _OWNER.map.atomic = True
 META = _struct(
     annotations=_STRINGS,
     creationTimestamp=SCALAR,
@@ -193,9 +199,8 @@ def _condition(*more: str) -> Type:
 
 _NAMES = _struct(categories=_ATOMIC, kind=STRING, listKind=STRING, plural=STRING, shortNames=_ATOMIC, singular=STRING)
 _SERVICE = _struct(name=STRING, namespace=STRING, path=STRING, port=NUMERIC)
-_WEBHOOK = _struct(
-    clientConfig=_struct(caBundle=STRING, service=_SERVICE, url=STRING), conversionReviewVersions=_ATOMIC
-)
+_CLIENT_CONFIG = _struct(caBundle=STRING, service=_SERVICE, url=STRING)
+_WEBHOOK = _struct(clientConfig=_CLIENT_CONFIG, conversionReviewVersions=_ATOMIC)
 _NO_NAMES: JsonObject = {"plural": "", "kind": ""}
 
 CRD_MODEL = _object(
@@ -241,4 +246,69 @@ SERVICE_MODEL = _object(
 )
 SCALE_MODEL = _object(
     _struct(replicas=NUMERIC), _struct(replicas=NUMERIC, selector=STRING), {"spec": {}, "status": {"replicas": 0}}
+)
+
+_LABEL_SELECTOR = _atomic(matchExpressions=_ATOMIC, matchLabels=_STRINGS)
+_MATCH_CONDITIONS = _keyed(_struct(expression=STRING, name=STRING), "name")
+
+
+def _webhooks(**more: Type) -> TypeModel:
+    webhook = _struct(
+        **dict.fromkeys(("failurePolicy", "matchPolicy", "name", "sideEffects"), STRING),
+        admissionReviewVersions=_ATOMIC,
+        clientConfig=_CLIENT_CONFIG,
+        matchConditions=_MATCH_CONDITIONS,
+        namespaceSelector=_LABEL_SELECTOR,
+        objectSelector=_LABEL_SELECTOR,
+        rules=_ATOMIC,
+        timeoutSeconds=NUMERIC,
+        **more,
+    )
+    root = _struct(apiVersion=STRING, kind=STRING, metadata=META, webhooks=_keyed(webhook, "name"))
+    return TypeModel(None, root=root, zero={"metadata": {}}, ordered=True)
+
+
+VALIDATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks()
+MUTATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks(reinvocationPolicy=STRING)
+
+_MATCH_RESOURCES = _atomic(
+    excludeResourceRules=_ATOMIC,
+    matchPolicy=STRING,
+    namespaceSelector=_LABEL_SELECTOR,
+    objectSelector=_LABEL_SELECTOR,
+    resourceRules=_ATOMIC,
+)
+VALIDATING_ADMISSION_POLICY_MODEL = _object(
+    _struct(
+        auditAnnotations=_ATOMIC,
+        failurePolicy=STRING,
+        matchConditions=_MATCH_CONDITIONS,
+        matchConstraints=_MATCH_RESOURCES,
+        paramKind=_atomic(apiVersion=STRING, kind=STRING),
+        validations=_ATOMIC,
+        variables=_keyed(_atomic(expression=STRING, name=STRING), "name"),
+    ),
+    _struct(
+        conditions=_condition("observedGeneration"),
+        observedGeneration=NUMERIC,
+        typeChecking=_struct(expressionWarnings=_ATOMIC),
+    ),
+    {"spec": {}, "status": {}},
+)
+_PARAM_REF = _atomic(name=STRING, namespace=STRING, parameterNotFoundAction=STRING, selector=_LABEL_SELECTOR)
+VALIDATING_ADMISSION_POLICY_BINDING_MODEL = TypeModel(
+    None,
+    root=_struct(
+        apiVersion=STRING,
+        kind=STRING,
+        metadata=META,
+        spec=_struct(
+            matchResources=_MATCH_RESOURCES,
+            paramRef=_PARAM_REF,
+            policyName=STRING,
+            validationActions=Type(list_type=ListType(STRING, atomic=False)),
+        ),
+    ),
+    zero={"metadata": {}, "spec": {}},
+    ordered=True,
 )

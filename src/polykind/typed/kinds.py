@@ -217,7 +217,11 @@ class MapOf(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a struct: its name on the wire, its protobuf number, and when Go leaves it out."""
+    """A field of a struct: its name on the wire, its protobuf number, and when Go leaves it out.
+
+    A struct without a name is embedded: in JSON its fields are those of the struct around it, in protobuf it is a
+    message of its own.
+    """
 
     name: str
     kind: Kind
@@ -247,12 +251,14 @@ class Struct(Kind):
 
     def define(self, fields: Sequence[Field]) -> None:
         """Set the fields; apart from the constructor for structs that contain themselves."""
-        self.fields = tuple(fields)
         self.numbered = tuple(sorted((f for f in fields if f.number), key=lambda f: f.number))
+        self.fields: tuple[Field, ...] = tuple(
+            own for f in fields for own in (f.kind.fields if not f.name and isinstance(f.kind, Struct) else (f,))
+        )
         self._index = {
-            f.name: (position, f.kind, f.always, f.pointer, f.kind.plain) for position, f in enumerate(fields)
+            f.name: (position, f.kind, f.always, f.pointer, f.kind.plain) for position, f in enumerate(self.fields)
         }
-        self._always = tuple((position, f.name, f.kind) for position, f in enumerate(fields) if f.always)
+        self._always = tuple((position, f.name, f.kind) for position, f in enumerate(self.fields) if f.always)
 
     def zero(self) -> JsonObject:
         return {name: kind.zero() for _, name, kind in self._always}

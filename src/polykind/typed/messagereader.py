@@ -39,7 +39,9 @@ from polykind.typed.protowire import BYTES, VARINT, ProtobufError, parts
 _GO_NAMES = {
     "$ref": "Ref",
     "$schema": "Schema",
+    "apiGroups": "APIGroups",
     "apiVersion": "APIVersion",
+    "apiVersions": "APIVersions",
     "caBundle": "CABundle",
     "id": "ID",
     "jsonPath": "JSONPath",
@@ -80,8 +82,10 @@ def decode_message(data: bytes, type_: Struct, depth: int = 0) -> JsonObject:
         elif kind is MapOf:
             key, item = read(raw, depth)
             out.setdefault(name, {})[key] = item
-        else:
+        elif name:
             out[name] = read(raw, depth)
+        else:
+            out.update(read(raw, depth))
     return out
 
 
@@ -195,7 +199,7 @@ def _bytes(raw: int | bytes, field: Field) -> bytes:
 
 
 def _wrong_wire(wire: int, field: Field) -> ProtobufError:
-    name = _GO_NAMES.get(field.name) or field.name[0].upper() + field.name[1:]
+    name = _GO_NAMES.get(field.name) or field.name[:1].upper() + field.name[1:] or field.kind.go.rpartition(".")[2]
     if field.name == "metadata":
         name = "ListMeta" if field.kind is LIST_META else "ObjectMeta"
     return ProtobufError(f"proto: wrong wireType = {wire} for field {name}")

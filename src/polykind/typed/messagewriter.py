@@ -56,9 +56,10 @@ def encode_message(value: JsonObject, type_: Struct) -> bytes:
     """The message of a canonical value, without an envelope."""
     places, names, writers, zeros, offsets = _plan(type_)
     out, at = [], 0
-    for position in sorted([places[key] for key, item in value.items() if item is not None and key in places]):
+    for position in sorted({places[key] for key, item in value.items() if item is not None and key in places}):
         out.append(zeros[offsets[at] : offsets[position]])
-        out.append(writers[position](value[names[position]]))
+        # What has no name is embedded: its fields are among those of the value.
+        out.append(writers[position](value[names[position]] if names[position] else value))
         at = position + 1
     out.append(zeros[offsets[at] :])
     return b"".join(out)
@@ -71,7 +72,12 @@ def _plan(type_: Struct) -> _Plan:
     writers = tuple(_writer(field.number, field.kind) for field in fields)
     zeros = [_zero(field, writer) for field, writer in zip(fields, writers, strict=True)]
     offsets = tuple(accumulate(map(len, zeros), initial=0))
-    return _Plan({name: position for position, name in enumerate(names)}, names, writers, b"".join(zeros), offsets)
+    places = {
+        own.name: position
+        for position, field in enumerate(fields)
+        for own in (field.kind.fields if not field.name and isinstance(field.kind, Struct) else (field,))
+    }
+    return _Plan(places, names, writers, b"".join(zeros), offsets)
 
 
 def _zero(field: Field, write: Writer) -> bytes:

@@ -78,6 +78,39 @@ OBJECT_META = Struct(
     ),
 )
 
+LABEL_SELECTOR = Struct(
+    "v1.LabelSelector",
+    (
+        Field("matchLabels", STRING_MAP, 1),
+        Field(
+            "matchExpressions",
+            ListOf(
+                Struct(
+                    "v1.LabelSelectorRequirement",
+                    (
+                        Field("key", STRING, 1, omitempty=False),
+                        Field("operator", String("v1.LabelSelectorOperator"), 2, omitempty=False),
+                        Field("values", STRINGS, 3),
+                    ),
+                )
+            ),
+            2,
+        ),
+    ),
+)
+
+CONDITION = Struct(
+    "v1.Condition",
+    (
+        Field("type", STRING, 1, omitempty=False),
+        Field("status", String("v1.ConditionStatus"), 2, omitempty=False),
+        Field("observedGeneration", INT64, 3),
+        Field("lastTransitionTime", TIME, 4, omitempty=False),
+        Field("reason", STRING, 5, omitempty=False),
+        Field("message", STRING, 6, omitempty=False),
+    ),
+)
+
 STATUS_DETAILS = Struct(
     "v1.StatusDetails",
     (

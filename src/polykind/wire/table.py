@@ -212,6 +212,45 @@ def _ports(obj: JsonObject, now: datetime) -> str:
     return ",".join(f"{p.get('port')}/{p.get('protocol', 'TCP')}" for p in ports) or "<none>"
 
 
+def _webhooks(obj: JsonObject, now: datetime) -> int:
+    return len(obj.get("webhooks") or ())
+
+
+def _validations(obj: JsonObject, now: datetime) -> int:
+    return len((obj.get("spec") or {}).get("validations") or ())
+
+
+def _param_kind(obj: JsonObject, now: datetime) -> str:
+    kind = (obj.get("spec") or {}).get("paramKind")
+    return "<unset>" if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
+
+
+def _policy_name(obj: JsonObject, now: datetime) -> str:
+    return (obj.get("spec") or {}).get("policyName") or ""
+
+
+def _param_ref(obj: JsonObject, now: datetime) -> str:
+    ref = (obj.get("spec") or {}).get("paramRef") or {}
+    if ref.get("name"):
+        return f"{ref.get('namespace') or '*'}/{ref['name']}"
+    selector = ref.get("selector")
+    return "<unset>" if selector is None else _selector_text(selector)
+
+
+def _selector_text(selector: JsonObject) -> str:
+    """A label selector as Go prints the struct."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    terms = "".join(
+        "LabelSelectorRequirement{"
+        f"Key:{term['key']},Operator:{term['operator']},Values:[{' '.join(term.get('values') or ())}],}},"
+        for term in selector.get("matchExpressions") or ()
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
+    )
+
+
 DEFAULT: Final = TableFormat.built_in([(_definition("Created At", "date", "", _CREATED), _created)])
 """For definitions, and for every built-in kind without columns of its own."""
 
@@ -230,6 +269,29 @@ SERVICES: Final = TableFormat.built_in(
         ),
         (_definition("External-Name", "string", "", "The name that an ExternalName service leads to"), _external_name),
         (_definition("Port(s)", "string", "", "The ports of the service"), _ports),
+        (_definition("Age", "string", "", _AGE), _age),
+    ]
+)
+
+WEBHOOK_CONFIGURATIONS: Final = TableFormat.built_in(
+    [
+        (_definition("Webhooks", "integer", "", "The number of webhooks in the configuration"), _webhooks),
+        (_definition("Age", "string", "", _AGE), _age),
+    ]
+)
+
+POLICIES: Final = TableFormat.built_in(
+    [
+        (_definition("Validations", "integer", "", "The number of rules in the policy"), _validations),
+        (_definition("ParamKind", "string", "", "The kind of what gives the policy its parameters"), _param_kind),
+        (_definition("Age", "string", "", _AGE), _age),
+    ]
+)
+
+POLICY_BINDINGS: Final = TableFormat.built_in(
+    [
+        (_definition("PolicyName", "string", "", "The policy that is bound"), _policy_name),
+        (_definition("ParamRef", "string", "", "What gives the policy its parameters here"), _param_ref),
         (_definition("Age", "string", "", _AGE), _age),
     ]
 )

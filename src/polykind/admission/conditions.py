@@ -1,0 +1,86 @@
+"""Match conditions: expressions that decide whether a webhook or a policy is asked at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polykind.admission import match_rules
+from polykind.admission.expression import OUT_OF_BUDGET, PER_MATCH, Environment
+from polykind.cel import Condition, ConditionError
+from polykind.contract import JsonObject
+from polykind.errors import FieldError, internal, invalid
+
+IGNORE = "Ignore"
+
+
+class MatchFailure(Exception):
+    """Conditions that could not be evaluated, of a webhook or policy that shall fail then; says why."""
+
+
+def condition_problems(conditions: Sequence[JsonObject], at: str, *, params: bool = False) -> list[FieldError]:
+    """What is wrong with match conditions that are written; `params`: they may name some."""
+    environment = Environment(params=params)
+    return match_rules.condition_problems(
+        conditions, at, lambda text, path: expression_problems(environment, text, path)
+    )
+
+
+def expression_problems(environment: Environment, text: str, path: str) -> list[FieldError]:
+    """What is wrong with an expression that must give a bool."""
+    try:
+        environment.compile(text)
+    except ConditionError as wrong:
+        return [problem(path, text, wrong)]
+    return []
+
+
+def problem(path: str, text: str, wrong: ConditionError) -> FieldError:
+    return internal(path, str(wrong)) if wrong.internal else invalid(path, text, str(wrong))
+
+
+class Conditions:
+    """The match conditions of one webhook or policy, compiled."""
+
+    __slots__ = ("_conditions", "_ignore")
+
+    def __init__(self, conditions: Sequence[JsonObject], failure_policy: str, *, params: bool = False) -> None:
+        environment = Environment(params=params)
+        self._conditions = [(c["expression"], _compiled(environment, c["expression"])) for c in conditions]
+        self._ignore = failure_policy == IGNORE
+
+    def match(self, values: Mapping[str, Any]) -> bool:
+        """Whether all hold; `values` are the variables, `namespaceObject` not among them.
+
+        One that is false decides, whatever became of others; without, a failure is no match where the failure policy
+        is Ignore, and else raises MatchFailure.
+        """
+        failures: list[str] = []
+        remaining = PER_MATCH
+        matched = True
+        for text, program in self._conditions:
+            if isinstance(program, str):
+                failures.append(f"compilation error: {program}")
+                continue
+            outcome = program.run(values)
+            if outcome.cost > remaining:
+                return self._failed([OUT_OF_BUDGET])
+            remaining -= outcome.cost
+            if outcome.failure is not None:
+                failures.append(f"expression '{text}' resulted in error: {outcome.failure}")
+            elif outcome.value is False:
+                matched = False
+        return self._failed(failures) if failures and matched else matched
+
+    def _failed(self, failures: list[str]) -> bool:
+        if self._ignore:
+            return False
+        texts = list(dict.fromkeys(failures))
+        raise MatchFailure(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+def _compiled(environment: Environment, text: str) -> Condition | str:
+    try:
+        return environment.compile(text)
+    except ConditionError as wrong:
+        return str(wrong)

@@ -1,0 +1,89 @@
+"""What the expressions of policies and webhooks may name, and what they are compiled to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from polykind.cel import Condition, ConditionError, condition
+from polykind.cel.types import AUTHORIZATION, BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, struct
+
+PER_EVALUATION = 10_000_000
+"""What all expressions of a policy may cost for one binding and one param."""
+PER_MATCH = 2_500_000
+"""What all match conditions of a webhook or policy may cost."""
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+VARIABLES = "kubernetes.variables"
+
+_TEXTS = list_of(STRING)
+_LABELS = map_of(STRING, STRING)
+_KIND, _RESOURCE = struct("kubernetes.GroupVersionKind"), struct("kubernetes.GroupVersionResource")
+_USER = struct("kubernetes.UserInfo")
+_REQUEST, _NAMESPACE = struct("kubernetes.AdmissionRequest"), struct("kubernetes.Namespace")
+_META, _SPEC = struct("kubernetes.NamespaceMetadata"), struct("kubernetes.NamespaceSpec")
+_STATUS, _CONDITION = struct("kubernetes.NamespaceStatus"), struct("kubernetes.NamespaceCondition")
+
+_FIELDS: dict[str, dict[str, Type]] = {
+    _KIND.name: dict.fromkeys(("group", "version", "kind"), STRING),
+    _RESOURCE.name: dict.fromkeys(("group", "version", "resource"), STRING),
+    _USER.name: {"username": STRING, "uid": STRING, "groups": _TEXTS, "extra": map_of(STRING, _TEXTS)},
+    _REQUEST.name: {
+        "kind": _KIND,
+        "resource": _RESOURCE,
+        "subResource": STRING,
+        "requestKind": _KIND,
+        "requestResource": _RESOURCE,
+        "requestSubResource": STRING,
+        "name": STRING,
+        "namespace": STRING,
+        "operation": STRING,
+        "userInfo": _USER,
+        "dryRun": BOOL,
+        "options": DYN,
+    },
+    _NAMESPACE.name: {"metadata": _META, "spec": _SPEC, "status": _STATUS},
+    _META.name: {
+        **dict.fromkeys(("name", "generateName", "namespace", "UID", "resourceVersion"), STRING),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), TIMESTAMP),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
+        **dict.fromkeys(("labels", "annotations"), _LABELS),
+        "finalizers": _TEXTS,
+    },
+    _SPEC.name: {"finalizers": _TEXTS},
+    _STATUS.name: {"conditions": list_of(_CONDITION), "phase": STRING},
+    _CONDITION.name: {
+        **dict.fromkeys(("status", "type", "message", "reason"), STRING),
+        "lastTransitionTime": TIMESTAMP,
+    },
+}
+_ALWAYS = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESPACE, "request": _REQUEST}
+_AUTHORIZER = {
+    "authorizer": AUTHORIZATION["Authorizer"],
+    "authorizer.requestResource": AUTHORIZATION["ResourceCheck"],
+}
+
+
+class Environment:
+    """What expressions of one place may name. Variables that are composed are added one after the other."""
+
+    def __init__(self, *, params: bool = False, authorizer: bool = True, variables: dict[str, Type] | None = None):
+        """`authorizer`: the reference has one there, and an expression that uses it is refused by its name."""
+        self._variables: Mapping[str, Type] = {
+            **_ALWAYS,
+            **({"params": DYN} if params else {}),
+            **({"variables": struct(VARIABLES)} if variables is not None else {}),
+        }
+        self._authorizer = authorizer
+        self._composed = variables or {}
+
+    def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Condition:
+        """Raises ConditionError."""
+        try:
+            return condition(text, self._variables, fields=self._field, results=results)
+        except ConditionError:
+            if not self._authorizer or "authorizer" not in text:
+                raise
+        condition(text, {**self._variables, **_AUTHORIZER}, fields=self._field, results=results)
+        raise ConditionError("authorizer is not supported: this server has no authorization that could be asked")
+
+    def _field(self, type_: str, name: str) -> Type | None:
+        return self._composed.get(name) if type_ == VARIABLES else _FIELDS.get(type_, {}).get(name)
