@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from polykind.cel import ConditionError, condition
-from polykind.cel.types import STRING
+from polykind.cel.types import DYN, NULL, STRING, struct
 
-_NAMES = ("object", "oldObject", "request")
+_NAMES = dict.fromkeys(("object", "oldObject", "request"), DYN)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_condition(text: str, expected: Any) -> None:
 
 
 def test_a_message() -> None:
-    message = condition("'owner ' + object.owner + ' is not known'", _NAMES, result=STRING)
+    message = condition("'owner ' + object.owner + ' is not known'", _NAMES, results=(STRING,))
     assert message.run({"object": {"owner": "me"}}).value == "owner me is not known"
 
 
@@ -40,10 +40,29 @@ def test_a_message() -> None:
     [
         ("1 + 1", "must evaluate to bool but got int"),
         ("nosuch", "compilation failed: ERROR: <input>:1:1: undeclared reference to 'nosuch' (in container '')"),
-        ("'a'.find('(') == ''", "instantiation failed: error parsing regexp: missing closing ): `(`"),
+        ("object.litres", "must evaluate to bool but got dyn"),
+        ("timestamp('2026-01-01T00:00:00Z')", "must evaluate to bool but got google.protobuf.Timestamp"),
+        ("[null]", "must evaluate to bool but got list(null_type)"),
+        ("'a'.find('(') == ''", "program instantiation failed: error parsing regexp: missing closing ): `(`"),
     ],
 )
 def test_what_is_no_condition(text: str, expected: str) -> None:
     with pytest.raises(ConditionError) as raised:
         condition(text, _NAMES)
     assert str(raised.value).split("\n")[0] == expected
+
+
+def test_results_of_several_types() -> None:
+    with pytest.raises(ConditionError) as raised:
+        condition("1", _NAMES, results=(STRING, NULL))
+    assert str(raised.value) == "must evaluate to one of [string null_type] but got int"
+    assert condition("[1]", _NAMES, results=()).type.declared_name == "list(int)"
+
+
+def test_structs_are_checked_by_their_fields_and_read_as_plain_maps() -> None:
+    variables = {"request": struct("Request")}
+    found = condition("request.name == 'a'", variables, fields=lambda type_, name: STRING if name == "name" else None)
+    assert found.run({"request": {"name": "a"}}).value is True
+    assert found.run({"request": {}}).failure == "no such key: name"
+    with pytest.raises(ConditionError, match="undefined field 'size'"):
+        condition("request.size == 'a'", variables)

@@ -101,6 +101,10 @@ class Checker:
         if name is not None and name in _TYPE_NAMES:
             node.type = _TYPE_NAMES[name]
             return
+        if name in self.scopes[0] and not node.test:
+            # A variable whose name has a dot in it.
+            node.type = self.scopes[0][name]
+            return
         found = self._field(node, node.operand, node.name)
         node.type = BOOL if node.test else substituted(self.bindings, found, free_to_dyn=False)
 

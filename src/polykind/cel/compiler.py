@@ -35,9 +35,15 @@ class _Variable(NamedTuple):
 class Compiler:
     """One walk over one tree."""
 
-    def __init__(self, variables: Mapping[str, Declared | None], *, optional_old: bool = False) -> None:
-        """The variables take the first slots in order; what is not declared is taken as it is."""
+    def __init__(
+        self, variables: Mapping[str, Declared | None], *, optional_old: bool = False, plain: bool = False
+    ) -> None:
+        """The variables take the first slots in order; what is not declared is taken as it is.
+
+        With `plain`, what has fields may be a plain map as well.
+        """
         self.optional_old = optional_old
+        self.plain = plain
         self.size = len(variables) + 1
         known = {name: _Variable(slot, declared) for slot, (name, declared) in enumerate(variables.items(), start=1)}
         self.scopes: list[dict[str, _Variable]] = [known]
@@ -122,7 +128,7 @@ class Compiler:
         operand, cost = self.compile(node.operand)
         name = node.name
         kind = node.operand.type.kind
-        if kind == "struct":
+        if kind == "struct" and not self.plain:
             return Part(lambda frame: operand(frame).get(name), cost + 1)
         if kind == "map":
             return Part(lambda frame: core.index_map(operand(frame), name), cost + 1)

@@ -12,7 +12,7 @@ from polykind.cel.parser import parse
 from polykind.cel.program import Condition, Program
 from polykind.cel.source import Source
 from polykind.cel.tree import Expr
-from polykind.cel.types import BOOL, DYN, Type, optional_of
+from polykind.cel.types import BOOL, Type, optional_of
 
 
 class Expression(NamedTuple):
@@ -41,20 +41,35 @@ def check(text: str, declared: Declared, registry: Registry, *, optional_old: bo
 
 
 class ConditionError(ValueError):
-    """A text that is no condition; says why as the reference does."""
+    """A text that is no condition; says why as the reference does. `internal`: well-typed, and yet it cannot run."""
+
+    def __init__(self, detail: str, *, internal: bool = False) -> None:
+        super().__init__(detail)
+        self.internal = internal
 
 
-def condition(text: str, names: Sequence[str], *, result: Type = BOOL) -> Condition:
-    """An expression about variables of any type, which gives a `result`. Raises ConditionError."""
-    tree, problems, _ = _checked(text, dict.fromkeys(names, DYN), lambda name, field: None)
+def condition(
+    text: str,
+    variables: Mapping[str, Type],
+    *,
+    fields: Fields = lambda name, field: None,
+    results: Sequence[Type] = (BOOL,),
+) -> Condition:
+    """An expression about variables, of structs as `fields` has them, which gives one of the `results`.
+
+    Anything may come where no results are given. Raises ConditionError.
+    """
+    tree, problems, _ = _checked(text, variables, fields)
     if tree is None:
         raise ConditionError(f"compilation failed: {problems}")
-    if tree.type not in (result, DYN):
-        raise ConditionError(f"must evaluate to {result} but got {tree.type}")
+    if results and tree.type not in results:
+        names = [result.declared_name for result in results]
+        wanted = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
+        raise ConditionError(f"must evaluate to {wanted} but got {tree.type.declared_name}")
     wrong = audit.unusable(tree)
     if wrong is not None:
-        raise ConditionError(f"instantiation failed: {wrong}")
-    return Condition(tree, names)
+        raise ConditionError(f"program instantiation failed: {wrong}", internal=True)
+    return Condition(tree, tuple(variables))
 
 
 def _checked(text: str, variables: Mapping[str, Type], fields: Fields) -> tuple[Expr | None, str, set[str]]:

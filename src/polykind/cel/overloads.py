@@ -15,10 +15,7 @@ _NAMED = types.PRIMITIVES | {
     "quantity": types.QUANTITY,
     "semver": types.SEMVER,
     "format": types.FORMAT,
-    **{
-        name: types.struct(f"kubernetes.authorization.{name}")
-        for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
-    },
+    **types.AUTHORIZATION,
 }
 _word = re.compile(r"\w+|[(),]")
 

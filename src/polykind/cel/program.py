@@ -47,12 +47,13 @@ class Outcome(NamedTuple):
 
 
 class Condition:
-    """An expression about variables of which nothing is known beforehand, such as an admission policy's `object`."""
+    """An expression about variables whose values are plain JSON, such as an admission policy's `object`."""
 
-    __slots__ = ("_fixed", "_names", "_run", "_spare")
+    __slots__ = ("_fixed", "_names", "_run", "_spare", "type")
 
     def __init__(self, tree: Expr, names: Sequence[str]) -> None:
-        compiler = Compiler(dict.fromkeys(names))
+        compiler = Compiler(dict.fromkeys(names), plain=True)
+        self.type = tree.type
         self._names = tuple(names)
         self._run, self._fixed = compiler.compile(tree)
         self._spare = (None,) * (compiler.size - len(names) - 1)

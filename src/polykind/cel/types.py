@@ -36,6 +36,16 @@ class Type:
 
     __repr__ = __str__
 
+    @property
+    def declared_name(self) -> str:
+        """As the result of an expression is told."""
+        if not self.params:
+            return _DECLARED.get(self.name, self.name)
+        return f"{self.name}({', '.join(p.declared_name for p in self.params)})"
+
+
+_DECLARED = {"null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
+
 
 BOOL = Type("bool", "bool")
 INT = Type("int", "int")
@@ -56,10 +66,15 @@ QUANTITY = Type("struct", "kubernetes.Quantity")
 SEMVER = Type("struct", "kubernetes.Semver")
 FORMAT = Type("struct", "kubernetes.NamedFormat")
 
+AUTHORIZATION = {
+    name: Type("struct", f"kubernetes.authorization.{name}")
+    for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+}
+
 PRIMITIVES = {t.name: t for t in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, DYN, TIMESTAMP, DURATION)}
 """By the names they have in declarations."""
 
-LIBRARY_STRUCTS = frozenset({URL, QUANTITY, SEMVER, FORMAT})
+LIBRARY_STRUCTS = frozenset({URL, QUANTITY, SEMVER, FORMAT, *AUTHORIZATION.values()})
 
 
 def list_of(item: Type) -> Type:
