@@ -30,11 +30,11 @@ class Admission:
 
     @property
     def mutates(self) -> bool:
-        return any(step.active for step in self._mutating)
+        return _any_active(self._mutating)
 
     @property
     def validates(self) -> bool:
-        return any(step.active for step in self._validating)
+        return _any_active(self._validating)
 
     async def mutate(self, asked: Attributes) -> None:
         for step in self._mutating:
@@ -45,3 +45,11 @@ class Admission:
         for step in self._validating:
             if step.active:
                 await step.admit(asked)
+
+
+def _any_active(steps: tuple[Step, ...]) -> bool:
+    # Asked at every write: a generator would cost more than the rest of it.
+    for step in steps:  # noqa: SIM110
+        if step.active:
+            return True
+    return False
