@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from polykind.contract import JsonObject
 from polykind.conversion import answer, review
+from polykind.conversion.envelope import supported
 from polykind.conversion.failure import Failure, frame
 from tests.conversion.hook import crontab
 
@@ -32,7 +33,7 @@ def _judge(case: JsonObject) -> tuple[str, Any]:
     complaint = answer.complaint(answer.Answer(case.get("status", 200), case.get("type", "application/json"), body))
     if complaint is not None:
         return f"{frame(obj)} failed: {complaint}", None
-    version = review.supported(case.get("review", "v1").split(","))
+    version = supported(case.get("review", "v1").split(","))
     assert version
     try:
         return "", review.answered(version, _UID, body, [obj], "example.com/v1")[0]
@@ -63,7 +64,7 @@ def test_a_request_has_the_fields_and_the_empty_response_of_the_reference() -> N
     [(["v1"], "v1"), (["v7", "v1beta1", "v1"], "v1beta1"), (["v7"], None), ([], None)],
 )
 def test_the_first_review_version_that_both_speak_is_used(versions: list[str], first: str | None) -> None:
-    assert review.supported(versions) == first
+    assert supported(versions) == first
 
 
 _json = st.recursive(

@@ -33,8 +33,8 @@ def test_a_url_is_read_as_the_reference_reads_it(url: str, shown: str, name: str
     "config", [{}, {"url": ""}, {"url": "https://a:b/"}, {"url": "http://a"}, {"url": "https:///x"}]
 )
 def test_a_config_without_an_address_is_told(config: dict[str, Any]) -> None:
-    with pytest.raises(BadTarget, match='failed calling webhook "conversion_webhook_for_crd": '):
-        target(config, "crd")
+    with pytest.raises(BadTarget, match='failed calling webhook "hook": '):
+        target(config, "hook")
 
 
 def test_a_service_has_its_cluster_name_wherever_it_lives() -> None:

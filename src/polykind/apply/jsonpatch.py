@@ -12,15 +12,16 @@ import orjson
 from polykind import errors
 from polykind.apply.rejected import Rejected, go_name, too_deep
 from polykind.contract import JsonObject
-from polykind.gotext import go_json, json_bytes
+from polykind.gotext import go_json, go_quote, json_bytes
 
 MOST_OPERATIONS = 10000
 MOST_COPIED_BYTES = 3 * 1024 * 1024
 """What the `copy` operations of one patch may add: each could otherwise double the document."""
 
+_MISSING = "missing value"
 _FIELDS = ("op", "path", "from", "value")
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}\Z")
-_KIND = (
+NO_OBJECT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go value of type struct "
     '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
@@ -33,19 +34,27 @@ def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> Js
     """
     if isinstance(operations, bytes):
         operations = _decode(operations)
-    operations = _loosely(operations) if lenient else check(operations)
+    operations = loosely(operations) if lenient else check(operations)
     if len(operations) > MOST_OPERATIONS:
         raise errors.TooLarge(
             "Request entity too large: "
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
         )
+    made = patched(document, operations)
+    if isinstance(made, dict):
+        return made
+    raise errors.Invalid("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % go_name(made))])
+
+
+def patched(document: JsonObject, operations: list[JsonObject]) -> Any:
+    """What operations make of a document, which need not be an object any more."""
     patching = _Patching(document)
     try:
         for operation in operations:
             patching.run(operation)
     except RecursionError:
         raise too_deep() from None
-    return patching.result()
+    return patching.root
 
 
 def check(operations: Any) -> list[JsonObject]:
@@ -70,7 +79,7 @@ def check(operations: Any) -> list[JsonObject]:
     return [operation or {} for operation in operations]
 
 
-def _loosely(operations: Any) -> list[JsonObject]:
+def loosely(operations: Any) -> list[JsonObject]:
     """As `check`, in the words of the patch's own reader, to whom a field of another type is a failed operation."""
     if operations is None:
         return []
@@ -150,102 +159,118 @@ class _Patching:
         self.copied = 0
 
     def run(self, operation: JsonObject) -> None:
-        for field in ("op", "path", "from"):
-            if not isinstance(operation.get(field), str | None):
-                raise Rejected
-        action = _ACTIONS.get(operation.get("op") or "")
+        op = operation.get("op")
+        action = _ACTIONS.get(op) if isinstance(op, str) else None
         if action is None:
-            raise Rejected
+            raise Rejected(f"Unexpected kind: {op if isinstance(op, str) else 'unknown'}")
         action(self, operation)
 
-    def result(self) -> JsonObject:
-        if isinstance(self.root, dict):
-            return self.root
-        shown = go_json(self.root)
-        raise errors.Invalid("", "", "", [errors.invalid("patch", shown, _KIND % go_name(self.root))])
-
     def add(self, operation: JsonObject) -> None:
-        self.put(_pointer(operation, "path"), operation.get("value"))
+        path = _text(operation, "path", "add")
+        lost = f'add operation does not apply: doc is missing path: "{path}": {_MISSING}'
+        self.put(path, operation.get("value"), lost, f"error in add for path: '{path}'")
 
     def remove(self, operation: JsonObject) -> None:
-        self.take(_pointer(operation, "path"))
+        path = _text(operation, "path", "remove")
+        lost = f'remove operation does not apply: doc is missing path: "{path}": {_MISSING}'
+        container, key = self.writable(path, lost)
+        _take(container, key, f"error in remove for path: '{path}'")
 
     def replace(self, operation: JsonObject) -> None:
-        value = operation.get("value")
-        if operation.get("path") == "":
+        path, value = _text(operation, "path", "replace"), operation.get("value")
+        if path == "":
             if not isinstance(value, dict | list):
-                raise Rejected
+                raise Rejected("replace operation value must be object or array: %!w(<nil>)")
             self.root = value
             return
-        keys = _pointer(operation, "path")
-        container = self.writable(keys)
-        if isinstance(container, list):
-            container[_index(keys[-1], len(container))] = value
-        else:
-            container[keys[-1]] = value
+        lost = "replace operation does not apply: doc is missing"
+        container, key = self.writable(path, f"{lost} path: {path}: {_MISSING}")
+        try:
+            container[_index(key, len(container)) if isinstance(container, list) else key] = value
+        except _BadIndex:
+            raise Rejected(f"{lost} key: {path}: {_MISSING}") from None
 
     def move(self, operation: JsonObject) -> None:
-        value = self.take(_pointer(operation, "from"))
-        self.put(_pointer(operation, "path"), value)
+        source = _text(operation, "from", "move")
+        lost = "move operation does not apply: doc is missing"
+        container, key = self.writable(source, f"{lost} from path: {source}: {_MISSING}")
+        value = _take(container, key, f"error in move for path: '{key}'")
+        path = _text(operation, "path", "move")
+        self.put(path, value, f"{lost} destination path: {path}: {_MISSING}", f"error in move for path: '{path}'")
 
     def copy(self, operation: JsonObject) -> None:
-        value = self.get(_pointer(operation, "from"))
+        source = _text(operation, "from", "copy")
+        lost = "copy operation does not apply: doc is missing"
+        value = self.get(source, f"{lost} from path: {source}: {_MISSING}", f"error in copy for from: '{source}'")
         if isinstance(value, dict | list):
             self.copied += _size(value)
             value = _copied(value)
         else:
             self.copied += len(value) if isinstance(value, str) else 8
+        path = _text(operation, "path", "copy")
         if self.copied > MOST_COPIED_BYTES:
-            raise Rejected
-        self.put(_pointer(operation, "path"), value)
+            raise Rejected(
+                f"Unable to complete the copy, the accumulated size increase of copy is {self.copied}, "
+                f"exceeding the limit {MOST_COPIED_BYTES}"
+            )
+        failing = "error while adding value during copy"
+        self.put(path, value, f"{lost} destination path: {path}: {_MISSING}", failing)
 
     def test(self, operation: JsonObject) -> None:
-        wanted = operation.get("value")
-        found = self.root if operation.get("path") == "" else self.get(_pointer(operation, "path"))
+        path, wanted = _text(operation, "path", "test"), operation.get("value")
+        lost = f"test operation does not apply: is missing path: {path}: {_MISSING}"
+        found = self.root if path == "" else self.get(path, lost, f"error in test for path: '{path}'")
         if not (_reads(found, wanted.text) if isinstance(wanted, Written) else _same(found, wanted)):
-            raise Rejected
+            raise Rejected(f"testing value {path} failed: test failed")
 
-    def get(self, keys: list[str]) -> Any:
+    def get(self, path: str, lost: str, failing: str) -> Any:
+        *above, key = _keys(path, lost)
         container = self.root
-        for key in keys[:-1]:
-            container = _child(container, key)
+        try:
+            for part in above:
+                container = _child(container, part)
+        except _BadIndex:
+            raise Rejected(lost) from None
         if isinstance(container, dict):
             # A key that is not there reads as null: so it can be tested for, and copied.
-            return container.get(keys[-1])
-        return _child(container, keys[-1])
+            return container.get(key)
+        if not isinstance(container, list):
+            raise Rejected(lost)
+        try:
+            return container[_index(key, len(container))]
+        except _BadIndex as bad:
+            raise Rejected(f"{failing}: {bad}") from None
 
-    def put(self, keys: list[str], value: Any) -> None:
-        container = self.writable(keys)
-        key = keys[-1]
+    def put(self, path: str, value: Any, lost: str, failing: str) -> None:
+        container, key = self.writable(path, lost)
         if isinstance(container, dict):
             container[key] = value
         elif key == "-":
             container.append(value)
         else:
-            container.insert(_index(key, len(container) + 1), value)
+            try:
+                container.insert(_index(key, len(container) + 1), value)
+            except _BadIndex as bad:
+                improper = "" if _INDEX.match(key) else f"value was not a proper array index: '{key}': "
+                raise Rejected(f"{failing}: {improper}{bad}") from None
 
-    def take(self, keys: list[str]) -> Any:
-        container = self.writable(keys)
-        key = keys[-1]
-        if isinstance(container, list):
-            return container.pop(_index(key, len(container)))
-        if key not in container:
-            raise Rejected
-        return container.pop(key)
-
-    def writable(self, keys: list[str]) -> Any:
-        """The container of the last key, it and those above it being copies of ours."""
+    def writable(self, path: str, lost: str) -> tuple[Any, str]:
+        """The container of what a path names, it and those above it being copies of ours; and the last key."""
+        *above, key = _keys(path, lost)
         container = self.root = self.owned(self.root)
-        for key in keys[:-1]:
-            place: Any = _index(key, len(container)) if isinstance(container, list) else key
-            child = _child(container, key)
-            if not isinstance(child, dict | list):
-                raise Rejected
-            owned = self.owned(child)
-            if owned is not child:
-                container[place] = owned
-            container = owned
-        return container
+        try:
+            for part in above:
+                place: Any = _index(part, len(container)) if isinstance(container, list) else part
+                child = _child(container, part)
+                if not isinstance(child, dict | list):
+                    raise Rejected(lost)
+                owned = self.owned(child)
+                if owned is not child:
+                    container[place] = owned
+                container = owned
+        except _BadIndex:
+            raise Rejected(lost) from None
+        return container, key
 
     def owned(self, container: Any) -> Any:
         if id(container) in self.own:
@@ -265,12 +290,39 @@ _ACTIONS: dict[str, Callable[[_Patching, JsonObject], None]] = {
 }
 
 
-def _pointer(operation: JsonObject, field: str) -> list[str]:
-    path = operation.get(field)
-    if not path or "/" not in path:
-        raise Rejected
+class _BadIndex(Exception):
+    """What is no place in a list; says why."""
+
+
+def _text(operation: JsonObject, field: str, op: str) -> str:
+    value = operation.get(field)
+    if isinstance(value, str):
+        return value
+    why = f"operation{',' if field == 'from' else ''} missing {field} field: {_MISSING}"
+    if value is not None:
+        why = f"json: cannot unmarshal {go_name(value)} into Go value of type string"
+    # Of some operations the library says no more than that.
+    if (op, field) in (("add", "path"), ("remove", "path"), ("copy", "path")):
+        why = _MISSING
+    raise Rejected(f"{op} operation failed to decode {field}: {why}")
+
+
+def _keys(path: str, lost: str) -> list[str]:
+    if "/" not in path:
+        raise Rejected(lost)
     keys: list[str] = path.split("/")[1:]
     return [key.replace("~1", "/").replace("~0", "~") for key in keys] if "~" in path else keys
+
+
+def _take(container: Any, key: str, failing: str) -> Any:
+    if isinstance(container, list):
+        try:
+            return container.pop(_index(key, len(container)))
+        except _BadIndex as bad:
+            raise Rejected(f"{failing}: {bad}") from None
+    if key not in container:
+        raise Rejected(f"{failing}: Unable to remove nonexistent key: {key}: {_MISSING}")
+    return container.pop(key)
 
 
 def _child(container: Any, key: str) -> Any:
@@ -278,16 +330,16 @@ def _child(container: Any, key: str) -> Any:
         return container.get(key)
     if isinstance(container, list):
         return container[_index(key, len(container))]
-    raise Rejected
+    raise _BadIndex
 
 
 def _index(key: str, length: int) -> int:
     """A place in a list of `length` places; negative ones count from the end."""
     if not _INDEX.match(key):
-        raise Rejected
+        raise _BadIndex(f"strconv.Atoi: parsing {go_quote(key)}: invalid syntax")
     index = int(key)
     if not -length <= index < length:
-        raise Rejected
+        raise _BadIndex(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + length if index < 0 else index
 
 

@@ -6,13 +6,17 @@ from polykind import errors
 
 
 class Rejected(errors.APIError):
-    """A patch that does not fit the object: a 422 that tells nothing of the cause, as the reference answers."""
+    """A patch that does not fit the object: a 422 that tells nothing of the cause, as the reference answers.
+
+    `why` is the cause, which only those who are told of the patch of another learn.
+    """
 
     code, reason = 422, "Invalid"
     detailed = True
 
-    def __init__(self) -> None:
+    def __init__(self, why: str = "") -> None:
         super().__init__("the server rejected our request due to an error in our request")
+        self.why = why
 
 
 def too_deep() -> errors.BadRequest:

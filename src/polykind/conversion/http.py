@@ -80,8 +80,11 @@ class _Response(aiohttp.ClientResponse):
 class Session:
     """The connections to one webhook. `expires` is the end of the certificate it showed last."""
 
-    def __init__(self, target: Target, trust: ssl.SSLContext, endpoint: Callable[[], Endpoint]) -> None:
+    def __init__(
+        self, target: Target, trust: ssl.SSLContext, endpoint: Callable[[], Endpoint], *, bare: bool = False
+    ) -> None:
         self._target = target
+        self._bare = bare
         self._endpoint = endpoint
         self._places = _Places(endpoint)
         trace = aiohttp.TraceConfig()
@@ -123,7 +126,7 @@ class Session:
         except aiohttp.ClientError as error:
             raise await self._fault(error, url, stage, deadline - time.monotonic()) from error
         except TimeoutError:
-            raise _late(url, stage) from None
+            raise _late(url, stage, self._bare) from None
         except (OSError, ValueError) as error:
             raise await self._fault(error, url, stage, deadline - time.monotonic()) from error
 
@@ -227,11 +230,12 @@ async def _unconnected(error: OSError, url: str, wanted: Endpoint, reached: Endp
     return fault.posting(url, fault.dialing(error, wanted, reached), "Connection")
 
 
-def _late(url: str, stage: _Stage) -> Fault:
+def _late(url: str, stage: _Stage, bare: bool) -> Fault:
     late = "context deadline exceeded"
     if stage.now == "body":
-        return fault.reading(f"{late} (Client.Timeout or context cancellation while reading body)", "Timeout")
-    if stage.now == "waiting":
+        by = "" if bare else " (Client.Timeout or context cancellation while reading body)"
+        return fault.reading(f"{late}{by}", "Timeout")
+    if bare or stage.now == "waiting":
         return fault.posting(url, late, "Timeout")
     return fault.posting(url, f"{late} (Client.Timeout exceeded while awaiting headers)", "Timeout")
 

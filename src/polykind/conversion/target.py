@@ -1,4 +1,4 @@
-"""The address of a conversion webhook, read from its CRD as the reference reads it."""
+"""The address of a webhook, read from its clientConfig as the reference reads it."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Target:
         return resolver.endpoint(*self.service, self.port)
 
 
-def target(config: JsonObject, crd_name: str) -> Target:
-    """The target that a webhook's clientConfig names. Raises BadTarget."""
+def target(config: JsonObject, webhook: str) -> Target:
+    """The target that the clientConfig of a webhook of that name names. Raises BadTarget."""
     service = config.get("service")
     if isinstance(service, dict):
         namespace, name = text(service.get("namespace")), text(service.get("name"))
@@ -45,14 +45,14 @@ def target(config: JsonObject, crd_name: str) -> Target:
         return Target(f"https://{host}:{port}{_path(text(service.get('path')))}", host, port, (namespace, name))
     url = text(config.get("url"))
     if not url:
-        raise BadTarget(_calling(crd_name, "webhook configuration must have either service or URL"))
+        raise BadTarget(_calling(webhook, "webhook configuration must have either service or URL"))
     try:
         parts = urlsplit(url)
         given, named = parts.port, parts.hostname
     except ValueError as error:
-        raise BadTarget(_calling(crd_name, f"Unparsable URL: parse {go_quote(url)}: {error}")) from None
+        raise BadTarget(_calling(webhook, f"Unparsable URL: parse {go_quote(url)}: {error}")) from None
     if parts.scheme != "https" or not named:
-        raise BadTarget(_calling(crd_name, f"Unparsable URL: parse {go_quote(url)}: not an https URL with a host"))
+        raise BadTarget(_calling(webhook, f"Unparsable URL: parse {go_quote(url)}: not an https URL with a host"))
     shown = parts.netloc.rpartition("@")[2]
     return Target(f"https://{shown}{_path(unquote(parts.path))}", named, 443 if given is None else given)
 
@@ -66,5 +66,5 @@ def _path(path: str) -> str:
     return quote(cleaned.encode(errors="surrogatepass"), safe=_PATH_SAFE)
 
 
-def _calling(crd_name: str, why: str) -> str:
-    return f"failed calling webhook {go_quote(f'conversion_webhook_for_{crd_name}')}: {why}"
+def _calling(webhook: str, why: str) -> str:
+    return f"failed calling webhook {go_quote(webhook)}: {why}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -11,14 +10,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from polykind.contract import JsonObject
-from polykind.conversion import answer, review, trust
+from polykind.conversion import answer, envelope, review, trust
 from polykind.conversion.batches import Batches, Item, Located
 from polykind.conversion.empty import is_empty
 from polykind.conversion.failure import CALL, ConversionFailed, Failure, frame, text
 from polykind.conversion.fault import Fault
+from polykind.conversion.line import Line, Unusable
 from polykind.conversion.observer import Observer
 from polykind.conversion.resolver import Resolver
-from polykind.conversion.target import BadTarget, Target, target
+from polykind.conversion.target import BadTarget
 from polykind.errors import InternalError, Unexplained
 from polykind.wire import codec
 
@@ -53,50 +53,43 @@ class WebhookConverter:
         observer: Observer | None = None,
     ) -> None:
         self._crd_name = crd_name
-        self._config: JsonObject = stanza.get("clientConfig") or {}
-        self._version = review.supported(stanza.get("conversionReviewVersions") or ())
+        config: JsonObject = stanza.get("clientConfig") or {}
+        self._url = text(config.get("url"))
+        self._version = envelope.supported(stanza.get("conversionReviewVersions") or ())
         self._resolver = resolver
-        self._client_certificate = client_certificate
+        self._line = Line(config, f"conversion_webhook_for_{crd_name}", resolver, client_certificate=client_certificate)
         self._seconds = seconds
         self._uid = uid
         self._observer = observer
-        self._target: Target | None = None
-        self._session: Session | None = None
-        self._opening = asyncio.Lock()
         self._reading = asyncio.Lock()
-        self._calls = 0
-        self._closing = False
         self._batches = Batches(self._attempt, codec.encode)
 
     @property
     def name(self) -> str:
         """The URL that the CRD names."""
         try:
-            return self._aim().url
+            return self._line.aim().url
         except BadTarget:
-            return text(self._config.get("url"))
+            return self._url
 
     @property
     def address(self) -> str:
         """The URL called, as people are told it, and where a service was found if it is elsewhere."""
         try:
-            aim = self._aim()
+            aim = self._line.aim()
         except BadTarget:
-            return text(self._config.get("url")) or "an unusable address"
+            return self._url or "an unusable address"
         place = aim.endpoint(self._resolver)
         return aim.url if place == (aim.server_name, aim.port) else f"{aim.url} (at {place})"
 
     @property
     def certificate_expires(self) -> datetime | None:
         """The end of the certificate that the webhook showed last."""
-        return self._session.expires if self._session else None
+        return self._line.expires
 
     async def close(self) -> None:
         """Let go of connections: now, or when the last call under way has ended."""
-        self._closing = True
-        if not self._calls and self._session:
-            session, self._session = self._session, None
-            await session.close()
+        await self._line.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         out: list[JsonObject] = []
@@ -119,33 +112,12 @@ class WebhookConverter:
                 out[index] = obj
         return out
 
-    def _aim(self) -> Target:
-        if self._target is None:
-            self._target = target(self._config, self._crd_name)
-        return self._target
-
-    async def _open(self) -> Session:
-        async with self._opening:
-            if self._session is None:
-                try:
-                    aim = self._aim()
-                    pem = trust.bundle(text(self._config.get("caBundle")))
-                    context = await asyncio.to_thread(trust.context, pem, self._client_certificate)
-                except (BadTarget, trust.BadBundle, OSError) as error:
-                    raise InternalError(f"error resolving resource: {error}") from error
-                http = await asyncio.to_thread(importlib.import_module, "polykind.conversion.http")
-                self._session = http.Session(aim, context, lambda: aim.endpoint(self._resolver))
-            return self._session
-
     async def _attempt(self, part: Sequence[Item], to: str) -> list[JsonObject]:
-        self._calls += 1
         try:
-            session = self._session or await self._open()
-            return await self._observed(session, part, to)
-        finally:
-            self._calls -= 1
-            if self._closing:
-                await self.close()
+            async with self._line.open() as session:
+                return await self._observed(session, part, to)
+        except Unusable as error:
+            raise InternalError(f"error resolving resource: {error}") from error
 
     async def _observed(self, session: Session, part: Sequence[Item], to: str) -> list[JsonObject]:
         started = time.monotonic()

@@ -1,0 +1,132 @@
+"""What an answer to a review says it is, read as the reference's client reads it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from polykind.conversion.failure import text
+from polykind.gotext import go_quote
+from polykind.wire import codec, yamlcodec
+
+_SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
+_SUPPORTED = ("v1", "v1beta1")
+_UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
+_HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+raw_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class Malformed(Exception):
+    """The answer is no review that can be read."""
+
+
+class Reviews(NamedTuple):
+    """A kind of review: its group, its name, and what else its group has."""
+
+    group: str
+    kind: str
+    registered: frozenset[str]
+
+
+class Header(NamedTuple):
+    """The fields of an answer, and the apiVersion and kind that it states."""
+
+    fields: dict[str, Raw]
+    api_version: str
+    kind: str
+
+    def complaint(self, reviews: Reviews) -> str | None:
+        """What v1 has against an answer that does not state what it is."""
+        if (self.api_version, self.kind) == (f"{reviews.group}/v1", reviews.kind):
+            return None
+        got = self.api_version if "/" in self.api_version else f"/{self.api_version}"
+        return f"expected webhook response of {reviews.group}/v1, Kind={reviews.kind}, got {got}, Kind={self.kind}"
+
+
+def supported(versions: list[str] | tuple[str, ...]) -> str | None:
+    """The first version of a review that both sides speak."""
+    return next((v for v in versions if v in _SUPPORTED), None)
+
+
+def header(reviews: Reviews, version: str, body: bytes) -> Header:
+    """The head of an answer that is a review of a version. Raises Malformed."""
+    fields = _fields(body)
+    api_version, kind = _kind(fields)
+    if api_version.count("/") > 1:
+        raise Malformed(f"unexpected GroupVersion string: {api_version}")
+    group, _, given = api_version.rpartition("/")
+    if not group and not given:
+        group, given = reviews.group, version
+    elif not given and group == reviews.group:
+        given = version
+    full = f"{group}/{given}" if group else given
+    actual = kind or reviews.kind
+    if (group, given, actual) != (reviews.group, version, reviews.kind):
+        wanted = f"({version}.{reviews.kind})"
+        if actual in _UNVERSIONED:
+            raise Malformed(f"converting (v1.{actual}) to {wanted}: unknown conversion")
+        if group == reviews.group and given in _SUPPORTED and actual in reviews.registered:
+            raise Malformed(f"converting ({given}.{actual}) to {wanted}: unknown conversion")
+        named = go_quote(full)
+        raise Malformed(f"no kind {go_quote(actual)} is registered for version {named} in scheme {go_quote(_SCHEME)}")
+    return Header(fields, text(decoded(fields.get("apiVersion"))), text(decoded(fields.get("kind"))))
+
+
+def _kind(fields: dict[str, Raw]) -> tuple[str, str]:
+    """The apiVersion and kind by which the reference chooses what to decode: here alone it heeds no upper case."""
+    folded = {name.lower(): value for name, value in fields.items()}
+    place = "struct field .{} of type string"
+    return string(folded.get("apiversion"), place.format("apiVersion")), string(
+        folded.get("kind"), place.format("kind")
+    )
+
+
+def _fields(body: bytes) -> dict[str, Raw]:
+    try:
+        return raw_fields(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        pass
+    try:
+        # As the reference does: what begins like an object is JSON, all else is YAML whatever the headers say.
+        value = codec.decode(body) if body.lstrip().startswith(b"{") else yamlcodec.decode(body)
+    except (codec.Malformed, yamlcodec.MalformedYAML) as error:
+        raise Malformed(str(error)) from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        parse = "couldn't get version/kind; json parse error:"
+        raise Malformed(f"{parse} json: cannot unmarshal {json_type(value)} into Go value of type {_HEADER}")
+    return {k: Raw(codec.encode(v)) for k, v in value.items()}
+
+
+def string(raw: Raw | None, place: str) -> str:
+    """A text that may be absent; what else stands there is refused, as being in a place."""
+    value = None if raw is None else codec.decode(bytes(raw))
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        unmarshal = f"json: cannot unmarshal {json_type(value)} into Go {place}"
+        within = "struct field .apiVersion", "struct field .kind"
+        prefix = "couldn't get version/kind; json parse error: " if place.startswith(within) else ""
+        raise Malformed(f"{prefix}{unmarshal}")
+    return value
+
+
+def decoded(raw: Raw | None) -> Any:
+    return codec.decode(bytes(raw or b"null"))
+
+
+def json_type(value: Any) -> str:
+    """The type of a JSON value as Go's decoder names it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, dict):
+        return "object"
+    return "array" if isinstance(value, list) else "number"
