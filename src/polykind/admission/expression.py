@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polykind.cel import Condition, ConditionError, condition
-from polykind.cel.types import AUTHORIZATION, BOOL, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, struct
+from polykind.cel.types import (
+    AUTHORIZATION,
+    BOOL,
+    DYN,
+    INT,
+    NULL,
+    PRIMITIVES,
+    STRING,
+    TIMESTAMP,
+    Type,
+    list_of,
+    map_of,
+    struct,
+)
 
 PER_EVALUATION = 10_000_000
 """What all expressions of a policy may cost for one binding and one param."""
@@ -55,6 +68,7 @@ _FIELDS: dict[str, dict[str, Type]] = {
         "lastTransitionTime": TIMESTAMP,
     },
 }
+_PLAIN = frozenset((*PRIMITIVES.values(), NULL))
 _ALWAYS = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESPACE, "request": _REQUEST}
 _AUTHORIZER = {
     "authorizer": AUTHORIZATION["Authorizer"],
@@ -73,7 +87,7 @@ class Environment:
             **({"variables": struct(VARIABLES)} if variables is not None else {}),
         }
         self._authorizer = authorizer
-        self._composed = variables or {}
+        self._composed = variables if variables is not None else {}
 
     def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Condition:
         """Raises ConditionError."""
@@ -87,3 +101,11 @@ class Environment:
 
     def _field(self, type_: str, name: str) -> Type | None:
         return self._composed.get(name) if type_ == VARIABLES else _FIELDS.get(type_, {}).get(name)
+
+
+def composed_type(result: Type) -> Type:
+    """What is known of a variable of such a result: what is not plain, a list or a map may be anything."""
+    if result.kind in ("list", "map"):
+        params = [composed_type(param) for param in result.params]
+        return list_of(params[0]) if len(params) == 1 else map_of(params[0], params[1])
+    return result if result in _PLAIN else DYN

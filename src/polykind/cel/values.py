@@ -106,6 +106,40 @@ class Obj:
         return [self.shape.names[key] for key in self.raw if key in self.shape.names]
 
 
+class Lazy(Obj):
+    """Values by name, each made when it is first asked for; what fails, fails again the same way."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Any]) -> None:
+        super().__init__(dict.fromkeys(names), _UNKNOWN)
+        self._make = make
+        self._made: dict[str, Any] = {}
+
+    def get(self, name: str) -> Any:
+        if name not in self.raw:
+            raise EvalError(f"no such key: {name}")
+        if name not in self._made:
+            self._made[name] = EvalError(f"{name} is made of itself")
+            try:
+                self._made[name] = self._make(name)
+            except EvalError as failure:
+                self._made[name] = failure
+        found = self._made[name]
+        if isinstance(found, EvalError):
+            raise found
+        return found
+
+    def has(self, name: str) -> bool:
+        return name in self.raw
+
+    def names(self) -> list[str]:
+        return list(self.raw)
+
+
+_UNKNOWN = Shape(lambda name: None, dict)
+
+
 class SetList(list[Any]):
     """A list of type set: equal whatever the order, added as a union."""
 

@@ -18,6 +18,11 @@ _CONTROLS = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\
 _QUOTED = str.maketrans(_CONTROLS | {"\\": "\\\\", '"': '\\"'})
 
 
+def trim(text: str) -> str:
+    """Without the white space around it, as Go sees it."""
+    return text.strip(_SPACE)
+
+
 def _out_of_range(index: int) -> EvalError:
     return EvalError(f"index out of range: {index}")
 
@@ -110,7 +115,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_split_string_int": _split,
     "string_substring_int": _substring,
     "string_substring_int_int": _substring,
-    "string_trim": lambda text: text.strip(_SPACE),
+    "string_trim": trim,
     "string_format": format_string,
     "strings_quote": _quote,
     "list_join": _join,

@@ -1,0 +1,141 @@
+"""Policies come to life: what is asked before a write follows those that are stored, and their bindings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from polykind import errors
+from polykind.admission.policy_params import ParamStore
+from polykind.admission.policy_step import Binding, Policies, Policy
+from polykind.cache.entry import Entry
+from polykind.cache.resource import Occurrence
+from polykind.contract import JsonObject
+from polykind.registry.kind import Kind, Version
+from polykind.selection.labels import LabelSelector
+from polykind.verbs.call import Api
+from polykind.wire import codec
+
+log = logging.getLogger("polykind.policies")
+
+_PAUSE = 2.0
+"""Seconds between two attempts to read what is stored anew."""
+
+
+class PolicyControl:
+    """Follows the policies and bindings in the store: a change is minded by the time its write is answered."""
+
+    def __init__(self, api: Api, policies: Kind, bindings: Kind) -> None:
+        self._api = api
+        self._kinds = (policies, bindings)
+        self._followers = (_Follower(self, policies), _Follower(self, bindings))
+        self._policies: dict[str, Policy] = {}
+        self._bindings: dict[str, Binding] = {}
+        self._reloading: set[asyncio.Task[None]] = set()
+        self.step = Policies(self._params)
+
+    async def start(self) -> None:
+        for follower in self._followers:
+            await self._api.cache.load(follower.kind.cache)
+            follower.kind.cache.observers.append(follower)
+            self.take_all(follower.kind)
+
+    async def close(self) -> None:
+        for task in self._reloading:
+            task.cancel()
+        await asyncio.gather(*self._reloading, return_exceptions=True)
+
+    def take_all(self, kind: Kind) -> None:
+        """All that is stored of a kind, anew."""
+        (self._policies if kind is self._kinds[0] else self._bindings).clear()
+        for entry in kind.cache.snapshot(None):
+            self._take(kind, entry)
+        self.step.configure(self._policies, list(self._bindings.values()))
+
+    def take(self, kind: Kind, occurrences: Sequence[Occurrence]) -> None:
+        for occurrence in occurrences:
+            if occurrence.new is not None:
+                self._take(kind, occurrence.new)
+            elif occurrence.old is not None:
+                (self._policies if kind is self._kinds[0] else self._bindings).pop(occurrence.old.name, None)
+        self.step.configure(self._policies, list(self._bindings.values()))
+
+    def _take(self, kind: Kind, entry: Entry) -> None:
+        try:
+            obj = _read(kind.versions[kind.storage], entry)
+            if kind is self._kinds[1]:
+                self._bindings[entry.name] = Binding(obj)
+            else:
+                before = self._policies.get(entry.name)
+                self._policies[entry.name] = Policy(obj) if before is None or before.spec != obj["spec"] else before
+        except errors.APIError as error:
+            log.error("%s %s in the store cannot be read and is not minded: %s", kind.kind, entry.name, error.message)
+
+    def reload(self, kind: Kind) -> None:
+        """Changes may have been missed."""
+        task = asyncio.get_running_loop().create_task(self._reload(kind))
+        self._reloading.add(task)
+        task.add_done_callback(self._reloading.discard)
+
+    async def _reload(self, kind: Kind) -> None:
+        await self._api.cache.load_again(kind.cache, _PAUSE)
+        self.take_all(kind)
+
+    def _params(self, api_version: str, name: str) -> ParamStore | None:
+        group, _, version = api_version.rpartition("/")
+        kind = self._api.registry.named(group, name)
+        served = kind.versions.get(version) if kind is not None else None
+        return _Params(self._api, served) if served is not None else None
+
+
+class _Follower:
+    """Hears of one of the two kinds."""
+
+    def __init__(self, control: PolicyControl, kind: Kind) -> None:
+        self._control = control
+        self.kind = kind
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        self._control.take(self.kind, occurrences)
+
+    def on_reset(self) -> None:
+        self._control.reload(self.kind)
+
+
+class _Params:
+    """The objects of one kind at one version, as params."""
+
+    def __init__(self, api: Api, version: Version) -> None:
+        self._api = api
+        self._version = version
+        self.namespaced = version.kind.namespaced
+
+    async def get(self, namespace: str, name: str) -> JsonObject | None:
+        cache = await self._loaded()
+        entry = cache.get(self._version.kind.key(namespace, name))
+        return (await self._shown([entry]))[0] if entry is not None else None
+
+    async def select(self, namespace: str, labels: LabelSelector) -> Sequence[JsonObject]:
+        cache = await self._loaded()
+        found = await self._shown(cache.snapshot(namespace if self.namespaced else None))
+        return [obj for obj in found if labels.matches(obj["metadata"].get("labels") or {})]
+
+    async def _loaded(self) -> Any:
+        cache = self._version.cache
+        if not cache.loaded:
+            await self._api.cache.load(cache)
+        return cache
+
+    async def _shown(self, entries: list[Entry]) -> list[JsonObject]:
+        forms = await self._version.view_many(entries)
+        return [codec.decode(form.data) for form in forms]
+
+
+def _read(version: Version, entry: Entry) -> JsonObject:
+    form = version.ready(entry)
+    if form is None:
+        raise AssertionError("a built-in kind that must be converted")
+    obj: JsonObject = codec.decode(form.data)
+    return obj

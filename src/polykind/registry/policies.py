@@ -1,0 +1,165 @@
+"""ValidatingAdmissionPolicies and their bindings as resources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.admission.policy_binding_rules import binding_problems
+from polykind.admission.policy_rules import policy_problems
+from polykind.admission.policy_status_rules import status_problems
+from polykind.admission.rules import GROUP
+from polykind.apply.typemodel import VALIDATING_ADMISSION_POLICY_BINDING_MODEL, VALIDATING_ADMISSION_POLICY_MODEL
+from polykind.cache.root import WatchCache
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.kind import Kind
+from polykind.schema import metarules
+from polykind.typed.admissionregistration import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
+from polykind.wire.jsonpath import JsonPath, JsonPathError
+from polykind.wire.table import POLICIES, POLICY_BINDINGS
+
+_STATIC = ".static.k8s.io"
+_FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
+"""What of the metadata a write of the status does not change."""
+
+
+class PolicyKind(Kind):
+    """The resource `validatingadmissionpolicies`."""
+
+    marks_deletion = False
+
+    def __init__(self, cache: WatchCache) -> None:
+        super().__init__(
+            cache.resource(GROUP, "validatingadmissionpolicies"),
+            group=GROUP,
+            plural="validatingadmissionpolicies",
+            singular="validatingadmissionpolicy",
+            kind="ValidatingAdmissionPolicy",
+            list_kind="ValidatingAdmissionPolicyList",
+            namespaced=False,
+        )
+        self.storage = "v1"
+        self.versions["v1"] = PolicyVersion(self, "v1", VALIDATING_ADMISSION_POLICY)
+
+
+class BindingKind(Kind):
+    """The resource `validatingadmissionpolicybindings`."""
+
+    marks_deletion = False
+
+    def __init__(self, cache: WatchCache) -> None:
+        super().__init__(
+            cache.resource(GROUP, "validatingadmissionpolicybindings"),
+            group=GROUP,
+            plural="validatingadmissionpolicybindings",
+            singular="validatingadmissionpolicybinding",
+            kind="ValidatingAdmissionPolicyBinding",
+            list_kind="ValidatingAdmissionPolicyBindingList",
+            namespaced=False,
+        )
+        self.storage = "v1"
+        self.versions["v1"] = BindingVersion(self, "v1", VALIDATING_ADMISSION_POLICY_BINDING)
+
+
+class _Version(BuiltinVersion):
+    """What v1 asks of both."""
+
+    package = "admissionregistration"
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    known = ("v1", "v1beta1", "v1alpha1")
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        obj["metadata"]["generation"] = 1
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        generation = old["metadata"].get("generation", 0)
+        new["metadata"]["generation"] = generation + (new["spec"] != old["spec"])
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        raise NotImplementedError
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        raise NotImplementedError
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        if not new["metadata"].get("name", "").endswith(_STATIC):
+            return []
+        return [
+            f'metadata.name: names ending with "{_STATIC}" are reserved for static manifest-based configurations and '
+            "cannot be managed via the API"
+        ]
+
+
+class PolicyVersion(_Version):
+    """What v1 asks of a policy."""
+
+    has_status = True
+    model = VALIDATING_ADMISSION_POLICY_MODEL
+    table = POLICIES
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        spec = obj["spec"]
+        spec.setdefault("failurePolicy", "Fail")
+        _default_match(spec.get("matchConstraints"))
+        return obj, unknown
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        super().prepare_create(obj)
+        obj["status"] = {}
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None) + policy_problems(obj)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        super().prepare_update(new, old)
+        new["status"] = old.get("status") or {}
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return metarules.validate(new["metadata"], namespaced=False) + policy_problems(new, old)
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        kept = {name: old["metadata"][name] for name in _FROM_OLD if name in old["metadata"]}
+        meta = {name: value for name, value in new["metadata"].items() if name not in _FROM_OLD}
+        return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return status_problems(new.get("status") or {}, _unreadable)
+
+
+class BindingVersion(_Version):
+    """What v1 asks of a binding."""
+
+    model = VALIDATING_ADMISSION_POLICY_BINDING_MODEL
+    table = POLICY_BINDINGS
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        _default_match(obj["spec"].get("matchResources"))
+        return obj, unknown
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None) + binding_problems(obj)
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return metarules.validate(new["metadata"], namespaced=False) + binding_problems(new)
+
+
+def _default_match(match: Any) -> None:
+    if match is None:
+        return
+    match.setdefault("matchPolicy", "Equivalent")
+    for name in ("namespaceSelector", "objectSelector"):
+        match.setdefault(name, {})
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in match.get(name) or ():
+            rule.setdefault("scope", "*")
+
+
+def _unreadable(path: str) -> str:
+    try:
+        JsonPath(path)
+    except JsonPathError as wrong:
+        return str(wrong)
+    return ""
