@@ -9,6 +9,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from polykind import __version__, errors
+from polykind.admission.rules import GROUP as ADMISSION
 from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
@@ -23,7 +24,9 @@ from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
-_ONLY_READ = frozenset(("/version", "/api", "/api/v1", *(f"/apis/{GROUP}/{v}" for v in ("v1", "v1beta1"))))
+_ONLY_READ = frozenset(
+    ("/version", "/api", "/api/v1", f"/apis/{ADMISSION}/v1", *(f"/apis/{GROUP}/{v}" for v in ("v1", "v1beta1")))
+)
 """What refuses methods other than GET; other documents are given whatever the method is."""
 _MINOR = "36"
 _PROTOBUF = TYPES["protobuf"].encode()
@@ -83,7 +86,7 @@ class Documents:
         if root == "openapi":
             return await self._openapi(request, path)
         found = await self._found(request, path)
-        if found.status == 404 and path.startswith(("/api/", f"/apis/{GROUP}/")):
+        if found.status == 404 and path.startswith(("/api/", f"/apis/{GROUP}/", f"/apis/{ADMISSION}/")):
             return self.refuse(request, errors.nothing_here())
         return found
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from polykind import errors
+from polykind.admission.rules import GROUP as ADMISSION
 from polykind.auth.authentication import Authentication
 from polykind.contract import Unavailable, Uncertain
 from polykind.conversion.observer import Counted
@@ -53,7 +54,7 @@ _LABELS: dict[Verb, str] = {
 }
 """The verbs as metrics name them."""
 
-BUILT_IN = ("", GROUP)
+BUILT_IN = ("", GROUP, ADMISSION)
 """The groups that are served without definitions."""
 _OF_NAMESPACES = ("status", "finalize")
 """What may follow a namespace's name and be about the namespace itself."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from polykind import certificates
+from polykind.admission.admission import Admission
 from polykind.auth.authentication import Authentication
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
@@ -27,6 +28,7 @@ from polykind.controllers.converters import Converters
 from polykind.controllers.definitions import Definitions
 from polykind.controllers.garbage import Garbage
 from polykind.controllers.namespaces import Namespaces
+from polykind.controllers.policies import PolicyControl
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
 from polykind.conversion.health import Health
@@ -38,6 +40,7 @@ from polykind.metrics import Metrics
 from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
 from polykind.registry.namespaces import NamespaceKind
+from polykind.registry.policies import BindingKind, PolicyKind
 from polykind.registry.registry import Registry
 from polykind.registry.services import ServiceKind
 from polykind.router import Router
@@ -130,6 +133,11 @@ class Server:
         self.registry.put(namespaces)
         self.registry.put(services)
         self.registry.put(definitions)
+        policies, bindings = PolicyKind(self.cache), BindingKind(self.cache)
+        self.registry.put(policies)
+        self.registry.put(bindings)
+        self.policies = PolicyControl(self.api, policies, bindings)
+        self.api.admission = Admission(validating=(self.policies.step,))
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
         self.converters = Converters(self._converter, self.clock)
@@ -143,9 +151,18 @@ class Server:
             self.leadership,
         )
         self.garbage = Garbage(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
-        for controller in (self._namespaces, self.converters, self.definitions, self.garbage, self.leadership):
+        for controller in (
+            self._namespaces,
+            self.converters,
+            self.definitions,
+            self.policies,
+            self.garbage,
+            self.leadership,
+        ):
             begun(controller.close)
-        await asyncio.gather(self._namespaces.start(), self.cache.load(services.cache), self.definitions.start())
+        await asyncio.gather(
+            self._namespaces.start(), self.cache.load(services.cache), self.definitions.start(), self.policies.start()
+        )
         if settings.garbage_collector:
             self.garbage.start()
         await self.leadership.start()

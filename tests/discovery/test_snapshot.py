@@ -190,9 +190,10 @@ def test_groups_are_ordered_by_priority_then_by_their_least_version_name() -> No
         crd("many", "Many", version("foo"), group="kinds.io"),
     ]
     plain = [group["name"] for group in named(Discovery(crds).groups())["groups"]]
-    assert plain == ["apiextensions.k8s.io", "kinds.io", "stable.example.com", "food.k8s.io", "a.example.com"]
+    builtin = ["admissionregistration.k8s.io", "apiextensions.k8s.io"]
+    assert plain == [*builtin, "kinds.io", "stable.example.com", "food.k8s.io", "a.example.com"]
     aggregated = [group["metadata"]["name"] for group in named(Discovery(crds).aggregated().body)["items"]]
-    assert aggregated == ["apiextensions.k8s.io", "a.example.com", "food.k8s.io", "kinds.io", "stable.example.com"]
+    assert aggregated == [*builtin, "a.example.com", "food.k8s.io", "kinds.io", "stable.example.com"]
 
 
 def test_paths_of_groups_and_versions() -> None:
@@ -201,6 +202,8 @@ def test_paths_of_groups_and_versions() -> None:
         "/api/v1",
         "/apis",
         "/apis/",
+        "/apis/admissionregistration.k8s.io",
+        "/apis/admissionregistration.k8s.io/v1",
         "/apis/apiextensions.k8s.io",
         "/apis/apiextensions.k8s.io/v1",
         "/apis/stable.example.com",

@@ -67,9 +67,26 @@ _DEFINITIONS: Final = _resource(
     subresources=(SubresourceEntry("status", "CustomResourceDefinition"),),
 )
 
+_POLICIES: Final = _resource(
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    "admissionregistration.k8s.io/v1",
+    namespaced=False,
+    categories=("api-extensions",),
+    subresources=(SubresourceEntry("status", "ValidatingAdmissionPolicy"),),
+)
+_POLICY_BINDINGS: Final = _resource(
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    "admissionregistration.k8s.io/v1",
+    namespaced=False,
+    categories=("api-extensions",),
+)
+
 # Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
 _TABLE: Final = (
     GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES, _SERVICES)),
+    GroupVersionEntry("admissionregistration.k8s.io", "v1", 16700, 15, (_POLICIES, _POLICY_BINDINGS)),
     GroupVersionEntry("apiextensions.k8s.io", "v1", 16700, 15, (_DEFINITIONS,)),
     GroupVersionEntry("apiextensions.k8s.io", "v1beta1", 16700, 9, (_DEFINITIONS,)),
 )

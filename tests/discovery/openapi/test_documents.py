@@ -107,6 +107,7 @@ def test_index_points_to_every_document() -> None:
     paths = json.loads(discovery.openapi_v3_index())["paths"]
     assert list(paths) == [
         "api/v1",
+        "apis/admissionregistration.k8s.io/v1",
         "apis/apiextensions.k8s.io/v1",
         "apis/music.example.com/v1",
         "apis/stable.example.com/v1",

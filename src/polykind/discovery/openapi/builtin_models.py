@@ -18,6 +18,7 @@ from polykind.discovery.openapi.models import (
     stored,
     text,
 )
+from polykind.discovery.openapi.policy_models import POLICY_MODELS
 from polykind.discovery.openapi.schemas import META
 
 _CORE: Final = "io.k8s.api.core.v1."
@@ -278,7 +279,7 @@ _DEFINITIONS: Final = {
     ),
 }
 
-BUILTIN_MODELS: Final[Mapping[str, Model]] = {**_NAMESPACES, **_SERVICES, **_DEFINITIONS}
+BUILTIN_MODELS: Final[Mapping[str, Model]] = {**_NAMESPACES, **_SERVICES, **_DEFINITIONS, **POLICY_MODELS}
 
 _PACKAGES: Final = {
     "": "io.k8s.api.core",
