@@ -45,7 +45,7 @@ def _warning(warning: JsonObject, at: str, unreadable: Unreadable) -> list[Field
     ref = trim(warning["fieldRef"])
     if not ref:
         return [*found, required(f"{at}.fieldRef")]
-    wrong = unreadable(f"{{{ref}}}")
+    wrong = unreadable(ref)
     return [*found, invalid(f"{at}.fieldRef", ref, f"invalid JSONPath: {wrong}")] if wrong else found
 
 

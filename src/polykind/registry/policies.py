@@ -27,8 +27,6 @@ _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletion
 class PolicyKind(Kind):
     """The resource `validatingadmissionpolicies`."""
 
-    marks_deletion = False
-
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
             cache.resource(GROUP, "validatingadmissionpolicies"),
@@ -45,8 +43,6 @@ class PolicyKind(Kind):
 
 class BindingKind(Kind):
     """The resource `validatingadmissionpolicybindings`."""
-
-    marks_deletion = False
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(

@@ -141,7 +141,7 @@ class _Reader:
             word = self.text[start : self.at]
             steps.append(constant(word == "true") if word in ("true", "false") else identifier(word))
         else:
-            raise JsonPathError(f"unrecognized character in action: {char}")
+            raise JsonPathError(f"unrecognized character in action: U+{ord(char):04X} '{char}'")
 
     def field(self) -> Step:
         start = self.at
