@@ -106,6 +106,7 @@ _REQUEST_SECONDS = (
     45,
     60,
 )
+_ADMISSION_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25)
 _WEBHOOK_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
 _REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _KIND = ("group", "version", "resource")
@@ -167,6 +168,7 @@ class Metrics:
         """Called before each scrape, to measure what is not counted as it happens."""
         self._declare_requests()
         self._declare_conversions()
+        self._declare_admission()
 
     def counter(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
         family = Family(name, told, labels, Number)
@@ -301,6 +303,40 @@ class Metrics:
         self.conversion_misses = self.counter(
             "polykind_conversion_cache_misses_total", "Objects that had to be converted to be read, by CRD.", ("crd",)
         )
+
+    def _declare_admission(self) -> None:
+        self.admission_seconds = self.histogram(
+            "apiserver_admission_webhook_admission_duration_seconds",
+            "Seconds that an admission webhook took, by its name, type, operation and whether it refused.",
+            ("name", "type", "operation", "rejected"),
+            _ADMISSION_SECONDS,
+        )
+        self.admission_requests = self.counter(
+            "apiserver_admission_webhook_request_total",
+            "Calls of admission webhooks, by name, type, operation, HTTP status and whether it refused.",
+            ("name", "type", "operation", "code", "rejected"),
+        )
+        self.admission_rejections = self.counter(
+            "apiserver_admission_webhook_rejection_count",
+            "Writes that were refused because of an admission webhook, by the kind of error and the status.",
+            ("name", "type", "operation", "error_type", "rejection_code"),
+        )
+        self.admission_passed_over = self.counter(
+            "apiserver_admission_webhook_fail_open_count",
+            "Admission webhooks that could not be asked and were passed over.",
+            ("name", "type"),
+        )
+
+    def asked(self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:
+        word = "true" if rejected else "false"
+        self.admission_seconds.of(webhook, kind, operation, word).observe(seconds)
+        self.admission_requests.of(webhook, kind, operation, str(min(code, 600)), word).add()
+
+    def rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
+        self.admission_rejections.of(webhook, kind, operation, error, str(min(code, 600))).add()
+
+    def failed_open(self, webhook: str, kind: str) -> None:
+        self.admission_passed_over.of(webhook, kind).add()
 
     def called(self, crd: str, objects: int, seconds: float, failure: Failed | None) -> None:
         labels = ("success", "") if failure is None else ("failure", failure.kind)

@@ -18,12 +18,15 @@ from types import TracebackType
 
 from polykind import certificates
 from polykind.admission.admission import Admission
+from polykind.admission.mutating import MutatingWebhooks
+from polykind.admission.validating import ValidatingWebhooks
 from polykind.auth.authentication import Authentication
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.root import WatchCache
 from polykind.clock import SystemChance, SystemClock
 from polykind.contract import Chance, Clock, JsonObject, Leadership, Store
+from polykind.controllers.admission import Asking, WebhookControl
 from polykind.controllers.converters import Converters
 from polykind.controllers.definitions import Definitions
 from polykind.controllers.garbage import Garbage
@@ -43,6 +46,7 @@ from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.policies import BindingKind, PolicyKind
 from polykind.registry.registry import Registry
 from polykind.registry.services import ServiceKind
+from polykind.registry.webhookconfigurations import WebhookConfigurationKind
 from polykind.router import Router
 from polykind.settings import Settings, SettingsError
 from polykind.store.alone import Alone
@@ -137,9 +141,11 @@ class Server:
         self.registry.put(policies)
         self.registry.put(bindings)
         self.policies = PolicyControl(self.api, policies, bindings)
-        self.api.admission = Admission(validating=(self.policies.step,))
+        mutating, validating = MutatingWebhooks(self.metrics), ValidatingWebhooks(self.metrics)
+        self.api.admission = Admission(mutating=(mutating,), validating=(self.policies.step, validating))
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
+        self.webhooks = [self._asking(mutating, mutates=True), self._asking(validating, mutates=False)]
         self.converters = Converters(self._converter, self.clock)
         self.definitions = Definitions(
             self.api,
@@ -151,6 +157,8 @@ class Server:
             self.leadership,
         )
         self.garbage = Garbage(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
+        for control in self.webhooks:
+            begun(control.close)
         for controller in (
             self._namespaces,
             self.converters,
@@ -161,7 +169,11 @@ class Server:
         ):
             begun(controller.close)
         await asyncio.gather(
-            self._namespaces.start(), self.cache.load(services.cache), self.definitions.start(), self.policies.start()
+            self._namespaces.start(),
+            self.cache.load(services.cache),
+            self.definitions.start(),
+            self.policies.start(),
+            *(control.start() for control in self.webhooks),
         )
         if settings.garbage_collector:
             self.garbage.start()
@@ -173,6 +185,11 @@ class Server:
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
         documents.address = self.url.removeprefix("https://")
         self._write_kubeconfig()
+
+    def _asking(self, step: Asking, *, mutates: bool) -> WebhookControl:
+        kind = WebhookConfigurationKind(self.cache, mutating=mutates)
+        self.registry.put(kind)
+        return WebhookControl(self.api, kind, step, self._resolver)
 
     def _stamp(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

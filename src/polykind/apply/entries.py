@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from polykind.apply import fieldset
 from polykind.apply.fieldset import Fields
 from polykind.contract import JsonObject
-from polykind.gotext import go_json
+from polykind.gotext import go_json, go_quote
 
 MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"
@@ -100,6 +100,28 @@ def decode(listed: Any, *, trusted: bool) -> Entries | None:
         except (ValueError, RecursionError):
             return None
     return out
+
+
+def complaint(listed: Any) -> str | None:
+    """What is wrong with the entries of an object, in the reference's words; None if they are valid."""
+    if decode(listed, trusted=False) is not None:
+        return None
+    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        known: JsonObject = entry if isinstance(entry, dict) else {}
+        if known.get("operation") not in ("Apply", "Update"):
+            return "operation must be `Apply` or `Update`"
+        if not known.get("apiVersion"):
+            return "apiVersion must not be empty"
+        kind = known.get("fieldsType")
+        if not kind:
+            return f"missing fieldsType in managed fields entry {index}"
+        if kind != "FieldsV1":
+            return f"invalid fieldsType {go_quote(str(kind))} in managed fields entry {index}"
+        try:
+            fieldset.decode(known.get("fieldsV1"))
+        except (ValueError, RecursionError) as error:
+            return f"error decoding set: {error}"
+    return "not a list of entries"
 
 
 def is_reset(listed: Any, *, by_empty: bool) -> bool:

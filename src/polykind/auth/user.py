@@ -16,3 +16,9 @@ class User:
 
 ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"
+
+
+def service_account(name: str) -> User:
+    """One of the controllers that, in the reference, come as service accounts of the system's own namespace."""
+    groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system", AUTHENTICATED)
+    return User(f"system:serviceaccount:kube-system:{name}", "", groups)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from polykind import errors
+from polykind.auth.user import User
 from polykind.cache.entry import Entry
 from polykind.registry.kind import Kind
 from polykind.verbs.call import Api, Call
@@ -17,8 +18,11 @@ _AT_ONCE = 64
 """Deletions under way together: they share the store's commits."""
 
 
-async def delete_all(api: Api, kind: Kind, entries: Sequence[Entry]) -> None:
-    """Ask for the deletion of objects that are not being deleted yet. One that fails does not keep the others."""
+async def delete_all(api: Api, kind: Kind, entries: Sequence[Entry], user: User | None = None) -> None:
+    """Ask for the deletion of objects that are not being deleted yet. One that fails does not keep the others.
+
+    On behalf of a `user` it is asked as a deletion of the collection, and whoever is to be asked about it is.
+    """
     version = kind.version_for_deletion()
 
     async def delete(entry: Entry) -> None:
@@ -27,7 +31,9 @@ async def delete_all(api: Api, kind: Kind, entries: Sequence[Entry]) -> None:
         namespace = entry.namespace if kind.namespaced else None
         try:
             request = Request("DELETE", "", "", {}, b"")
-            await delete_object(Call(api, request, version, namespace, entry.name, ""), DeleteOptions())
+            request.user = user
+            options = DeleteOptions(propagation_policy="Background") if user is not None else DeleteOptions()
+            await delete_object(Call(api, request, version, namespace, entry.name, ""), options, named=False)
         except errors.NotFound:
             return
 

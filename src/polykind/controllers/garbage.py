@@ -12,6 +12,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from polykind import errors
+from polykind.auth.user import service_account
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence, ResourceCache
 from polykind.contract import JsonObject, Leadership, StoreError
@@ -28,6 +29,7 @@ from polykind.wire.request import Request
 log = logging.getLogger("polykind.garbage")
 
 _MANAGER = "garbage-collector"
+_USER = service_account("generic-garbage-collector")
 _SLICE = 500
 _PAGE = 2000
 _REMEMBERED = 1024
@@ -324,6 +326,7 @@ class Garbage:
             raise errors.NotFound(place.plural, place.group, place.key)
         namespace, _, name = place.key.rpartition("/")
         request = Request("PATCH", "", "", {}, b"")
+        request.user = _USER
         return Call(self._api, request, kind.version_for_deletion(), namespace if kind.namespaced else None, name, "")
 
 

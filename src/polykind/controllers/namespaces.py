@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from polykind import errors
 from polykind.apply import managed
+from polykind.auth.user import service_account
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import Conflict, JsonObject, Leadership, StoreError
@@ -19,6 +20,7 @@ from polykind.verbs.call import Api
 
 log = logging.getLogger("polykind.namespaces")
 
+_USER = service_account("namespace-controller")
 _RETRY, _LONGEST = 0.1, 2.0
 """Seconds between two looks at what is left in a namespace: from the first to the last."""
 
@@ -140,7 +142,7 @@ class Namespaces:
         if not cache.loaded and not (await self._api.store.range(f"{cache.prefix}{namespace}/", limit=1)).items:
             return 0
         await self._api.cache.fresh(cache)
-        await delete_all(self._api, kind, cache.snapshot(namespace))
+        await delete_all(self._api, kind, cache.snapshot(namespace), _USER)
         return cache.count(namespace)
 
     async def _release(self, name: str) -> None:

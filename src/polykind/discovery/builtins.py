@@ -83,10 +83,24 @@ _POLICY_BINDINGS: Final = _resource(
     categories=("api-extensions",),
 )
 
+
+def _webhooks(kind: str) -> ResourceEntry:
+    named = f"{kind}WebhookConfiguration"
+    return _resource(
+        f"{named.lower()}s",
+        named,
+        "admissionregistration.k8s.io/v1",
+        namespaced=False,
+        categories=("api-extensions",),
+    )
+
+
+_ADMISSION: Final = (_webhooks("Mutating"), _POLICIES, _POLICY_BINDINGS, _webhooks("Validating"))
+
 # Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
 _TABLE: Final = (
     GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES, _SERVICES)),
-    GroupVersionEntry("admissionregistration.k8s.io", "v1", 16700, 15, (_POLICIES, _POLICY_BINDINGS)),
+    GroupVersionEntry("admissionregistration.k8s.io", "v1", 16700, 15, _ADMISSION),
     GroupVersionEntry("apiextensions.k8s.io", "v1", 16700, 15, (_DEFINITIONS,)),
     GroupVersionEntry("apiextensions.k8s.io", "v1beta1", 16700, 9, (_DEFINITIONS,)),
 )

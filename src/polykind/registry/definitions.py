@@ -186,6 +186,13 @@ class DefinitionVersion(BuiltinVersion):
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return rules.warnings(self._canonical(new), self._canonical(old) if old is not None else None)
 
+    async def equivalent(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        version = self.kind.versions.get(api_version.rpartition("/")[2])
+        if not isinstance(version, DefinitionVersion):
+            return None
+        stated: Literal["v1", "v1beta1"] = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
+        return version._shown(rules.decode(obj, stated, False)[0])
+
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         return self._canonical(obj)
 

@@ -168,6 +168,10 @@ class Version(ABC):
         """An object of this version at another apiVersion; None where that is not served any more."""
         return None
 
+    async def equivalent(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        """An object of this resource, of whichever version, as others are told of it at another apiVersion."""
+        return await self.at_version(obj, api_version)
+
     # ------------------------------------------------------------------ what payloads mean and must obey
 
     @abstractmethod

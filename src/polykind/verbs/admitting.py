@@ -5,26 +5,54 @@ Of what the server does on nobody's behalf they are not asked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
+from polykind.apply import entries
 from polykind.contract import JsonObject
 from polykind.verbs.call import Call
+from polykind.verbs.lifecycle import match_namespace
 from polykind.wire.options import DeleteOptions, WriteOptions
 from polykind.wire.query import first
 
 _SCALE = ("Scale", "autoscaling/v1")
+_BAD_MANAGERS = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests: "
+)
 
 
-async def mutated(call: Call, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> JsonObject:
-    """What those who may change a create or an update make of it."""
+async def mutated(
+    call: Call,
+    obj: JsonObject,
+    old: JsonObject | None,
+    options: WriteOptions,
+    read: Callable[[JsonObject], JsonObject] | None = None,
+) -> JsonObject:
+    """What those who may change a create or an update make of it; `read` reads that anew, if no version does."""
     if not call.api.admission.mutates or call.request.user is None:
         return obj
     asked = _attributes(call, CREATE if old is None else UPDATE, obj, old, options)
+    if read is not None:
+        asked.default = read
     await call.api.admission.mutate(asked)
-    if asked.obj is None:
+    if not asked.changed:
+        return obj
+    made = asked.obj
+    if made is None:
         raise AssertionError("admission took the object away")
-    if asked.changed:
-        call.whole = False
-    return asked.obj
+    call.whole = False
+    match_namespace(call, made["metadata"])
+    if why := entries.complaint(made["metadata"].get("managedFields")):
+        _restore_managers(made["metadata"], obj["metadata"])
+        call.request.warn(_BAD_MANAGERS + why)
+    return made
+
+
+def _restore_managers(meta: JsonObject, before: JsonObject) -> None:
+    meta.pop("managedFields", None)
+    if "managedFields" in before:
+        meta["managedFields"] = before["managedFields"]
 
 
 async def approve(call: Call, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> None:
@@ -74,11 +102,21 @@ def _attributes(
         _told(call, operation, options),
         options.dry_run,
         call.user,
-        version.at_version,
-        version.default,
+        version.equivalent,
+        lambda made: _defaulted(call, made),
         lambda: _namespace(call, obj, old),
         call.request.warn,
     )
+
+
+def _defaulted(call: Call, obj: JsonObject) -> JsonObject:
+    """An object at whichever version it states, its defaults filled in."""
+    stated = obj.get("apiVersion")
+    for version in call.kind.versions.values():
+        if version.api_version == stated:
+            return version.default(obj)
+    obj["metadata"] = metadata if isinstance(metadata := obj.get("metadata"), dict) else {}
+    return obj
 
 
 def _told(call: Call, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:

@@ -34,7 +34,6 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
                 f"the name of the object ({meta['name']}) does not match the name on the URL ({call.name})"
             )
         meta["name"] = call.name
-    given = meta.pop("resourceVersion", "")
     await call.api.cache.load(kind.cache)
     await check_namespace(call, meta.get("name", ""))
     if not kind.creatable:
@@ -46,21 +45,23 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             meta.pop(gone, None)
         await managing.created(call, obj, options.field_manager)
     admitted = await admitting.mutated(call, obj, None, options)
+    made = tracked or admitted is not obj
     if admitted is not obj:
         obj, meta = admitted, admitted["metadata"]
         managing.dedupe_owners(call, meta, made=True)
+    given = meta.pop("resourceVersion", "")
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_TRIES if prefix else 1):
         if prefix:
             meta["name"] = prefix[:_BASE] + call.api.chance.suffix()
         if attempt == 0:
             _found(call, obj)
-            if tracked:
-                version.settle(obj)
-            # The store refuses a revision; what is none at all is passed over.
-            if given and not options.dry_run and not revisions.unparsable(given) and int(given):
-                raise errors.Unexplained("resourceVersion should not be set on objects to be created")
         await admitting.approve(call, obj, None, options)
+        # The store refuses a revision; what is none at all is passed over.
+        if given and not options.dry_run and not revisions.unparsable(given) and int(given):
+            raise errors.Unexplained("resourceVersion should not be set on objects to be created")
+        if made:
+            version.settle(obj)
         try:
             if options.dry_run and kind.cache.get(kind.key(call.namespace or "", meta["name"])) is not None:
                 raise LostRace

@@ -193,7 +193,7 @@ async def _change(
             known = bool(scale["apiVersion"])
             tracked = await _track(call, before, scale, options.field_manager) if known else []
             scale["metadata"]["managedFields"] = tracked
-        scale = await admitting.mutated(call, scale, before, options)
+        scale = await admitting.mutated(call, scale, before, options, lambda made: _decode(made)[0])
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         path = _paths(call)["specReplicasPath"]
         if replicas == _UNSET:

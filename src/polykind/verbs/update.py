@@ -69,17 +69,20 @@ async def change_object(
         if entry is None:
             raise kind.not_found(call.name)
         old: JsonObject = codec.decode((call.version.ready(entry) or await call.version.view(entry)).data)
-        new = await change(old)
-        conditional = _check_conditions(call, new, old, entry, whole, options.dry_run)
+        new = changed = await change(old)
+        if whole:
+            _check_uid(call, new, old, options.dry_run)
         if not applied:
             await managing.updated(call, new, old, options.field_manager)
         if shown is None:
             new = await admitting.mutated(call, new, old, options)
+        made = applied or new is not changed
+        conditional = _check_revision(call, new, old, entry) and whole
         managing.dedupe_owners(call, new["metadata"], made=True)
         new = _prepared(call, new, old)
-        if applied:
-            call.version.settle(new)
         await admitting.approve(call, *((new, old) if shown is None else (shown(new), shown(old))), options)
+        if made:
+            call.version.settle(new)
         try:
             if _finished(new) and not kind.lingers(new):
                 return await _finish(call, new, entry, options.dry_run)
@@ -92,11 +95,10 @@ async def change_object(
         return form.data
 
 
-def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry, whole: bool, dry_run: bool) -> bool:
-    """Whether the client insists on the revision it has seen; refuse if that, or the uid, is another."""
-    meta, kind = new["metadata"], call.kind
-    uid = meta.get("uid")
-    if whole and uid and uid != old["metadata"].get("uid"):
+def _check_uid(call: Call, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
+    """Refuse where the client means another object, whoever else has yet to be asked."""
+    kind, uid = call.kind, new["metadata"].get("uid")
+    if uid and uid != old["metadata"].get("uid"):
         # Keys are told as the store knows them; a dry run does not get that far.
         prefix = f"/{kind.cache.prefix.removeprefix(call.api.cache.prefix)}" if dry_run else kind.cache.prefix
         key = f"{prefix}{call.key}"
@@ -105,6 +107,11 @@ def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry
             f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata'].get('uid')}"
         )
         raise errors.conflict(kind.plural, kind.group, call.name, why)
+
+
+def _check_revision(call: Call, new: JsonObject, old: JsonObject, entry: Entry) -> bool:
+    """Whether a revision is insisted on; refuse if it is another."""
+    meta, kind = new["metadata"], call.kind
     given = meta.get("resourceVersion")
     if not given or given == "0":
         if call.version.unconditional:
@@ -116,7 +123,7 @@ def _check_conditions(call: Call, new: JsonObject, old: JsonObject, entry: Entry
         if nonsense := revisions.unparsable(given):
             raise errors.Unexplained(nonsense)
         raise modified(call, call.name)
-    return whole
+    return True
 
 
 def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
@@ -151,7 +158,7 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     for text in version.pardoned():
         call.request.warn(text)
     if found:
-        raise errors.Invalid(new.get("kind", ""), new["apiVersion"].rpartition("/")[0], call.name, found)
+        raise errors.Invalid(new.get("kind", ""), new["apiVersion"].rpartition("/")[0], meta.get("name", ""), found)
     for text in version.warnings(new, old):
         call.request.warn(text)
     return new

@@ -20,6 +20,7 @@ from polykind.discovery.openapi.models import (
 )
 from polykind.discovery.openapi.policy_models import POLICY_MODELS
 from polykind.discovery.openapi.schemas import META
+from polykind.discovery.openapi.webhook_models import WEBHOOK_MODELS
 
 _CORE: Final = "io.k8s.api.core.v1."
 _CRD: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
@@ -279,7 +280,13 @@ _DEFINITIONS: Final = {
     ),
 }
 
-BUILTIN_MODELS: Final[Mapping[str, Model]] = {**_NAMESPACES, **_SERVICES, **_DEFINITIONS, **POLICY_MODELS}
+BUILTIN_MODELS: Final[Mapping[str, Model]] = {
+    **_NAMESPACES,
+    **_SERVICES,
+    **_DEFINITIONS,
+    **POLICY_MODELS,
+    **WEBHOOK_MODELS,
+}
 
 _PACKAGES: Final = {
     "": "io.k8s.api.core",

@@ -1,0 +1,178 @@
+"""Mutating webhooks: asked one after the other, each about what those before it have made of the object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from polykind import errors, typed
+from polykind.admission import rules
+from polykind.admission.attributes import Attributes
+from polykind.admission.review import JSON_PATCH, Shown, Verdict
+from polykind.admission.telling import converted, own, told_at
+from polykind.admission.webhook import CallFailed, Observer, Webhook
+from polykind.apply import jsonpatch
+from polykind.apply.rejected import Rejected, go_name
+from polykind.contract import JsonObject
+from polykind.eager import in_task
+from polykind.gotext import go_quote
+from polykind.schema.equality import same
+from polykind.wire import codec
+
+
+class MutatingWebhooks:
+    """The mutating webhooks of all configurations."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self._webhooks: Sequence[Webhook] = ()
+
+    @property
+    def active(self) -> bool:
+        return bool(self._webhooks)
+
+    def configure(self, webhooks: Sequence[Webhook]) -> None:
+        """Who is asked from now on."""
+        self._webhooks = tuple(webhooks)
+
+    async def admit(self, asked: Attributes) -> None:
+        if rules.exempt(asked):
+            return
+        again = _Again()
+        webhooks = self._webhooks
+        await _Round(asked, self._observer, again, None).run(webhooks)
+        if again.needed:
+            # Once, and only those who want it and were asked before something changed.
+            await _Round(asked, self._observer, again, again.wanted).run(webhooks)
+
+
+class _Again:
+    """Who is to be asked a second time."""
+
+    def __init__(self) -> None:
+        self.needed = False
+        self.wanted: set[str] = set()
+        self._before: set[str] = set()
+        """Who was asked since the last change, and wants to be asked again after one."""
+
+    def changed(self) -> None:
+        self.needed = True
+        self.wanted |= self._before
+        self._before = set()
+
+    def invoked(self, webhook: Webhook) -> None:
+        if webhook.reinvoked:
+            self._before.add(webhook.uid)
+
+
+class _Round:
+    """One round: `only` are those who are asked in it, None: all."""
+
+    def __init__(self, asked: Attributes, observer: Observer, again: _Again, only: set[str] | None) -> None:
+        self._asked = asked
+        self._observer = observer
+        self._again = again
+        self._only = only
+        self._base = asked.obj
+        """The object at the version of the request."""
+        self._shown = own(asked)
+        self._dirty = False
+        """Whether what is shown is ahead of that."""
+
+    async def run(self, webhooks: Sequence[Webhook]) -> None:
+        asked = self._asked
+        for webhook in webhooks:
+            version = webhook.version(asked)
+            if version is None:
+                continue
+            if webhook.conditional and not webhook.meant(asked, await self._at(version)):
+                continue
+            if self._only is not None and webhook.uid not in self._only:
+                continue
+            shown = await self._at(version)
+            await in_task(webhook.ask(asked, shown, self._observer, partial(self._use, webhook)))
+            self._again.invoked(webhook)
+        await self._settle()
+        asked.obj = self._base
+
+    async def _at(self, version: str) -> Shown:
+        """What there is by now, at a version."""
+        if version != self._shown.version:
+            await self._settle()
+            asked = self._asked
+            asked.obj = self._base
+            self._shown = await told_at(asked, version)
+            # Selectors look at it as it was told last.
+            asked.obj = self._shown.obj
+        return self._shown
+
+    async def _settle(self) -> None:
+        """Bring the object at the version of the request up to date."""
+        if not self._dirty or self._shown.obj is None:
+            return
+        self._dirty = False
+        asked, obj, resource = self._asked, self._shown.obj, self._asked.resource
+        stated = obj.get("apiVersion")
+        if stated != resource.kind_version:
+            group, _, version = stated.rpartition("/") if isinstance(stated, str) else ("", "", "")
+            if group != resource.group or version not in resource.versions:
+                raise errors.Unexplained(
+                    f"{group}/{version}, Kind={obj.get('kind')} is unstructured and is not suitable for converting "
+                    f"to {go_quote(resource.kind_version)}"
+                )
+            obj = await converted(asked, obj, resource.kind_version)
+        self._base = obj
+
+    def _use(self, webhook: Webhook, verdict: Verdict) -> None:
+        """Take in what a webhook makes of the object."""
+        operations = _operations(webhook, verdict.patch)
+        if not operations:
+            return
+        before = self._shown.obj
+        if before is None:
+            name = go_quote(webhook.name)
+            raise errors.InternalError(
+                f"admission webhook {name} attempted to modify the object, which is not supported for this operation"
+            )
+        if verdict.patch_type != JSON_PATCH:
+            raise CallFailed(webhook.name, f"unsupported patch type {go_quote(verdict.patch_type)}", 400)
+        asked = self._asked
+        made = _applied(before, operations)
+        if not same(before, made):
+            self._again.changed()
+        try:
+            asked.obj = asked.default(made)
+        except typed.Undecodable as error:
+            raise errors.InternalError(error.why) from None
+        except errors.APIError as error:
+            raise errors.InternalError(error.message) from None
+        self._shown = self._shown._replace(obj=asked.obj)
+        self._dirty = asked.changed = True
+
+
+def _operations(webhook: Webhook, patch: bytes) -> list[JsonObject]:
+    if not patch:
+        return []
+    try:
+        operations: list[JsonObject] = jsonpatch.as_written(jsonpatch.loosely(codec.decode(patch)), patch)
+    except errors.BadRequest as error:
+        why = error.text if isinstance(error, codec.Malformed) else error.message
+        raise CallFailed(webhook.name, f"received undecodable patch in webhook response: {why}") from None
+    return operations
+
+
+def _applied(obj: JsonObject, operations: list[JsonObject]) -> JsonObject:
+    """An object after a patch; it must still say what it is."""
+    try:
+        made: Any = jsonpatch.patched(obj, operations)
+    except Rejected as rejected:
+        raise errors.InternalError(rejected.why) from None
+    except errors.APIError as error:
+        raise errors.InternalError(error.message) from None
+    if not isinstance(made, dict):
+        raise errors.InternalError(jsonpatch.NO_OBJECT % go_name(made))
+    own: JsonObject = codec.decode(codec.encode(made))
+    if not made.get("kind") or not isinstance(made["kind"], str):
+        raise errors.InternalError(f"Object 'Kind' is missing in '{codec.encode(made).decode()}'")
+    return own

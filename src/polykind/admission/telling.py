@@ -1,0 +1,37 @@
+"""A write told at the versions of its resource that webhooks want to be told at."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.admission.attributes import Attributes
+from polykind.admission.review import Shown
+from polykind.contract import JsonObject
+
+
+def own(asked: Attributes) -> Shown:
+    """A write at the version of the request."""
+    return Shown(asked.resource.version, asked.resource.kind_version, asked.obj, asked.old)
+
+
+async def told_at(asked: Attributes, version: str) -> Shown:
+    """A write at a version of its resource. Raises InternalError where objects cannot be converted."""
+    resource = asked.resource
+    if version == resource.version:
+        return own(asked)
+    if resource.subresource == "scale":
+        # A Scale is the same for every version of what it scales.
+        return own(asked)._replace(version=version)
+    wanted = f"{resource.group}/{version}" if resource.group else version
+    obj, old = [await converted(asked, one, wanted) if one is not None else None for one in (asked.obj, asked.old)]
+    return Shown(version, wanted, obj, old)
+
+
+async def converted(asked: Attributes, obj: JsonObject, api_version: str) -> JsonObject:
+    try:
+        made = await asked.convert(obj, api_version)
+    except errors.APIError as error:
+        raise errors.InternalError(error.message) from error
+    if made is None:
+        resource = asked.resource
+        raise errors.InternalError(f"unable to convert to {api_version}, Resource={resource.plural}: unknown kind")
+    return made

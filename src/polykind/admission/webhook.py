@@ -1,0 +1,179 @@
+"""A webhook: which writes it is asked about, how it is called, and what becomes of a call that fails."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from typing import Protocol
+
+from polykind import errors
+from polykind.admission import review, rules, selection
+from polykind.admission.attributes import Attributes
+from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
+from polykind.admission.expressionvalues import request_value
+from polykind.admission.review import Denied, Misanswered, Shown, Verdict
+from polykind.contract import JsonObject
+from polykind.conversion import answer, envelope
+from polykind.conversion.fault import Fault
+from polykind.conversion.line import Line, Unusable
+from polykind.conversion.resolver import Resolver
+from polykind.gotext import go_quote
+
+log = logging.getLogger("polykind.admission")
+
+_ANSWER_BYTES = 16 * 1024 * 1024
+_HARMLESS = ("None", "NoneOnDryRun")
+_DEFAULT_SECONDS = 10
+
+
+class Observer(Protocol):
+    """Who counts calls. Must return at once."""
+
+    def asked(self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:
+        """A webhook was called: `kind` is admit or validating, `code` the HTTP status of what came of it."""
+
+    def rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
+        """A write was refused because of a webhook."""
+
+    def failed_open(self, webhook: str, kind: str) -> None:
+        """A webhook could not be asked, and was passed over."""
+
+
+class CallFailed(Exception):
+    """A webhook that could not be asked, or has not answered as it must; `code` is what it is counted as."""
+
+    def __init__(self, webhook: str, why: str, code: int = 503) -> None:
+        super().__init__(f"failed calling webhook {go_quote(webhook)}: {why}")
+        self.code = code
+
+
+class Webhook:
+    """One webhook of a configuration, as decoded, with its own line to call it by.
+
+    `index` tells webhooks of the same name in the same configuration apart.
+    """
+
+    def __init__(
+        self,
+        configuration: str,
+        stanza: JsonObject,
+        index: int,
+        resolver: Resolver,
+        *,
+        mutating: bool,
+        uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
+        self.name: str = stanza["name"]
+        self.uid = f"{configuration}/{self.name}/{index}"
+        self.reinvoked = stanza.get("reinvocationPolicy") == "IfNeeded"
+        self._mutating = mutating
+        self.ignored = stanza.get("failurePolicy") == IGNORE
+        """Whether a failed call is passed over."""
+        self._rules = [rules.Rule(rule) for rule in stanza.get("rules") or ()]
+        self._match_policy: str = stanza.get("matchPolicy") or "Equivalent"
+        self._namespaces = selection.selector(stanza.get("namespaceSelector"))
+        self._objects = selection.selector(stanza.get("objectSelector"))
+        conditions = stanza.get("matchConditions")
+        self._conditions = Conditions(conditions, stanza.get("failurePolicy") or "Fail") if conditions else None
+        self._side_effects: str | None = stanza.get("sideEffects")
+        self._seconds: int = stanza.get("timeoutSeconds") or _DEFAULT_SECONDS
+        self._version = envelope.supported(stanza.get("admissionReviewVersions") or [])
+        self._line = Line(stanza["clientConfig"], self.name, resolver, bare=True)
+        self._new_uid = uid
+
+    async def close(self) -> None:
+        await self._line.close()
+
+    def version(self, asked: Attributes) -> str | None:
+        """The version of the resource at which a write is told to this webhook; None if it is none of its business."""
+        if not selection.selects(self._objects, asked):
+            return None
+        version = rules.matching_version(self._rules, asked, self._match_policy)
+        if version is None or not selection.in_namespace(self._namespaces, asked):
+            return None
+        return version
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the objects themselves must be looked at to know whether it is asked."""
+        return self._conditions is not None
+
+    def meant(self, asked: Attributes, shown: Shown) -> bool:
+        """Whether its match conditions hold. Raises Forbidden if that cannot be told, unless failures are ignored."""
+        if self._conditions is None:
+            return True
+        values = {"object": shown.obj, "oldObject": shown.old, "request": request_value(asked, shown.api_version)}
+        try:
+            return self._conditions.match(values)
+        except MatchFailure as failure:
+            resource = asked.resource
+            raise errors.Forbidden(resource.plural, resource.group, asked.name, str(failure)) from None
+
+    async def ask(
+        self, asked: Attributes, shown: Shown, observer: Observer, use: Callable[[Verdict], None] | None = None
+    ) -> None:
+        """Ask for consent, and `use` it: a webhook that cannot be asked, or used, is passed over if that is ignored.
+
+        Raises what the client is told.
+        """
+        kind, started = "admit" if self._mutating else "validating", time.monotonic()
+
+        def tell(code: int, error: str | None = None) -> None:
+            if error is not None:
+                observer.rejected(self.name, kind, asked.operation, error, code)
+            spent = time.monotonic() - started
+            observer.asked(self.name, kind, asked.operation, spent, code, rejected=error is not None)
+
+        try:
+            verdict = await self._ask(asked, shown)
+            if use is not None:
+                use(verdict)
+        except CallFailed as failure:
+            if self.ignored:
+                tell(failure.code)
+                observer.failed_open(self.name, kind)
+                log.warning("passed over: %s", failure)
+                return
+            tell(failure.code, "calling_webhook_error")
+            raise errors.InternalError(str(failure)) from failure
+        except Denied as refusal:
+            tell(refusal.code, "no_error")
+            raise
+        except errors.APIError:
+            tell(0, "apiserver_internal_error")
+            raise
+        tell(200)
+
+    async def _ask(self, asked: Attributes, shown: Shown) -> Verdict:
+        if asked.dry_run:
+            if self._side_effects is None:
+                raise CallFailed(self.name, "Webhook SideEffects is nil", 400)
+            if self._side_effects not in _HARMLESS:
+                raise errors.BadRequest(f"admission webhook {go_quote(self.name)} does not support dry run")
+        if self._version is None:
+            why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+            raise CallFailed(self.name, f"could not create admission objects: {why}", 400)
+        uid = self._new_uid()
+        body = review.request(self._version, uid, asked, shown)
+        try:
+            async with self._line.open() as session:
+                got = await session.post(body, _ANSWER_BYTES, self._seconds)
+        except Unusable as error:
+            raise CallFailed(self.name, f"could not get REST client: {error}", 500) from error
+        except Fault as fault:
+            raise CallFailed(self.name, f"failed to call webhook: {fault.text}") from fault
+        complaint = answer.complaint(got)
+        if complaint is not None:
+            code = 503 if 200 <= got.status <= 206 else got.status
+            raise CallFailed(self.name, f"failed to call webhook: {complaint}", code)
+        try:
+            verdict = review.answered(self._version, uid, got.body, mutating=self._mutating)
+        except Misanswered as error:
+            raise CallFailed(self.name, str(error)) from None
+        for text in verdict.warnings:
+            asked.warn(text)
+        if not verdict.allowed:
+            raise Denied(self.name, verdict.status)
+        return verdict

@@ -1,0 +1,105 @@
+"""Webhooks come to life: who is asked before a write follows the configurations that are stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol
+
+from polykind import errors
+from polykind.admission.webhook import Webhook
+from polykind.cache.entry import Entry
+from polykind.cache.resource import Occurrence
+from polykind.conversion.resolver import Resolver
+from polykind.registry.webhookconfigurations import WebhookConfigurationKind
+from polykind.verbs.call import Api
+
+log = logging.getLogger("polykind.admission")
+
+_PAUSE = 2.0
+"""Seconds between two attempts to read what is stored anew."""
+_RELOAD = "reload"
+
+
+class Asking(Protocol):
+    """The step of admission that asks them."""
+
+    def configure(self, webhooks: Sequence[Webhook]) -> None: ...
+
+
+class WebhookControl:
+    """Follows the configurations of one kind: a change is minded by the time its write is answered."""
+
+    def __init__(self, api: Api, kind: WebhookConfigurationKind, step: Asking, resolver: Resolver) -> None:
+        self._api = api
+        self._kind = kind
+        self._step = step
+        self._resolver = resolver
+        self._webhooks: dict[str, list[Webhook]] = {}
+        """By the name of their configuration."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        await self._api.cache.load(self._kind.cache)
+        self._kind.cache.observers.append(self)
+        self._take_all()
+
+    async def close(self) -> None:
+        for name in list(self._webhooks):
+            self._drop(name)
+        for task in self._tasks:
+            if task.get_name() == _RELOAD:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        for occurrence in occurrences:
+            self._drop(occurrence.entry.name)
+            if occurrence.new is not None:
+                self._take(occurrence.new)
+        self._configure()
+
+    def on_reset(self) -> None:
+        """Changes may have been missed; until that is known, those who are known are asked."""
+        self._begin(self._reload(), _RELOAD)
+
+    async def _reload(self) -> None:
+        await self._api.cache.load_again(self._kind.cache, _PAUSE)
+        for name in list(self._webhooks):
+            self._drop(name)
+        self._take_all()
+
+    def _take_all(self) -> None:
+        for entry in self._kind.cache.snapshot(None):
+            self._take(entry)
+        self._configure()
+
+    def _take(self, entry: Entry) -> None:
+        try:
+            stanzas = self._kind.read(entry).get("webhooks") or ()
+        except errors.APIError as error:
+            what = self._kind.kind
+            log.error("%s %s in the store cannot be read and is not minded: %s", what, entry.name, error.message)
+            return
+        seen: Counter[str] = Counter()
+        webhooks = self._webhooks[entry.name] = []
+        for stanza in stanzas:
+            name = stanza["name"]
+            webhooks.append(Webhook(entry.name, stanza, seen[name], self._resolver, mutating=self._kind.mutating))
+            seen[name] += 1
+
+    def _drop(self, name: str) -> None:
+        """Let go of a configuration's webhooks; calls under way are finished."""
+        for webhook in self._webhooks.pop(name, ()):
+            self._begin(webhook.close(), "")
+
+    def _configure(self) -> None:
+        """Configurations are asked in the order of their names, the webhooks of each in theirs."""
+        self._step.configure([webhook for name in sorted(self._webhooks) for webhook in self._webhooks[name]])
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

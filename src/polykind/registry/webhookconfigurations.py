@@ -1,0 +1,88 @@
+"""Configurations of webhooks as resources: who is asked before something is written."""
+
+from __future__ import annotations
+
+from polykind.admission import webhook_rules as rules
+from polykind.apply.typemodel import MUTATING_WEBHOOK_CONFIGURATION_MODEL, VALIDATING_WEBHOOK_CONFIGURATION_MODEL
+from polykind.cache.entry import Entry
+from polykind.cache.root import WatchCache
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.kind import Kind
+from polykind.schema import metarules
+from polykind.schema.equality import same
+from polykind.typed.admissionregistration import MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION
+from polykind.wire.table import WEBHOOK_CONFIGURATIONS
+
+GROUP = "admissionregistration.k8s.io"
+
+
+class WebhookConfigurationKind(Kind):
+    """The resource `mutatingwebhookconfigurations` or `validatingwebhookconfigurations`."""
+
+    def __init__(self, cache: WatchCache, *, mutating: bool) -> None:
+        kind = f"{'Mutating' if mutating else 'Validating'}WebhookConfiguration"
+        plural = f"{kind.lower()}s"
+        super().__init__(
+            # As Kubernetes lays out what is built into it: without the group.
+            cache.resource("", plural),
+            group=GROUP,
+            plural=plural,
+            singular=kind.lower(),
+            kind=kind,
+            list_kind=f"{kind}List",
+            namespaced=False,
+        )
+        self.mutating = mutating
+        self.storage = "v1"
+        self.versions["v1"] = WebhookConfigurationVersion(self)
+
+    def read(self, entry: Entry) -> JsonObject:
+        """A configuration from the store, with its defaults. Raises BadRequest."""
+        return self.versions["v1"].decode(entry.value(), False)[0]
+
+
+class WebhookConfigurationVersion(BuiltinVersion):
+    """What v1 asks of a configuration of webhooks."""
+
+    kind: WebhookConfigurationKind
+    package = "admissionregistration"
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    known = ("v1",)
+    table = WEBHOOK_CONFIGURATIONS
+
+    def __init__(self, kind: WebhookConfigurationKind) -> None:
+        struct = MUTATING_WEBHOOK_CONFIGURATION if kind.mutating else VALIDATING_WEBHOOK_CONFIGURATION
+        super().__init__(kind, "v1", struct)
+        self.model = MUTATING_WEBHOOK_CONFIGURATION_MODEL if kind.mutating else VALIDATING_WEBHOOK_CONFIGURATION_MODEL
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        rules.fill_in(obj.get("webhooks") or (), mutating=self.kind.mutating)
+        return obj, unknown
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        obj["metadata"]["generation"] = 1
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None) + rules.problems(obj.get("webhooks") or ())
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        changed = not same(new.get("webhooks") or [], old.get("webhooks") or [])
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + changed
+        if not new["metadata"]["generation"]:
+            del new["metadata"]["generation"]
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = metarules.validate(new["metadata"], namespaced=False)
+        return found + rules.problems(new.get("webhooks") or (), old.get("webhooks") or ())
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        raise NotImplementedError
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        raise NotImplementedError
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return rules.warnings(new["metadata"].get("name", ""))
