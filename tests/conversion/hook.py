@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import json
-import re
-import ssl
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable
 from typing import Any
 
 import trustme
 
 from polykind.contract import JsonObject
+from tests.support import hook as support
+from tests.support.hook import Behaviour, Call, Reply
+
+__all__ = ["Behaviour", "Call", "Hook", "Reply", "converted", "crontab", "failing", "good"]
 
 GROUP = "example.com"
-
-
-@dataclass
-class Call:
-    """What the webhook was sent."""
-
-    path: str
-    headers: dict[str, str]
-    review: JsonObject
-    connection: int
-
-
-@dataclass
-class Reply:
-    """An HTTP answer; `raw` instead is written to the connection as it is."""
-
-    body: bytes = b""
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
-    raw: bytes | None = None
-    then_close: bool = False
-
-
-Behaviour = Callable[[Call], Reply | Awaitable[Reply]]
 
 
 def converted(review: JsonObject, change: Callable[[JsonObject, int], Any] = lambda obj, index: None) -> JsonObject:
@@ -73,45 +46,15 @@ def failing(names: set[str], message: str = "told to fail") -> Behaviour:
     return behaviour
 
 
-class Hook:
-    """The server. `calls` are those it got, `behaviour` is what it does."""
+class Hook(support.Hook):
+    """A webhook that converts, unless it is told otherwise."""
 
     def __init__(self, *names: str, behaviour: Behaviour = good, authority: trustme.CA | None = None) -> None:
-        self.authority = authority or trustme.CA()
-        self.names = names or ("127.0.0.1",)
-        self.behaviour = behaviour
-        self.calls: list[Call] = []
-        self.connections = 0
-        self.not_after: datetime | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._server: asyncio.Server | None = None
-
-    async def __aenter__(self) -> Hook:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.authority.issue_cert(*self.names, not_after=self.not_after).configure_cert(context)
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=context)
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        assert self._server
-        self._server.close()
-        for writer in list(self._writers):
-            writer.transport.abort()
-        await self._server.wait_closed()
-        await asyncio.sleep(0)
-
-    @property
-    def port(self) -> int:
-        assert self._server
-        return int(self._server.sockets[0].getsockname()[1])
+        super().__init__(*names, behaviour=behaviour, authority=authority)
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}/convert"
-
-    @property
-    def bundle(self) -> str:
-        return base64.b64encode(self.authority.cert_pem.bytes()).decode()
+        return f"{super().url}/convert"
 
     def stanza(self, **config: Any) -> JsonObject:
         client = {"url": self.url, "caBundle": self.bundle} | config
@@ -119,35 +62,6 @@ class Hook:
 
     def sizes(self) -> list[int]:
         return [len(call.review["request"]["objects"]) for call in self.calls]
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        self.connections += 1
-        number = self.connections
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
-            while await self._answer(reader, writer, number):
-                pass
-        self._writers.discard(writer)
-        writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        line, *lines = head.strip().split("\r\n")
-        headers = dict(re.split(r":\s*", one, maxsplit=1) for one in lines)
-        body = await reader.readexactly(int(headers["Content-Length"]))
-        call = Call(line.split(" ")[1], headers, json.loads(body), number)
-        self.calls.append(call)
-        reply = self.behaviour(call)
-        if not isinstance(reply, Reply):
-            reply = await reply
-        if reply.raw is not None:
-            writer.write(reply.raw)
-        else:
-            named = "".join(f"{k}: {v}\r\n" for k, v in reply.headers.items())
-            writer.write(f"HTTP/1.1 {reply.status} X\r\n{named}Content-Length: {len(reply.body)}\r\n\r\n".encode())
-            writer.write(reply.body)
-        await writer.drain()
-        return not reply.then_close
 
 
 def crontab(name: str = "one", version: str = "v1beta1", **more: Any) -> JsonObject:

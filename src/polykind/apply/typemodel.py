@@ -248,19 +248,24 @@ SCALE_MODEL = _object(
     _struct(replicas=NUMERIC), _struct(replicas=NUMERIC, selector=STRING), {"spec": {}, "status": {"replicas": 0}}
 )
 
-_LABEL_SELECTOR = _atomic(matchExpressions=_ATOMIC, matchLabels=_STRINGS)
+_TEXTS = Type(list_type=ListType(STRING, atomic=True))
+_TERM = _struct(key=STRING, operator=STRING, values=_TEXTS)
+_LABEL_SELECTOR = _atomic(matchExpressions=Type(list_type=ListType(_TERM, atomic=True)), matchLabels=_STRINGS)
+_RULE = {"scope": STRING, **dict.fromkeys(("apiGroups", "apiVersions", "operations", "resources"), _TEXTS)}
+_RULES = Type(list_type=ListType(_struct(**_RULE), atomic=True))
+_NAMED_RULES = Type(list_type=ListType(_atomic(**_RULE, resourceNames=_TEXTS), atomic=True))
 _MATCH_CONDITIONS = _keyed(_struct(expression=STRING, name=STRING), "name")
 
 
 def _webhooks(**more: Type) -> TypeModel:
     webhook = _struct(
         **dict.fromkeys(("failurePolicy", "matchPolicy", "name", "sideEffects"), STRING),
-        admissionReviewVersions=_ATOMIC,
+        admissionReviewVersions=_TEXTS,
         clientConfig=_CLIENT_CONFIG,
         matchConditions=_MATCH_CONDITIONS,
         namespaceSelector=_LABEL_SELECTOR,
         objectSelector=_LABEL_SELECTOR,
-        rules=_ATOMIC,
+        rules=_RULES,
         timeoutSeconds=NUMERIC,
         **more,
     )
@@ -272,11 +277,11 @@ VALIDATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks()
 MUTATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks(reinvocationPolicy=STRING)
 
 _MATCH_RESOURCES = _atomic(
-    excludeResourceRules=_ATOMIC,
+    excludeResourceRules=_NAMED_RULES,
     matchPolicy=STRING,
     namespaceSelector=_LABEL_SELECTOR,
     objectSelector=_LABEL_SELECTOR,
-    resourceRules=_ATOMIC,
+    resourceRules=_NAMED_RULES,
 )
 VALIDATING_ADMISSION_POLICY_MODEL = _object(
     _struct(

@@ -65,6 +65,7 @@ class NamespaceVersion(CoreVersion):
         meta = obj["metadata"]
         if name := meta.get("name"):
             meta["labels"] = {**(meta.get("labels") or {}), _LABEL: name}
+        obj["status"].setdefault("phase", "Active")
         return obj, unknown
 
     def prepare_create(self, obj: JsonObject) -> None:

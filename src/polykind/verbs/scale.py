@@ -192,7 +192,9 @@ async def _change(
             # A Scale that does not say its version loses its managers.
             known = bool(scale["apiVersion"])
             tracked = await _track(call, before, scale, options.field_manager) if known else []
-            scale["metadata"]["managedFields"] = tracked
+            scale["metadata"].pop("managedFields", None)
+            if tracked:
+                scale["metadata"]["managedFields"] = tracked
         scale = await admitting.mutated(call, scale, before, options, lambda made: _decode(made)[0])
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         path = _paths(call)["specReplicasPath"]
