@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    UnknownMetricFamily,
+)
 
 from polykind.gotext import go_float
 from polykind.metrics import Metrics
@@ -26,7 +32,9 @@ class _Collector:
 
     def collect(self) -> Iterator[Metric]:
         for family in self._metrics.counters:
-            count = CounterMetricFamily(family.name.removesuffix("_total"), family.told, labels=family.labels)
+            # The library would have every counter end in _total; a few of the reference's do not.
+            kind = CounterMetricFamily if family.name.endswith("_total") else UnknownMetricFamily
+            count = kind(family.name.removesuffix("_total"), family.told, labels=family.labels)
             for values, number in family.items():
                 count.add_metric(values, number.value)
             yield count

@@ -1,0 +1,323 @@
+"""Webhooks asked by a server: before every kind of write, in their order, at their versions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.contract import JsonObject
+from tests.admission.hooks import (
+    CONFIGURATIONS,
+    AdmissionHook,
+    add,
+    configuration,
+    consent,
+    encoded,
+    patching,
+    refuse,
+    said,
+)
+from tests.support.hook import Call, Reply
+from tests.support.live import Live, live
+from tests.support.widgets import APPLY, GROUP, MERGE, WIDGETS, definition, namespace, widget
+
+V2 = WIDGETS.replace("/v1/", "/v2/")
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[AdmissionHook]:
+    async with AdmissionHook() as running:
+        yield running
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        crd = definition()
+        for version in crd["spec"]["versions"]:
+            paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+            version["subresources"] = {"status": {}, "scale": paths}
+        await running.define(crd)
+        yield running
+
+
+async def configure(running: Live, kind: str, *webhooks: JsonObject, name: str = "hooks") -> None:
+    path = f"{CONFIGURATIONS}/{kind.lower()}webhookconfigurations"
+    await running.ask("POST", path, configuration(kind, *webhooks, name=name))
+
+
+async def refused(
+    running: Live, method: str, path: str, body: object = None, code: int = 403, kind: str = MERGE
+) -> str:
+    kind = "application/json" if method == "POST" else kind
+    answer = await running.ask(method, path, body, kind=kind, expect=code)
+    message: str = answer["message"]
+    return message
+
+
+async def test_every_kind_of_write_is_asked_about(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Mutating", hook.stanza("m"))
+    await configure(running, "Validating", hook.stanza("v"))
+
+    async def told(method: str, path: str, body: object = None, kind: str = "application/json") -> list[Any]:
+        await running.ask(method, path, body, kind=kind)
+        first, second = hook.requests()
+        fields = ("operation", "subResource", "name", "namespace")
+        assert [first.get(f) for f in fields[:2]] == [second.get(f) for f in fields[:2]]
+        shown = [obj is not None for obj in (first["object"], first["oldObject"])]
+        return [first[f] for f in fields if f in first] + shown
+
+    assert await told("POST", WIDGETS, widget("a")) == ["CREATE", "a", "default", True, False]
+    change = {"spec": {"note": "x"}}
+    assert await told("PATCH", f"{WIDGETS}/a", change, MERGE) == ["UPDATE", "a", "default", True, True]
+    assert await told("PUT", f"{WIDGETS}/a", await running.ask("GET", f"{WIDGETS}/a")) == [
+        *("UPDATE", "a", "default", True, True)
+    ]
+    applied = f"{WIDGETS}/b?fieldManager=me"
+    assert await told("PATCH", applied, widget("b"), APPLY) == ["CREATE", "b", "default", True, False]
+    assert await told("PATCH", applied, widget("b", note="x"), APPLY) == ["UPDATE", "b", "default", True, True]
+    status = {"status": {"ready": True}}
+    assert await told("PATCH", f"{WIDGETS}/a/status", status, MERGE) == [
+        *("UPDATE", "status", "a", "default", True, True)
+    ]
+    scale = {"spec": {"replicas": 3}}
+    assert await told("PATCH", f"{WIDGETS}/a/scale", scale, MERGE) == ["UPDATE", "scale", "a", "default", True, True]
+    assert await told("DELETE", f"{WIDGETS}/a") == ["DELETE", "a", "default", False, True]
+    assert await told("DELETE", WIDGETS) == ["DELETE", "default", False, True]
+
+
+async def test_reads_and_other_groups_are_none_of_their_business(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Validating", hook.stanza())
+    await running.ask("GET", WIDGETS)
+    await running.ask("POST", "/api/v1/namespaces", namespace("other"))
+    assert hook.requests() == []
+
+
+async def test_nobody_is_asked_about_the_configurations_themselves(running: Live, hook: AdmissionHook) -> None:
+    rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
+    hook.behaviour = refuse
+    await configure(running, "Validating", hook.stanza(rules=[rule]))
+    await configure(running, "Mutating", hook.stanza(rules=[rule]))
+    assert "denied the request" in await refused(running, "POST", "/api/v1/namespaces", namespace("other"))
+    await running.ask("DELETE", f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks")
+    await running.ask("DELETE", f"{CONFIGURATIONS}/mutatingwebhookconfigurations/hooks")
+    await running.ask("POST", "/api/v1/namespaces", namespace("other"))
+
+
+async def test_a_refusal_keeps_things_as_they_are(running: Live, hook: AdmissionHook) -> None:
+    await running.ask("POST", WIDGETS, widget("a"))
+    hook.behaviour = refuse
+    await configure(running, "Validating", hook.stanza())
+    why = 'admission webhook "one.example.com" denied the request: not today'
+    assert await refused(running, "POST", WIDGETS, widget("b")) == why
+    assert await refused(running, "PATCH", f"{WIDGETS}/a", {"spec": {"note": "x"}}) == why
+    assert await refused(running, "DELETE", f"{WIDGETS}/a") == why
+    assert await refused(running, "DELETE", WIDGETS) == why
+    listed = await running.ask("GET", WIDGETS)
+    assert [(w["metadata"]["name"], w["spec"]) for w in listed["items"]] == [("a", {"size": 1})]
+
+
+async def test_what_a_webhook_makes_is_defaulted_pruned_and_judged(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Mutating", hook.stanza(rules=[_rule("CREATE")]))
+    hook.behaviour = patching(add("/spec", {"note": "made", "stray": 1}), add("/metadata/labels", {"by": "hook"}))
+    made = await running.ask("POST", WIDGETS, widget("a", size=5))
+    assert (made["spec"], made["metadata"]["labels"]) == ({"note": "made", "size": 1}, {"by": "hook"})
+    hook.behaviour = patching(add("/spec/size", "big"))
+    assert 'must be of type integer: "string"' in await refused(running, "POST", WIDGETS, widget("b"), 422)
+    hook.behaviour = patching(add("/metadata/namespace", "elsewhere"))
+    assert "does not match the namespace" in await refused(running, "POST", WIDGETS, widget("b"), 400)
+    hook.behaviour = patching(add("/metadata/name", "other"))
+    assert (await running.ask("POST", WIDGETS, widget("b")))["metadata"]["name"] == "other"
+
+
+async def test_managers_that_a_webhook_spoils_are_restored(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Mutating", hook.stanza())
+    hook.behaviour = patching(add("/metadata/managedFields", [{"manager": "m", "operation": "Guess"}]))
+    reply = await running.client.call("POST", WIDGETS, widget("a", note="x"))
+    assert b"operation must be `Apply` or `Update`" in reply.headers[b"warning"]
+    assert [entry["operation"] for entry in reply.json()["metadata"]["managedFields"]] == ["Update"]
+
+
+async def test_only_the_status_of_what_is_written_to_status_counts(running: Live, hook: AdmissionHook) -> None:
+    await running.ask("POST", WIDGETS, widget("a"))
+    await configure(running, "Mutating", hook.stanza())
+    hook.behaviour = patching(add("/status/ready", False), add("/spec/size", 9))
+    made = await running.ask("PATCH", f"{WIDGETS}/a/status", {"status": {"ready": True}}, kind=MERGE)
+    assert (made["spec"], made["status"]) == ({"size": 1}, {"ready": False})
+
+
+async def test_a_scale_is_changed_as_a_scale(running: Live, hook: AdmissionHook) -> None:
+    await running.ask("POST", WIDGETS, widget("a"))
+    await configure(running, "Mutating", hook.stanza())
+    hook.behaviour = patching(add("/spec/replicas", 7))
+    made = await running.ask("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 2}}, kind=MERGE)
+    assert made["spec"] == {"replicas": 7}
+    (told,) = hook.requests()
+    assert told["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert (told["object"]["spec"], told["oldObject"]["spec"]) == ({"replicas": 2}, {"replicas": 1})
+
+
+async def test_a_deletion_cannot_be_changed(running: Live, hook: AdmissionHook) -> None:
+    await running.ask("POST", WIDGETS, widget("a"))
+    await configure(running, "Mutating", hook.stanza())
+    hook.behaviour = patching(add("/spec/size", 2))
+    assert await refused(running, "DELETE", f"{WIDGETS}/a", code=500) == (
+        'Internal error occurred: admission webhook "one.example.com" attempted to modify the object, '
+        "which is not supported for this operation"
+    )
+
+
+async def test_patches_that_do_not_apply_are_told(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Mutating", hook.stanza(failurePolicy="Ignore"))
+    hook.behaviour = patching({"op": "remove", "path": "/spec/nothing"})
+    assert await refused(running, "POST", WIDGETS, widget("a"), 500) == (
+        "Internal error occurred: error in remove for path: '/spec/nothing': "
+        "Unable to remove nonexistent key: nothing: missing value"
+    )
+    # What is no patch at all is the webhook's failure, and so passed over.
+    hook.behaviour = lambda call: said(call, patch="e30=", patchType="JSONPatch")
+    await running.ask("POST", WIDGETS, widget("a"))
+
+
+async def test_webhooks_are_asked_in_the_order_of_configurations_and_of_their_own(
+    running: Live, hook: AdmissionHook
+) -> None:
+    await configure(running, "Mutating", hook.stanza("c"), hook.stanza("a"), name="z")
+    await configure(running, "Mutating", hook.stanza("b"), name="y")
+
+    def appended(call: Call) -> Reply:
+        note = call.review["request"]["object"]["spec"].get("note", "")
+        return said(call, patch=encoded(add("/spec/note", note + call.path[1])), patchType="JSONPatch")
+
+    hook.behaviour = appended
+    made = await running.ask("POST", WIDGETS, widget("a"))
+    assert made["spec"]["note"] == "bca"
+
+
+async def test_who_wants_it_is_asked_again_after_a_change(running: Live, hook: AdmissionHook) -> None:
+    again = hook.stanza("again", reinvocationPolicy="IfNeeded")
+    await configure(running, "Mutating", again, hook.stanza("changes"), hook.stanza("never"))
+
+    def changing(call: Call) -> Reply:
+        note = encoded(add("/spec/note", "x"))
+        return said(call, patch=note, patchType="JSONPatch") if call.path.startswith("/changes") else consent(call)
+
+    hook.behaviour = changing
+    await running.ask("POST", WIDGETS, widget("a"))
+    assert [call.path.split("?")[0] for call in hook.calls] == ["/again", "/changes", "/never", "/again"]
+    hook.calls.clear()
+    await running.ask("POST", WIDGETS, widget("b", note="x"))
+    assert len(hook.calls) == 3
+
+
+async def test_objects_are_told_at_the_version_that_a_rule_names(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Mutating", hook.stanza(rules=[_rule("*", version="v2")]))
+    hook.behaviour = patching(add("/spec/note", "from v2"))
+    made = await running.ask("POST", WIDGETS, widget("a"))
+    assert (made["apiVersion"], made["spec"]["note"]) == (f"{GROUP}/v1", "from v2")
+    (told,) = hook.requests()
+    assert (told["kind"]["version"], told["requestKind"]["version"]) == ("v2", "v1")
+    assert told["object"]["apiVersion"] == f"{GROUP}/v2"
+    await running.ask("POST", V2, {**widget("b"), "apiVersion": f"{GROUP}/v2"})
+    (told,) = hook.requests()
+    assert (told["kind"]["version"], told["requestKind"]["version"]) == ("v2", "v2")
+
+
+async def test_a_webhook_that_wants_one_version_exactly_gets_no_other(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Validating", hook.stanza(rules=[_rule("*", version="v2")], matchPolicy="Exact"))
+    await running.ask("POST", WIDGETS, widget("a"))
+    assert hook.requests() == []
+    await running.ask("POST", V2, {**widget("b"), "apiVersion": f"{GROUP}/v2"})
+    assert len(hook.requests()) == 1
+
+
+async def test_selectors_decide_who_is_asked(running: Live, hook: AdmissionHook) -> None:
+    await running.ask("POST", "/api/v1/namespaces", namespace("quiet"))
+    elsewhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["quiet"]}]}
+    labelled = {"matchLabels": {"watched": "yes"}}
+    await configure(running, "Validating", hook.stanza(namespaceSelector=elsewhere, objectSelector=labelled))
+    watched = {"labels": {"watched": "yes"}}
+    await running.ask("POST", WIDGETS, widget("a"))
+    await running.ask("POST", WIDGETS.replace("default", "quiet"), widget("a", meta=watched))
+    assert hook.requests() == []
+    await running.ask("POST", WIDGETS, widget("b", meta=watched))
+    await running.ask("PATCH", f"{WIDGETS}/b", {"metadata": {"labels": None}}, kind=MERGE)
+    await running.ask("PATCH", f"{WIDGETS}/b", {"spec": {"note": "x"}}, kind=MERGE)
+    assert [told["operation"] for told in hook.requests()] == ["CREATE", "UPDATE"]
+
+
+async def test_a_dry_run_is_told_as_one(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Validating", hook.stanza())
+    await running.ask("POST", f"{WIDGETS}?dryRun=All", widget("a"))
+    (told,) = hook.requests()
+    assert (told["dryRun"], told["options"]["dryRun"]) == (True, ["All"])
+
+
+async def test_warnings_become_headers(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Validating", hook.stanza())
+    hook.behaviour = lambda call: said(call, warnings=["mind the gap", "mind the gap"])
+    reply = await running.client.call("POST", WIDGETS, widget("a"))
+    assert reply.headers[b"warning"] == b'299 - "mind the gap"'
+
+
+async def test_failures_fail_or_are_passed_over(running: Live, hook: AdmissionHook) -> None:
+    away = {"url": "https://127.0.0.1:1/x"}
+    await configure(running, "Validating", hook.stanza(clientConfig=away, failurePolicy="Ignore"))
+    await running.ask("POST", WIDGETS, widget("a"))
+    path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks"
+    await running.ask(
+        "PATCH", path, [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}], kind=_JSON
+    )
+    message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+    assert message.endswith("dial tcp 127.0.0.1:1: connect: connection refused")
+    page = (await running.client.call("GET", "/metrics")).body.decode()
+    assert 'apiserver_admission_webhook_fail_open_count{name="one.example.com",type="validating"} 1' in page
+    rejection = 'error_type="calling_webhook_error",name="one.example.com",operation="CREATE",rejection_code="503"'
+    assert f'apiserver_admission_webhook_rejection_count{{{rejection},type="validating"}} 1' in page
+
+
+async def test_a_change_of_a_configuration_is_minded_at_once(running: Live, hook: AdmissionHook) -> None:
+    await configure(running, "Validating", hook.stanza("one"))
+    path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks"
+    await running.ask("POST", WIDGETS, widget("a"))
+    changed = {"webhooks": [hook.stanza("one"), hook.stanza("two")]}
+    await running.ask("PATCH", path, changed, kind=MERGE)
+    await running.ask("POST", WIDGETS, widget("b"))
+    assert sorted(call.path for call in hook.calls) == ["/one?timeout=10s", "/one?timeout=10s", "/two?timeout=10s"]
+    hook.calls.clear()
+    await running.ask("DELETE", path)
+    await running.ask("POST", WIDGETS, widget("c"))
+    assert hook.calls == []
+
+
+async def test_webhooks_are_asked_from_the_first_moment_on(tmp_path: Path, hook: AdmissionHook) -> None:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        await configure(running, "Validating", hook.stanza())
+    hook.behaviour = refuse
+    async with live(tmp_path) as running:
+        assert "not today" in await refused(running, "POST", WIDGETS, widget("a"))
+
+
+async def test_validating_webhooks_are_asked_at_once(running: Live) -> None:
+    async with AdmissionHook() as first, AdmissionHook() as second:
+        both = asyncio.Barrier(2)
+
+        async def together(call: Call) -> Reply:
+            await both.wait()
+            return consent(call)
+
+        first.behaviour = second.behaviour = together
+        await configure(running, "Validating", first.stanza("one"), second.stanza("two"))
+        await running.ask("POST", WIDGETS, widget("a"))
+
+
+_JSON = "application/json-patch+json"
+
+
+def _rule(operation: str, version: str = "*") -> JsonObject:
+    return {"operations": [operation], "apiGroups": [GROUP], "apiVersions": [version], "resources": ["widgets"]}
