@@ -13,9 +13,9 @@ def _conditions(*texts: str) -> list[dict[str, Any]]:
     return [{"name": f"c{index}", "expression": text} for index, text in enumerate(texts)]
 
 
-def _match(*texts: str, failure_policy: str = "Fail", obj: Any = None) -> bool:
+async def _match(*texts: str, failure_policy: str = "Fail", obj: Any = None) -> bool:
     values = {"object": obj if obj is not None else {"a": 1}, "oldObject": None, "request": {"operation": "CREATE"}}
-    return Conditions(_conditions(*texts), failure_policy).match(values)
+    return await Conditions(_conditions(*texts), failure_policy).match(values)
 
 
 @pytest.mark.parametrize(
@@ -30,47 +30,47 @@ def _match(*texts: str, failure_policy: str = "Fail", obj: Any = None) -> bool:
         (["namespaceObject == null"], True),
     ],
 )
-def test_all_must_hold_and_one_false_decides(texts: list[str], expected: bool) -> None:
-    assert _match(*texts) is expected
-    assert _match(*texts, failure_policy="Ignore") is expected
+async def test_all_must_hold_and_one_false_decides(texts: list[str], expected: bool) -> None:
+    assert await _match(*texts) is expected
+    assert await _match(*texts, failure_policy="Ignore") is expected
 
 
-def test_a_failure_is_told_or_no_match_by_the_failure_policy() -> None:
+async def test_a_failure_is_told_or_no_match_by_the_failure_policy() -> None:
     with pytest.raises(MatchFailure) as raised:
-        _match("object.a == 1", "object.b == 1")
+        await _match("object.a == 1", "object.b == 1")
     assert str(raised.value) == "expression 'object.b == 1' resulted in error: no such key: b"
-    assert not _match("object.a == 1", "object.b == 1", failure_policy="Ignore")
+    assert not await _match("object.a == 1", "object.b == 1", failure_policy="Ignore")
 
 
-def test_failures_are_told_each_once() -> None:
+async def test_failures_are_told_each_once() -> None:
     with pytest.raises(MatchFailure) as raised:
-        _match("object.b == 1", "object.c == 1", "object.b == 1")
+        await _match("object.b == 1", "object.c == 1", "object.b == 1")
     assert str(raised.value) == (
         "[expression 'object.b == 1' resulted in error: no such key: b, "
         "expression 'object.c == 1' resulted in error: no such key: c]"
     )
 
 
-def test_a_condition_that_costs_too_much() -> None:
+async def test_a_condition_that_costs_too_much() -> None:
     obj = {"items": list(range(1000))}
     dear = "object.items.all(x, object.items.all(y, x + y >= 0))"
     with pytest.raises(MatchFailure) as raised:
-        _match(dear, obj=obj)
+        await _match(dear, obj=obj)
     assert (
         str(raised.value) == f"expression '{dear}' resulted in error: operation cancelled: actual cost limit exceeded"
     )
 
 
-def test_conditions_that_together_cost_too_much() -> None:
+async def test_conditions_that_together_cost_too_much() -> None:
     obj = {"items": list(range(370))}
     texts = [f"object.items.all(x, object.items.all(y, x + y >= {-n}))" for n in range(3)]
-    assert _match(texts[0], obj=obj)
+    assert await _match(texts[0], obj=obj)
     with pytest.raises(MatchFailure) as raised:
-        _match(*texts, "false", obj=obj)
+        await _match(*texts, "false", obj=obj)
     assert str(raised.value) == (
         "validation failed due to running out of cost budget, no further validation rules will be run"
     )
-    assert not _match(*texts, failure_policy="Ignore", obj=obj)
+    assert not await _match(*texts, failure_policy="Ignore", obj=obj)
 
 
 @pytest.mark.parametrize(

@@ -182,16 +182,16 @@ async def test_conditions_that_cannot_be_told_forbid_the_write(hook: AdmissionHo
     write = asked(OBJ)
     strict = Webhook("c", hook.stanza(matchConditions=conditions), 0, Resolver(), mutating=False)
     with pytest.raises(Forbidden) as caught:
-        strict.meant(write, own(write))
+        await strict.meant(write, own(write))
     said = "vats.x.io \"v\" is forbidden: expression 'object.spec.nothing == 1' resulted in error: "
     assert caught.value.message.startswith(said)
     loose = hook.stanza(matchConditions=conditions, failurePolicy="Ignore")
-    assert not Webhook("c", loose, 0, Resolver(), mutating=False).meant(write, own(write))
+    assert not await Webhook("c", loose, 0, Resolver(), mutating=False).meant(write, own(write))
 
 
 async def test_conditions_see_the_object_at_the_version_it_is_told_at(hook: AdmissionHook) -> None:
     conditions = [{"name": "n", "expression": "object.apiVersion == 'x.io/v2' && request.kind.version == 'v2'"}]
     webhook = Webhook("c", hook.stanza(matchConditions=conditions), 0, Resolver(), mutating=False)
     write = asked(OBJ)
-    assert webhook.meant(write, Shown("v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None))
-    assert not webhook.meant(write, own(write))
+    assert await webhook.meant(write, Shown("v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None))
+    assert not await webhook.meant(write, own(write))

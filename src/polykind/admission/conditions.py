@@ -7,7 +7,9 @@ from typing import Any
 
 from polykind.admission import match_rules
 from polykind.admission.expression import OUT_OF_BUDGET, PER_MATCH, Environment
+from polykind.admission.patience import Interrupted, patiently
 from polykind.cel import Condition, ConditionError
+from polykind.cel.frame import Check
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, internal, invalid
 
@@ -49,12 +51,19 @@ class Conditions:
         self._conditions = [(c["expression"], _compiled(environment, c["expression"])) for c in conditions]
         self._ignore = failure_policy == IGNORE
 
-    def match(self, values: Mapping[str, Any]) -> bool:
+    async def match(self, values: Mapping[str, Any]) -> bool:
         """Whether all hold; `values` are the variables, `namespaceObject` not among them.
 
         One that is false decides, whatever became of others; without, a failure is no match where the failure policy
         is Ignore, and else raises MatchFailure.
         """
+        try:
+            return await patiently(lambda check: self.matched(values, check))
+        except Interrupted as failure:
+            return self._failed([str(failure)])
+
+    def matched(self, values: Mapping[str, Any], check: Check) -> bool:
+        """The same, where the `check` may end it."""
         failures: list[str] = []
         remaining = PER_MATCH
         matched = True
@@ -62,7 +71,7 @@ class Conditions:
             if isinstance(program, str):
                 failures.append(f"compilation error: {program}")
                 continue
-            outcome = program.run(values)
+            outcome = program.run(values, check)
             if outcome.cost > remaining:
                 return self._failed([OUT_OF_BUDGET])
             remaining -= outcome.cost

@@ -86,7 +86,7 @@ class _Round:
             version = webhook.version(asked)
             if version is None:
                 continue
-            if webhook.conditional and not webhook.meant(asked, await self._at(version)):
+            if webhook.conditional and not await webhook.meant(asked, await self._at(version)):
                 continue
             if self._only is not None and webhook.uid not in self._only:
                 continue

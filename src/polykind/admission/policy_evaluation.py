@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from time import monotonic
 from typing import Any, NamedTuple
 
 from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
 from polykind.admission.expression import OUT_OF_BUDGET, PER_EVALUATION, Environment, composed_type
+from polykind.admission.patience import Interrupted, patiently
 from polykind.cel import Condition, ConditionError
+from polykind.cel.frame import Check
 from polykind.cel.library.strings import trim
 from polykind.cel.types import BOOL, DYN, NULL, STRING, Type
 from polykind.cel.values import EvalError, Lazy
@@ -18,8 +18,6 @@ from polykind.gotext import go_quote
 from polykind.schema.names import size
 
 _LONGEST_MESSAGE = 5 * 1024
-_TURN = 0.01
-"""How many seconds of work are done before others get their turn."""
 
 
 class Denial(NamedTuple):
@@ -60,7 +58,7 @@ class _Expression:
         """As a variable of that name. Raises EvalError."""
         if self._program is None:
             raise EvalError(f"composited variable {go_quote(name)} fails to compile: {self._wrong}")
-        outcome = self._program.run(scope.values)
+        outcome = self._program.run(scope.values, scope.check)
         scope.spent += outcome.cost
         if outcome.failure is not None:
             raise EvalError(f"composited variable {go_quote(name)} fails to evaluate: {outcome.failure}")
@@ -69,7 +67,7 @@ class _Expression:
     def run(self, scope: Scope) -> _Result:
         if self._program is None:
             return _Result(None, f"compilation error: {self._wrong}")
-        outcome = self._program.run(scope.values)
+        outcome = self._program.run(scope.values, scope.check)
         scope.spend(outcome.cost)
         if outcome.failure is not None:
             return _Result(None, f"expression '{self.text}' resulted in error: {outcome.failure}")
@@ -79,12 +77,15 @@ class _Expression:
 class Scope:
     """What the expressions of one round see, and what is left for them to spend. Each variable is made once."""
 
-    __slots__ = ("left", "spent", "values")
+    __slots__ = ("check", "left", "spent", "values")
 
-    def __init__(self, values: Mapping[str, Any], variables: Mapping[str, _Expression], left: int) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], variables: Mapping[str, _Expression], left: int, check: Check
+    ) -> None:
         made = Lazy(variables, lambda name: variables[name].made(name, self))
         self.values: dict[str, Any] = {**values, "variables": made}
         self.left = left
+        self.check = check
         self.spent = 0
         """By variables, since the last expression ended."""
 
@@ -145,32 +146,40 @@ class Evaluation:
         Annotations of audits see the whole `namespace`; there are no audits here, but they must not fail.
         """
         try:
-            if not self._conditions.match(condition_values):
-                return []
-            scope = Scope(values, self._variables, PER_EVALUATION)
-            results = await _each([one.expression for one in self._validations], scope)
-            denied = await self._judged(results, Scope(values, self._variables, scope.left))
-            whole = Scope({**values, "namespaceObject": namespace}, self._variables, PER_EVALUATION)
-            annotated = await _each(self._annotations, whole)
-        except MatchFailure as failure:
+            return await patiently(lambda check: self._decided(values, condition_values, namespace, check))
+        except (Interrupted, MatchFailure) as failure:
             return self._failed(str(failure))
         except OutOfBudget:
             return self._failed(OUT_OF_BUDGET)
+
+    def _decided(
+        self,
+        values: Mapping[str, Any],
+        condition_values: Mapping[str, Any],
+        namespace: JsonObject | None,
+        check: Check,
+    ) -> list[Denial]:
+        if not self._conditions.matched(condition_values, check):
+            return []
+        scope = Scope(values, self._variables, PER_EVALUATION, check)
+        results = [one.expression.run(scope) for one in self._validations]
+        denied = self._judged(results, Scope(values, self._variables, scope.left, check))
+        whole = Scope({**values, "namespaceObject": namespace}, self._variables, PER_EVALUATION, check)
+        annotated = [one.run(whole) for one in self._annotations]
         if not self._ignore:
-            failures = [result.failure for result in annotated if result is not None and result.failure]
-            denied += [Denial(failure, unconditional=True) for failure in failures]
+            denied += [Denial(result.failure, unconditional=True) for result in annotated if result.failure]
         return denied
 
-    async def _judged(self, results: Sequence[_Result | None], scope: Scope) -> list[Denial]:
+    def _judged(self, results: Sequence[_Result], scope: Scope) -> list[Denial]:
         beyond = ""
+        messages: list[_Result | None] = [None] * len(results)
         try:
-            messages = await _each([one.telling for one in self._validations], scope)
+            for index, validation in enumerate(self._validations):
+                messages[index] = validation.telling.run(scope) if validation.telling is not None else None
         except OutOfBudget:
-            messages, beyond = [None] * len(results), f"failed messageExpression: {OUT_OF_BUDGET}"
+            beyond = f"failed messageExpression: {OUT_OF_BUDGET}"
         denied: list[Denial] = []
         for validation, result, message in zip(self._validations, results, messages, strict=True):
-            if result is None:
-                continue
             if result.failure or beyond:
                 denied += self._failed(result.failure or beyond)
             elif result.value is not True:
@@ -179,15 +188,3 @@ class Evaluation:
 
     def _failed(self, why: str) -> list[Denial]:
         return [] if self._ignore else [Denial(why)]
-
-
-async def _each(expressions: Sequence[_Expression | None], scope: Scope) -> list[_Result | None]:
-    """What each of them gives; others get their turn in between."""
-    results: list[_Result | None] = []
-    turn = monotonic()
-    for expression in expressions:
-        results.append(expression.run(scope) if expression is not None else None)
-        if monotonic() - turn > _TURN:
-            await asyncio.sleep(0)
-            turn = monotonic()
-    return results

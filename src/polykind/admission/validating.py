@@ -39,7 +39,7 @@ class ValidatingWebhooks:
                 continue
             if version not in told:
                 told[version] = await told_at(asked, version)
-            if webhook.meant(asked, told[version]):
+            if await webhook.meant(asked, told[version]):
                 concerned.append((webhook, told[version]))
         if concerned:
             await in_task(self._ask_all(asked, concerned))

@@ -100,13 +100,13 @@ class Webhook:
         """Whether the objects themselves must be looked at to know whether it is asked."""
         return self._conditions is not None
 
-    def meant(self, asked: Attributes, shown: Shown) -> bool:
+    async def meant(self, asked: Attributes, shown: Shown) -> bool:
         """Whether its match conditions hold. Raises Forbidden if that cannot be told, unless failures are ignored."""
         if self._conditions is None:
             return True
         values = {"object": shown.obj, "oldObject": shown.old, "request": request_value(asked, shown.api_version)}
         try:
-            return self._conditions.match(values)
+            return await self._conditions.match(values)
         except MatchFailure as failure:
             resource = asked.resource
             raise errors.Forbidden(resource.plural, resource.group, asked.name, str(failure)) from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from polykind.cel.frame import LIMIT, Frame, Part, Run
-from polykind.cel.values import FAILURES, NO_OVERLOAD, CostExceeded, EvalError, Obj, kind_of, told
+from polykind.cel.frame import Frame, Part, Run, overdrawn
+from polykind.cel.values import FAILURES, NO_OVERLOAD, EvalError, Obj, kind_of, told
 
 _QUANTIFIED = {"all": (False, 3), "exists": (True, 4)}
 _COLLECTED = 12
@@ -80,8 +80,8 @@ def _quantified_single(ranged: Part, slot: int, predicate: Part, stop: bool, ste
         for item in values if type(values) is list else _items(values):
             frame[slot] = item
             frame[0] += each
-            if frame[0] > LIMIT:
-                raise CostExceeded
+            if frame[0] > frame[-1]:
+                overdrawn(frame)
             try:
                 found: object = test(frame)
             except FAILURES as wrong:
@@ -172,8 +172,8 @@ def general(ranged: Part, slots: Sequence[int], accumulator: int, initial: Part,
 
 def _spend(frame: Frame, cost: int) -> None:
     frame[0] += cost
-    if frame[0] > LIMIT:
-        raise CostExceeded
+    if frame[0] > frame[-1]:
+        overdrawn(frame)
 
 
 def _true(value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel.compiler import Compiler
 from polykind.cel.declared import Declared
-from polykind.cel.frame import LIMIT, SLOTS, Frame, Run
+from polykind.cel.frame import LIMIT, SLOTS, Check, Frame, Run, tail
 from polykind.cel.tree import Expr
 from polykind.cel.values import FAILURES, NO_OVERLOAD, CostExceeded, told
 
@@ -20,7 +20,7 @@ class Program:
     def __init__(self, tree: Expr, declared: Declared, *, optional_old: bool) -> None:
         compiler = Compiler({"self": declared, "oldSelf": declared}, optional_old=optional_old)
         self._run, self._fixed = compiler.compile(tree)
-        self._spare = (None,) * (compiler.size - SLOTS)
+        self._spare = ((None,) * (compiler.size - SLOTS)) + tail(None)
 
     def holds(self, value: Any, old: Any) -> int | None:
         """The cost of an evaluation that gives true, or costs more than the limit; None for all else."""
@@ -58,9 +58,12 @@ class Condition:
         self._run, self._fixed = compiler.compile(tree)
         self._spare = (None,) * (compiler.size - len(names) - 1)
 
-    def run(self, values: Mapping[str, Any]) -> Outcome:
-        """An evaluation over JSON; a variable that is not given is null."""
-        return _outcome(self._run, [self._fixed, *map(values.get, self._names), *self._spare])
+    def run(self, values: Mapping[str, Any], check: Check | None = None) -> Outcome:
+        """An evaluation over JSON; a variable that is not given is null.
+
+        The `check` is called from time to time; what it raises ends the evaluation.
+        """
+        return _outcome(self._run, [self._fixed, *map(values.get, self._names), *self._spare, *tail(check)])
 
 
 def _outcome(run: Run, frame: Frame) -> Outcome:

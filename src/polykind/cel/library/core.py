@@ -88,6 +88,8 @@ def optional_index(container: Any, key: Any) -> Optional:
 
 
 def in_list(item: Any, items: list[Any]) -> bool:
+    if type(item) is str:
+        return item in items
     return any(equals(one, item) for one in items)
 
 

@@ -1,0 +1,46 @@
+"""Evaluations that take long go on beside the loop; and none goes on for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+from typing import Final, TypeVar
+
+from polykind.cel.frame import Check
+
+AT_ONCE: Final = 0.01
+"""Seconds that an evaluation may keep everybody else waiting."""
+IN_ALL: Final = 10.0
+"""Seconds that it may take."""
+INTERRUPTED: Final = "operation interrupted"
+
+_beside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="expressions")
+
+T = TypeVar("T")
+
+
+class Interrupted(Exception):
+    """An evaluation whose time is over; nothing in it absorbs this."""
+
+
+async def patiently(evaluate: Callable[[Check], T]) -> T:
+    """What an evaluation gives that asks a check whether to go on: at once, or else from its beginning in a thread.
+
+    The costs that bound evaluations are the reference's, and what costs one may take long. Raises Interrupted.
+    """
+    try:
+        return evaluate(_until(AT_ONCE))
+    except Interrupted:
+        return await asyncio.get_running_loop().run_in_executor(_beside, lambda: evaluate(_until(IN_ALL)))
+
+
+def _until(seconds: float) -> Check:
+    end = monotonic() + seconds
+
+    def check() -> None:
+        if monotonic() > end:
+            raise Interrupted(INTERRUPTED)
+
+    return check

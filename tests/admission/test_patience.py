@@ -1,0 +1,66 @@
+"""Long evaluations: beside the loop, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from polykind.admission import patience
+from polykind.admission.conditions import Conditions, MatchFailure
+from polykind.admission.patience import Interrupted, patiently
+from polykind.cel.frame import Check
+from polykind.contract import JsonObject
+
+SLOW = [{"name": "slow", "expression": "object.items.all(x, x in object.items)"}]
+
+
+def items(count: int) -> JsonObject:
+    return {"object": {"items": list(range(count))}}
+
+
+async def test_what_is_done_at_once_is_done_here() -> None:
+    here = threading.get_ident()
+    assert await patiently(lambda check: threading.get_ident()) == here
+
+
+async def test_what_takes_longer_begins_again_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AT_ONCE", -1.0)
+    threads: list[int] = []
+
+    def evaluate(check: Check) -> str:
+        threads.append(threading.get_ident())
+        check()
+        return "done"
+
+    assert await patiently(evaluate) == "done"
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False]
+
+
+async def test_there_is_an_end_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AT_ONCE", -1.0)
+    monkeypatch.setattr(patience, "IN_ALL", -1.0)
+    with pytest.raises(Interrupted):
+        await patiently(lambda check: check())
+    with pytest.raises(MatchFailure, match="operation interrupted"):
+        await Conditions(SLOW, "Fail").match(items(100))
+    assert not await Conditions(SLOW, "Ignore").match(items(100))
+
+
+async def test_others_get_their_turn_meanwhile() -> None:
+    longest = 0.0
+
+    async def others() -> None:
+        nonlocal longest
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(0)
+            longest = max(longest, loop.time() - before)
+
+    beside = asyncio.create_task(others())
+    assert await Conditions(SLOW, "Fail").match(items(2000))
+    beside.cancel()
+    assert longest < 0.5
