@@ -240,3 +240,54 @@ def test_tests_compare_what_is_written(text: bytes, equal: bool) -> None:
     else:
         with pytest.raises(Rejected):
             jsonpatch.apply(document, operations)
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        ({"op": "jump"}, "Unexpected kind: jump"),
+        ({}, "Unexpected kind: unknown"),
+        ({"op": "add"}, "add operation failed to decode path: missing value"),
+        ({"op": "replace"}, "replace operation failed to decode path: operation missing path field: missing value"),
+        (
+            {"op": "move", "path": "/a"},
+            "move operation failed to decode from: operation, missing from field: missing value",
+        ),
+        ({"op": "add", "path": "/x/y"}, 'add operation does not apply: doc is missing path: "/x/y": missing value'),
+        (
+            {"op": "replace", "path": "/x/y"},
+            "replace operation does not apply: doc is missing path: /x/y: missing value",
+        ),
+        (
+            {"op": "replace", "path": "/list/7"},
+            "replace operation does not apply: doc is missing key: /list/7: missing value",
+        ),
+        (
+            {"op": "remove", "path": "/x"},
+            "error in remove for path: '/x': Unable to remove nonexistent key: x: missing value",
+        ),
+        (
+            {"op": "remove", "path": "/list/7"},
+            "error in remove for path: '/list/7': Unable to access invalid index: 7: invalid index referenced",
+        ),
+        (
+            {"op": "add", "path": "/list/x"},
+            "error in add for path: '/list/x': value was not a proper array index: 'x': "
+            'strconv.Atoi: parsing "x": invalid syntax',
+        ),
+        (
+            {"op": "move", "from": "/x", "path": "/y"},
+            "error in move for path: 'x': Unable to remove nonexistent key: x: missing value",
+        ),
+        (
+            {"op": "copy", "from": "/x/y", "path": "/z"},
+            "copy operation does not apply: doc is missing from path: /x/y: missing value",
+        ),
+        ({"op": "test", "path": "/list", "value": 1}, "testing value /list failed: test failed"),
+        ({"op": "test", "path": "/x/y"}, "test operation does not apply: is missing path: /x/y: missing value"),
+    ],
+)
+def test_why_a_patch_does_not_apply_is_known(operation: dict[str, object], why: str) -> None:
+    with pytest.raises(Rejected) as caught:
+        jsonpatch.patched({"list": [1]}, [operation])
+    assert caught.value.why == why

@@ -1,4 +1,4 @@
-"""Namespaces as Kubernetes keeps them are read as JSON; everything else stays what it is."""
+"""What Kubernetes keeps in Protocol Buffers is read as JSON; everything else stays what it is."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from polykind.store.etcd.messages import header_revision
 from polykind.store.etcd.protobuf import MAGIC, as_json
 from polykind.store.etcd.wire import data, fields, long_number, message, number, varint
+from polykind.typed.admissionregistration import MUTATING_WEBHOOK_CONFIGURATION
+from polykind.typed.protobuf import encode_object
 
 # The namespace "default", as a Kubernetes 1.36 wrote it.
 DEFAULT = bytes.fromhex(
@@ -113,3 +115,31 @@ def test_numbers_come_back(value: int) -> None:
 def test_a_headers_revision_is_found_wherever_it_stands(header: list[tuple[int, int]]) -> None:
     raw = b"".join(number(field, value) for field, value in header)
     assert header_revision(message(1, raw)) == dict(header).get(3, 0)
+
+
+def test_a_configuration_of_webhooks_is_read_though_its_rules_are_messages_of_their_own() -> None:
+    webhook = {
+        "name": "a.b.c",
+        "clientConfig": {"service": {"namespace": "n", "name": "s", "port": 443}, "caBundle": "Zm9v"},
+        "rules": [
+            {"operations": ["CREATE"], "apiGroups": ["x"], "apiVersions": ["*"], "resources": ["r"], "scope": "*"}
+        ],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {"matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}]},
+        "sideEffects": "None",
+        "timeoutSeconds": 10,
+        "admissionReviewVersions": ["v1"],
+        "reinvocationPolicy": "Never",
+    }
+    configuration = {
+        "kind": "MutatingWebhookConfiguration",
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "metadata": {"name": "m"},
+        "webhooks": [webhook],
+    }
+    encoded = encode_object(configuration, MUTATING_WEBHOOK_CONFIGURATION)
+    # Field 3 of a webhook is a rule: its operations are field 1, and the rest lies in a message in field 2.
+    assert b"\x1a\x16\x0a\x06CREATE\x12\x0c\x0a\x01x\x12\x01*\x1a\x01r\x22\x01*" in encoded
+    assert json.loads(as_json(encoded)) == configuration

@@ -1,4 +1,4 @@
-"""Values that Kubernetes keeps as Protocol Buffers, read as JSON: of the types served here, only namespaces are.
+"""Values that Kubernetes keeps as Protocol Buffers, read as JSON: namespaces, and who is asked before a write.
 
 Custom resources and their definitions it keeps as JSON; and it reads JSON wherever it would write the other.
 """
@@ -9,6 +9,12 @@ import orjson
 
 from polykind import typed
 from polykind.errors import APIError
+from polykind.typed.admissionregistration import (
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_ADMISSION_POLICY,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+)
 from polykind.typed.core import NAMESPACE
 from polykind.typed.messagereader import decode_message
 from polykind.typed.protobuf import MAGIC, open_envelope
@@ -16,14 +22,29 @@ from polykind.typed.protobuf import MAGIC, open_envelope
 __all__ = ["MAGIC", "as_json"]
 
 
+_STRUCTS = {
+    ("v1", NAMESPACE.kind): NAMESPACE,
+    **{
+        ("admissionregistration.k8s.io/v1", struct.kind): struct
+        for struct in (
+            MUTATING_WEBHOOK_CONFIGURATION,
+            VALIDATING_WEBHOOK_CONFIGURATION,
+            VALIDATING_ADMISSION_POLICY,
+            VALIDATING_ADMISSION_POLICY_BINDING,
+        )
+    },
+}
+
+
 def as_json(value: bytes) -> bytes:
-    """The value as JSON if it is a namespace in Protocol Buffers, else as it is."""
+    """The value as JSON if it is one of those in Protocol Buffers, else as it is."""
     try:
         api_version, kind, message = open_envelope(value)
-        if (api_version, kind) != ("v1", "Namespace"):
+        struct = _STRUCTS.get((api_version, kind))
+        if struct is None:
             return value
-        read = {"apiVersion": api_version, "kind": kind, **decode_message(message, NAMESPACE)}
-        namespace, _ = typed.decode(read, NAMESPACE, report=False)
-        return orjson.dumps(namespace, option=orjson.OPT_SORT_KEYS)
+        read = {"apiVersion": api_version, "kind": kind, **decode_message(message, struct)}
+        decoded, _ = typed.decode(read, struct, report=False)
+        return orjson.dumps(decoded, option=orjson.OPT_SORT_KEYS)
     except (APIError, ValueError, TypeError):
         return value
