@@ -73,6 +73,12 @@ async def test_consent_is_all_there_is_to_it(hook: AdmissionHook, counting: Coun
     assert counting.told == [("asked", "validating", "CREATE", 200, False)]
 
 
+async def test_a_call_takes_no_longer_than_the_client_waits(hook: AdmissionHook, counting: Counting) -> None:
+    await ask(hook.stanza(), counting, patience=2.5)
+    await ask(hook.stanza(), counting, patience=60.0)
+    assert [call.path for call in hook.calls] == ["/one?timeout=3s", "/one?timeout=10s"]
+
+
 async def test_a_refusal_is_told_and_counted(hook: AdmissionHook, counting: Counting) -> None:
     hook.behaviour = refuse
     error = await refusal(hook.stanza(), counting, mutating=True)

@@ -59,3 +59,5 @@ class Attributes:
     warn: Callable[[str], None]
     changed: bool = field(default=False)
     """Whether a mutating step has replaced the object."""
+    patience: float | None = field(default=None)
+    """How many seconds the client is ready to wait, if it says so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import uuid
 from collections.abc import Callable
@@ -146,6 +147,10 @@ class Webhook:
             raise
         tell(200)
 
+    def _patience(self, asked: Attributes) -> float:
+        """How many seconds a call may take: no longer than the client waits."""
+        return self._seconds if asked.patience is None else min(self._seconds, max(1, math.ceil(asked.patience)))
+
     async def _ask(self, asked: Attributes, shown: Shown) -> Verdict:
         if asked.dry_run:
             if self._side_effects is None:
@@ -159,7 +164,7 @@ class Webhook:
         body = review.request(self._version, uid, asked, shown)
         try:
             async with self._line.open() as session:
-                got = await session.post(body, _ANSWER_BYTES, self._seconds)
+                got = await session.post(body, _ANSWER_BYTES, self._patience(asked))
         except Unusable as error:
             raise CallFailed(self.name, f"could not get REST client: {error}", 500) from error
         except Fault as fault:

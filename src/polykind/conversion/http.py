@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import socket
 import ssl
 import time
@@ -25,6 +26,7 @@ from polykind.conversion.answer import Answer
 from polykind.conversion.fault import Fault
 from polykind.conversion.resolver import Endpoint
 from polykind.conversion.target import Target
+from polykind.gotext import go_quote
 
 _CONNECTIONS = 32
 _IDLE_SECONDS = 90.0
@@ -32,6 +34,8 @@ _CONNECT_SECONDS = 10.0
 _RETRIES = 10
 _REDIRECTS = 10
 _LONGEST_WAIT = 3600
+_quoted_line = re.compile(r"b'(.*?)'").search
+"""The line that the library's parser could not read."""
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, */*",
@@ -196,7 +200,9 @@ class Session:
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return fault.posting(url, "EOF", "Connection")
         if isinstance(error, aiohttp.ClientResponseError):
-            words = f"malformed HTTP response: {' '.join(error.message.split())}"
+            line = _quoted_line(error.message)
+            said = go_quote(line[1]) if line else f": {' '.join(error.message.split())}"
+            words = f"malformed HTTP response {said}"
             return fault.posting(url, f"net/http: HTTP/1.x transport connection broken: {words}", "Connection")
         if isinstance(error, ConnectionResetError) or "reset" in str(error):
             return fault.posting(url, f"read tcp {reached}: read: connection reset by peer", "Connection")

@@ -106,6 +106,7 @@ def _attributes(
         lambda made: _defaulted(call, made),
         lambda: _namespace(call, obj, old),
         call.request.warn,
+        patience=call.request.timeout,
     )
 
 
