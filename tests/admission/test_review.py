@@ -7,6 +7,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from polykind.admission.review import Denied, Misanswered, Shown, Verdict, answered, request
 from tests.admission.support import asked
@@ -139,3 +141,26 @@ def test_a_refusal_keeps_what_else_a_webhook_says() -> None:
         details,
         {"continue": "c"},
     )
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+_RESPONSE = st.fixed_dictionaries(
+    {},
+    optional=dict.fromkeys(("uid", "allowed", "status", "patch", "patchType", "warnings", "auditAnnotations"), _JSON),
+)
+_ANSWERS = st.fixed_dictionaries({}, optional={"apiVersion": _JSON, "kind": _JSON, "response": _RESPONSE | _JSON})
+
+
+@given((_ANSWERS | _JSON).map(lambda value: json.dumps(value).encode()) | st.binary(), st.booleans())
+def test_no_answer_is_anything_but_a_verdict_or_refused(body: bytes, mutating: bool) -> None:
+    for version in ("v1", "v1beta1"):
+        try:
+            verdict = answered(version, "u", body, mutating=mutating)
+        except Misanswered:
+            continue
+        if not verdict.allowed:
+            assert 400 <= Denied("h", verdict.status).status()["code"] < 1000
