@@ -8,16 +8,17 @@ from polykind.admission.attributes import Attributes
 from polykind.contract import JsonObject
 
 GROUP = "admissionregistration.k8s.io"
-_OWN_KINDS = frozenset(
+OWN_KINDS = frozenset(
     f"{how}{what}"
     for how in ("Validating", "Mutating")
     for what in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
 )
+"""The kinds of the group, whether they are served here or not."""
 
 
 def exempt(asked: Attributes) -> bool:
     """Whether nobody is asked: of who is asked about a write nobody is, lest nothing can be mended any more."""
-    return asked.resource.group == GROUP and asked.resource.kind in _OWN_KINDS
+    return asked.resource.group == GROUP and asked.resource.kind in OWN_KINDS
 
 
 class Rule:
