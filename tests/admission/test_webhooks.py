@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from tests.admission.hooks import (
     refuse,
     said,
 )
+from tests.conversion.hook import Hook as ConversionHook
+from tests.conversion.hook import converted
 from tests.support.hook import Call, Reply
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, GROUP, MERGE, WIDGETS, definition, namespace, widget
@@ -321,3 +324,54 @@ _JSON = "application/json-patch+json"
 
 def _rule(operation: str, version: str = "*") -> JsonObject:
     return {"operations": [operation], "apiGroups": [GROUP], "apiVersions": [version], "resources": ["widgets"]}
+
+
+async def test_definitions_of_the_old_version_are_told_at_the_new(tmp_path: Path, hook: AdmissionHook) -> None:
+    rule = {
+        "operations": ["CREATE"],
+        "apiGroups": ["apiextensions.k8s.io"],
+        "apiVersions": ["v1"],
+        "resources": ["customresourcedefinitions"],
+    }
+    old = {
+        "apiVersion": "apiextensions.k8s.io/v1beta1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"widgets.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "version": "v1",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+        },
+    }
+    async with live(tmp_path, serve_v1beta1=True) as running:
+        await configure(running, "Mutating", hook.stanza(rules=[rule]))
+        hook.behaviour = patching(add("/metadata/labels", {"by": "hook"}))
+        made = await running.ask("POST", "/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions", old)
+        assert (made["apiVersion"], made["metadata"]["labels"]) == (old["apiVersion"], {"by": "hook"})
+        assert made["spec"]["version"] == "v1"
+        (told,) = hook.requests()
+        assert (told["kind"]["version"], told["requestKind"]["version"]) == ("v1", "v1beta1")
+        assert [v["name"] for v in told["object"]["spec"]["versions"]] == ["v1"]
+
+
+async def test_objects_are_converted_for_webhooks_by_their_converter(tmp_path: Path, hook: AdmissionHook) -> None:
+    async with live(tmp_path) as running, ConversionHook() as converter:
+        crd = definition()
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": converter.stanza()}
+        await running.define(crd)
+        converter.behaviour = lambda call: Reply(
+            json.dumps(converted(call.review, lambda obj, _: obj["spec"].update(note=obj["apiVersion"]))).encode()
+        )
+        await configure(running, "Mutating", hook.stanza(rules=[_rule("CREATE", version="v2")]))
+        hook.behaviour = patching(add("/spec/size", 4))
+        made = await running.ask("POST", WIDGETS, widget("a"))
+        (told,) = hook.requests()
+        assert told["object"]["spec"]["note"] == f"{GROUP}/v2"
+        assert made["spec"] == {"note": f"{GROUP}/v1", "size": 4}
+        converter.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
+        message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+        assert message.startswith(
+            f"Internal error occurred: conversion webhook for {GROUP}/v1, Kind=Widget failed: "
+            'an error on the server ("no") has prevented the request from succeeding'
+        )
