@@ -1,0 +1,189 @@
+"""Policies on a running server: minded when their write is answered, whatever verb comes next, and after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.contract import JsonObject
+from tests.support.live import Live, live
+from tests.support.widgets import APPLY, GROUP, MERGE, WIDGETS, definition, widget
+
+GROUP_VERSION = "admissionregistration.k8s.io/v1"
+POLICIES = f"/apis/{GROUP_VERSION}/validatingadmissionpolicies"
+BINDINGS = f"/apis/{GROUP_VERSION}/validatingadmissionpolicybindings"
+
+
+def policy(*expressions: str, name: str = "p", plural: str = "widgets", **spec: Any) -> JsonObject:
+    rule = {"apiGroups": [GROUP], "apiVersions": ["*"], "operations": ["*"], "resources": [plural, f"{plural}/*"]}
+    return {
+        "apiVersion": GROUP_VERSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": expression} for expression in expressions],
+            **spec,
+        },
+    }
+
+
+def binding(name: str = "b", of: str = "p", *actions: str, **spec: Any) -> JsonObject:
+    return {
+        "apiVersion": GROUP_VERSION,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": of, "validationActions": list(actions) or ["Deny"], **spec},
+    }
+
+
+def denied(expression: str, name: str = "w") -> str:
+    return (
+        f"widgets.{GROUP} \"{name}\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+        f"failed expression: {expression}"
+    )
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        crd = definition()
+        for version in crd["spec"]["versions"]:
+            version["subresources"]["scale"] = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+        await running.define(crd)
+        yield running
+
+
+async def bind(running: Live, *expressions: str, **spec: Any) -> None:
+    await running.ask("POST", POLICIES, policy(*expressions, **spec))
+    await running.ask("POST", BINDINGS, binding())
+
+
+async def said(running: Live, *request: Any, expect: int = 422, **more: Any) -> str:
+    status = await running.ask(*request, expect=expect, **more)
+    assert status["kind"] == "Status"
+    message: str = status["message"]
+    return message
+
+
+async def test_a_policy_counts_from_its_binding_to_its_end(running: Live) -> None:
+    await running.ask("POST", POLICIES, policy("object.spec.size < 5"))
+    await running.ask("POST", WIDGETS, widget("a", size=7))
+    await running.ask("POST", BINDINGS, binding())
+    assert await said(running, "POST", WIDGETS, widget("w", size=7)) == denied("object.spec.size < 5")
+    await running.ask("PATCH", f"{POLICIES}/p", {"spec": {"validations": [{"expression": "true"}]}}, kind=MERGE)
+    await running.ask("POST", WIDGETS, widget("w", size=7))
+    await running.ask("PATCH", f"{POLICIES}/p", {"spec": {"validations": [{"expression": "1 > 2"}]}}, kind=MERGE)
+    assert await said(running, "POST", WIDGETS, widget("w", size=7)) == denied("1 > 2")
+    await running.ask("DELETE", f"{BINDINGS}/b")
+    await running.ask("POST", WIDGETS, widget("b", size=7))
+    await running.ask("POST", BINDINGS, binding())
+    await running.ask("DELETE", f"{POLICIES}/p")
+    await running.ask("POST", WIDGETS, widget("c", size=7))
+
+
+async def test_every_way_to_write_an_object(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("w", size=1))
+    rule = "request.operation == 'DELETE' || object.spec.size < 5"
+    await bind(running, rule)
+    one, why = f"{WIDGETS}/w", denied(rule)
+    big = {"spec": {"size": 9}}
+    before = await running.ask("GET", one)
+    assert await said(running, "PUT", one, {**before, **big}) == why
+    assert await said(running, "PATCH", one, big, kind=MERGE) == why
+    assert await said(running, "PATCH", f"{one}?fieldManager=me&force=true", widget("w", size=9), kind=APPLY) == why
+    made = f"{WIDGETS}/w2?fieldManager=me"
+    assert await said(running, "PATCH", made, widget("w2", size=9), kind=APPLY) == denied(rule, "w2")
+    assert await said(running, "PATCH", one.replace("/v1/", "/v2/"), big, kind=MERGE) == why
+    assert await said(running, "POST", f"{WIDGETS}?dryRun=All", widget("w", size=9)) == why
+    assert await running.ask("GET", one) == before
+    await running.ask("DELETE", one)
+
+
+async def test_subresources_and_deletions(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("w", size=1))
+    await bind(
+        running,
+        "request.operation != 'DELETE' || has(oldObject.metadata.labels)",
+        "!has(request.subResource) || request.subResource != 'status' || object.status.ready",
+        "!has(request.subResource) || request.subResource != 'scale' || object.spec.replicas < 3",
+    )
+    one = f"{WIDGETS}/w"
+    assert (await said(running, "DELETE", one)).endswith("has(oldObject.metadata.labels)")
+    assert (await said(running, "DELETE", WIDGETS)).startswith(f'widgets.{GROUP} "Unknown" is forbidden: ')
+    status = {"status": {"ready": False}}
+    assert (await said(running, "PATCH", f"{one}/status", status, kind=MERGE)).endswith("object.status.ready")
+    await running.ask("PATCH", f"{one}/status", {"status": {"ready": True}}, kind=MERGE)
+    scaled = {"spec": {"replicas": 4}}
+    assert (await said(running, "PATCH", f"{one}/scale", scaled, kind=MERGE)).endswith("object.spec.replicas < 3")
+    await running.ask("PATCH", f"{one}/scale", {"spec": {"replicas": 2}}, kind=MERGE)
+    await running.ask("PATCH", one, {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
+    await running.ask("DELETE", one)
+
+
+async def test_warnings(running: Live) -> None:
+    await running.ask("POST", POLICIES, policy("object.spec.size < 5"))
+    await running.ask("POST", BINDINGS, binding("b", "p", "Warn"))
+    reply = await running.client.call("POST", WIDGETS, widget("w", size=9))
+    assert reply.status == 201
+    assert reply.headers[b"warning"] == (
+        b"299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': "
+        b'failed expression: object.spec.size < 5"'
+    )
+
+
+async def test_params_of_custom_resources(running: Live) -> None:
+    await running.define(definition("limits", "Limit"))
+    limits = f"/apis/{GROUP}/v1/namespaces/default/limits"
+    kind = {"apiVersion": f"{GROUP}/v2", "kind": "Limit"}
+    await running.ask("POST", POLICIES, policy("object.spec.size <= params.spec.size", paramKind=kind))
+    ref: JsonObject = {"name": "most", "parameterNotFoundAction": "Deny"}
+    await running.ask("POST", BINDINGS, binding(paramRef=ref))
+    missing = await said(running, "POST", WIDGETS, widget("w", size=3))
+    assert missing.endswith(
+        "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+    )
+    await running.ask("POST", limits, widget("most", kind="Limit", size=3))
+    await running.ask("POST", WIDGETS, widget("w", size=3))
+    assert await said(running, "POST", WIDGETS, widget("x", size=4)) == denied(
+        "object.spec.size <= params.spec.size", "x"
+    )
+    selected = {"spec": {"paramRef": {"name": None, "selector": {"matchLabels": {"a": "b"}}}}}
+    await running.ask("PATCH", f"{BINDINGS}/b", selected, kind=MERGE)
+    await running.ask("PATCH", f"{limits}/most", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
+    assert await said(running, "POST", WIDGETS, widget("x", size=4)) == denied(
+        "object.spec.size <= params.spec.size", "x"
+    )
+    await running.ask("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/limits.{GROUP}")
+    await running.gone("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", f"limits.{GROUP}")
+    assert (await said(running, "POST", WIDGETS, widget("x", size=1))).endswith(
+        "denied request: failed to configure policy: failed to find resource referenced by paramKind: "
+        f"'{GROUP}/v2, Kind=Limit'"
+    )
+
+
+async def test_built_in_objects_are_asked_about_too(running: Live) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["namespaces"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}}
+    await bind(running, "object.metadata.name != 'no' && namespaceObject == null", **spec)
+    await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "yes"}})
+    await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "no"}}, expect=422)
+
+
+async def test_what_is_bound_counts_after_a_restart(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        await bind(running, "object.spec.size < 5")
+    async with live(tmp_path) as running:
+        assert await said(running, "POST", WIDGETS, widget("w", size=7)) == denied("object.spec.size < 5")
+
+
+async def test_a_policy_cannot_keep_itself_from_being_mended(running: Live) -> None:
+    every = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    await bind(running, "false", matchConstraints={"resourceRules": [every]})
+    assert await said(running, "POST", WIDGETS, widget("w")) == denied("false")
+    await running.ask("PATCH", f"{BINDINGS}/b", {"spec": {"validationActions": ["Audit"]}}, kind=MERGE)
+    await running.ask("POST", WIDGETS, widget("w"))
