@@ -121,7 +121,8 @@ def test_variables_are_known_to_what_comes_after_them() -> None:
     assert _told(policy("variables.a == 1", variables=[late, early])) == []
     assert _told(policy("variables.b == 'x'", variables=[late])) == [
         "spec.validations[0].expression: Invalid value: \"variables.b == 'x'\": compilation failed: "
-        "ERROR: <input>:1:13: found no matching overload for '_==_' applied to '(int, string)'\n | variables.b == 'x'\n | ............^"
+        "ERROR: <input>:1:13: found no matching overload for '_==_' applied to '(int, string)'\n"
+        " | variables.b == 'x'\n | ............^"
     ]
 
 
