@@ -12,7 +12,7 @@ from polykind.cel.frame import Check
 
 AT_ONCE: Final = 0.01
 """Seconds that an evaluation may keep everybody else waiting."""
-IN_ALL: Final = 10.0
+IN_ALL: Final = 30.0
 """Seconds that it may take."""
 INTERRUPTED: Final = "operation interrupted"
 

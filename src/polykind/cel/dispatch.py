@@ -26,13 +26,21 @@ _SILENT = frozenset(["!_", "-_", "_[_]", "_[?_]", "@in", "contains", "startsWith
 def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
     """A function that finds the overload its arguments fit."""
     forms = [(_kinds(BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in BY_ID]
+    known: dict[tuple[type, ...], Callable[..., Any]] = {}
 
-    def dispatch(*values: Any) -> Any:
+    def find(values: Sequence[Any]) -> Callable[..., Any]:
         found = [kind_of(value) for value in values]
         for kinds, implementation in forms:
             if all(want is None or want == kind for want, kind in zip(kinds, found, strict=True)):
-                return implementation(*values)
+                return implementation
         raise _no_overload(function, values)
+
+    def dispatch(*values: Any) -> Any:
+        classes = tuple(map(type, values))
+        implementation = known.get(classes)
+        if implementation is None:
+            implementation = known[classes] = find(values)
+        return implementation(*values)
 
     return dispatch
 
