@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import re2
@@ -22,6 +22,17 @@ _SHORT = {
     "\\": "\\\\",
     '"': '\\"',
 }
+
+
+class Foreign(NamedTuple):
+    """A value of Go that is not of JSON: as %v, %#v and %T write it."""
+
+    plain: str
+    literal: str
+    type: str
+
+    def __str__(self) -> str:
+        return self.plain
 
 
 def go_quote(text: str) -> str:

@@ -9,8 +9,9 @@ from polykind.cel import times, types
 from polykind.cel.dispatch import dispatcher
 from polykind.cel.library.formatting import COMPLAINTS, Clause, FormatError, clauses
 from polykind.cel.library.regex import pattern
+from polykind.cel.patches import made_type
 from polykind.cel.source import Source
-from polykind.cel.tree import Call, Expr, ListExpr, Literal, MapExpr, children
+from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
 from polykind.cel.types import Type, unwrapped
 from polykind.cel.values import EvalError, Timestamp
 from polykind.schema.pattern import PatternError
@@ -45,6 +46,10 @@ def unusable(tree: Expr) -> str | None:
     """What is wrong with a constant that is computed when the program is made, None if nothing is."""
     found: list[tuple[int, str]] = []
     for node, _ in _walk(tree):
+        if isinstance(node, Ident | Select) and node.type.kind == "type":
+            name = (qualified_name(node) or "").removeprefix(".")
+            if node.type.params and made_type(name) == node.type.params[0]:
+                found.append((node.at, f"reference to undefined type: {name}"))
         if not isinstance(node, Call):
             continue
         try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from polykind.cel import types
-from polykind.cel.overloads import FUNCTIONS, Overload
+from polykind.cel.overloads import FUNCTIONS, PATCH_FUNCTIONS, Overload
+from polykind.cel.patches import made_field, made_type
 from polykind.cel.source import Source
 from polykind.cel.tree import (
     Call,
@@ -42,11 +43,13 @@ _TYPE_NAMES = {
 
 
 class Checker:
-    """One check of one tree; `used` are the variables it names."""
+    """One check of one tree; `used` are the variables it names. With `patches`, it may make objects and patches."""
 
-    def __init__(self, source: Source, variables: Mapping[str, Type], fields: Fields) -> None:
+    def __init__(self, source: Source, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False) -> None:
         self.source = source
         self.scopes: list[dict[str, Type]] = [dict(variables)]
+        self.patches = patches
+        self.functions = PATCH_FUNCTIONS if patches else FUNCTIONS
         self.fields = fields
         self.bindings: Bindings = {}
         self.used: set[str] = set()
@@ -87,7 +90,11 @@ class Checker:
             if plain in scope:
                 self.used.add(plain)
                 return scope[plain]
-        return _TYPE_NAMES.get(plain)
+        return self._type_name(plain)
+
+    def _type_name(self, name: str) -> Type | None:
+        made = made_type(name) if self.patches else None
+        return type_of(made) if made is not None else _TYPE_NAMES.get(name)
 
     def _ident(self, node: Expr, name: str) -> Type:
         found = self._lookup(name)
@@ -98,8 +105,9 @@ class Checker:
 
     def _select(self, node: Select) -> None:
         name = qualified_name(node)
-        if name is not None and name in _TYPE_NAMES:
-            node.type = _TYPE_NAMES[name]
+        named = self._type_name(name.removeprefix(".")) if name is not None else None
+        if named is not None:
+            node.type = named
             return
         if name in self.scopes[0] and not node.test:
             # A variable whose name has a dot in it.
@@ -115,7 +123,7 @@ class Checker:
         if target.kind == "map":
             result = target.params[1]
         elif target.kind == "struct":
-            found = None if target in types.LIBRARY_STRUCTS else self.fields(target.name, name)
+            found = None if target in types.LIBRARY_STRUCTS else self._field_type(target.name, name)
             if found is None:
                 if target in types.LIBRARY_STRUCTS:
                     self.source.report(node.at, f"unexpected failed resolution of '{target.name}'")
@@ -132,6 +140,10 @@ class Checker:
             result = DYN
         return optional_of(result) if was_optional or optional else result
 
+    def _field_type(self, type_: str, name: str) -> Type | None:
+        made = made_field(type_, name) if self.patches else None
+        return made if made is not None else self.fields(type_, name)
+
     # ------------------------------------------------------------------ calls
 
     def _call(self, node: Call) -> None:
@@ -147,7 +159,7 @@ class Checker:
             self._check(arg)
         if node.target is None:
             name = node.function.removeprefix(".")
-            functions = FUNCTIONS.get(name)
+            functions = self.functions.get(name)
             if functions is None:
                 self._undeclared(node, node.function)
                 return
@@ -155,13 +167,13 @@ class Checker:
             self._resolve(node, functions)
             return
         prefix = qualified_name(node.target)
-        if prefix is not None and f"{prefix.removeprefix('.')}.{node.function}" in FUNCTIONS:
+        if prefix is not None and f"{prefix.removeprefix('.')}.{node.function}" in self.functions:
             node.function = f"{prefix.removeprefix('.')}.{node.function}"
             node.target = None
-            self._resolve(node, FUNCTIONS[node.function])
+            self._resolve(node, self.functions[node.function])
             return
         self._check(node.target)
-        functions = FUNCTIONS.get(node.function)
+        functions = self.functions.get(node.function)
         if functions is None:
             self._undeclared(node, node.function)
             return
@@ -254,6 +266,9 @@ class Checker:
 
     def _struct(self, node: StructExpr) -> None:
         found = self._lookup(node.name)
+        if found is not None and found.kind == "type" and made_type(found.params[0].name) == found.params[0]:
+            self._made(node, found.params[0])
+            return
         if found is None:
             self.source.report(node.at, f"undeclared reference to '{node.name}' (in container '')")
         elif found.kind != "type":
@@ -266,6 +281,15 @@ class Checker:
         for at, _, value, _ in node.fields:
             self._check(value)
             self.source.report(at, f"unexpected failed resolution of '{node.name}'")
+
+    def _made(self, node: StructExpr, made: Type) -> None:
+        node.type = made
+        for at, name, value, optional in node.fields:
+            self._check(value)
+            given = self._item_type(value, optional)
+            wanted = self._field_type(made.name, name) or ERROR
+            if not self._assign(wanted, given):
+                self.source.report(at, f"expected type of field '{name}' is '{wanted}' but provided type is '{given}'")
 
     # ------------------------------------------------------------------ folds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel import folds, operators
+from polykind.cel import folds, operators, patches
 from polykind.cel.declared import Declared
 from polykind.cel.dispatch import dispatcher, guarded
 from polykind.cel.frame import OLD, SELF, Frame, Part, Run
@@ -16,11 +16,13 @@ from polykind.cel.tree import Call, Comprehension, Expr, Ident, ListExpr, Litera
 from polykind.cel.types import Type
 from polykind.cel.values import (
     FAILURES,
-    NO_OVERLOAD,
     NONE,
+    BuiltList,
+    BuiltMap,
     CostExceeded,
     EvalError,
     Optional,
+    Texts,
     named_type,
 )
 
@@ -44,6 +46,8 @@ class Compiler:
         """
         self.optional_old = optional_old
         self.plain = plain
+        self.list: type[list[Any]] = BuiltList if plain else list
+        self.map: type[dict[Any, Any]] = BuiltMap if plain else dict
         self.size = len(variables) + 1
         known = {name: _Variable(slot, declared) for slot, (name, declared) in enumerate(variables.items(), start=1)}
         self.scopes: list[dict[str, _Variable]] = [known]
@@ -63,7 +67,7 @@ class Compiler:
         if isinstance(node, MapExpr):
             return self._map(node)
         if isinstance(node, StructExpr):
-            raise EvalError(NO_OVERLOAD)
+            return self._struct(node)
         return self._comprehension(node)
 
     # ------------------------------------------------------------------ names and fields
@@ -128,6 +132,8 @@ class Compiler:
         operand, cost = self.compile(node.operand)
         name = node.name
         kind = node.operand.type.kind
+        if kind == "struct" and patches.made_type(node.operand.type.name) is not None:
+            return Part(lambda frame: patches.select(operand(frame), name), cost + 1)
         if kind == "struct" and not self.plain:
             return Part(lambda frame: operand(frame).get(name), cost + 1)
         if kind == "map":
@@ -148,6 +154,8 @@ class Compiler:
             key = raw[1].fields.key(name)
             return Part(lambda frame: getter(frame).get(key) is not None, cost)
         operand, cost = self.compile(node.operand)
+        if node.operand.type.kind == "struct" and patches.made_type(node.operand.type.name) is not None:
+            return Part(lambda frame: patches.has(operand(frame), name), cost)
         return Part(lambda frame: core.has(operand(frame), name), cost)
 
     # ------------------------------------------------------------------ calls
@@ -172,8 +180,13 @@ class Compiler:
         if function == "_[_]" and any(_is_dynamic(arg.type) for arg in nodes):
             return Part(operators.applied(core.index, [arg.run for arg in args]), cost + 1)
         if len(node.overloads) == 1:
-            return self._bound(BY_ID[node.overloads[0]], nodes, args, cost)
-        return self._dispatched(node, args, cost)
+            part = self._bound(BY_ID[node.overloads[0]], nodes, args, cost)
+        else:
+            part = self._dispatched(node, args, cost)
+        if not self.plain or function not in ("split", "findAll"):
+            return part
+        run = part.run
+        return Part(lambda frame: Texts(run(frame)), part.cost)
 
     def _branch(self, node: Expr) -> Part:
         """A branch that is but a variable or a field of one: looking up the variable costs nothing there."""
@@ -222,17 +235,19 @@ class Compiler:
 
     def _list(self, node: ListExpr) -> Part:
         if _is_constant(node):
-            constants = [item.value for item in node.items if isinstance(item, Literal)]
+            constants = self.list(item.value for item in node.items if isinstance(item, Literal))
             return Part(lambda frame: constants, 0)
         parts = [self.compile(item) for item in node.items]
         runs = [part.run for part in parts]
         cost = 10 + sum(part.cost for part in parts)
         if not node.optional:
+            if self.plain:
+                return Part(lambda frame: BuiltList([run(frame) for run in runs]), cost)
             return Part(lambda frame: [run(frame) for run in runs], cost)
-        optional = node.optional
+        optional, empty = node.optional, self.list
 
         def build(frame: Frame) -> list[Any]:
-            found = []
+            found = empty()
             for index, run in enumerate(runs):
                 value = run(frame)
                 if index not in optional:
@@ -245,13 +260,14 @@ class Compiler:
 
     def _map(self, node: MapExpr) -> Part:
         if all(isinstance(e.key, Literal) and isinstance(e.value, Literal) and not e.optional for e in node.entries):
-            constants = {e.key.value: e.value.value for e in node.entries}  # type: ignore[union-attr]
+            constants = self.map({e.key.value: e.value.value for e in node.entries})  # type: ignore[union-attr]
             return Part(lambda frame: constants, 0)
         entries = [(self.compile(e.key), self.compile(e.value), e.optional) for e in node.entries]
         cost = 30 + sum(key.cost + value.cost for key, value, _ in entries)
+        empty = self.map
 
         def build(frame: Frame) -> dict[Any, Any]:
-            found: dict[Any, Any] = {}
+            found = empty()
             for key, value, optional in entries:
                 name, item = key.run(frame), value.run(frame)
                 if optional:
@@ -263,7 +279,19 @@ class Compiler:
 
         return Part(build, cost)
 
+    def _struct(self, node: StructExpr) -> Part:
+        fields = [(name, self.compile(value), optional) for _, name, value, optional in node.fields]
+        run = patches.construct(node.type, [(name, part.run, optional) for name, part, optional in fields])
+        return Part(run, 40 + sum(part.cost for _, part, _ in fields))
+
     def _comprehension(self, node: Comprehension) -> Part:
+        part = self._folded(node)
+        if not self.plain or node.is_bind or node.type.kind not in ("list", "map"):
+            return part
+        run, built = part.run, self.list if node.type.kind == "list" else self.map
+        return Part(lambda frame: built(run(frame)), part.cost)
+
+    def _folded(self, node: Comprehension) -> Part:
         if node.is_bind:
             return self._bind(node)
         raw = self.raw(node.range)

@@ -20,6 +20,7 @@ MEMBER_STARTS = STARTS - {"!"}
 _OPERATORS = frozenset(["==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", ".", "-", "?", "+", "*", "/", "%"])
 ELEMENTS = STARTS | {"?"}
 _RESUMING = _OPERATORS - {".", "["}
+FIELD_NAMES = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
 NUMBERS = frozenset({"NUM_INT", "NUM_FLOAT"})
 
 

@@ -54,12 +54,14 @@ def condition(
     *,
     fields: Fields = lambda name, field: None,
     results: Sequence[Type] = (BOOL,),
+    patches: bool = False,
 ) -> Condition:
     """An expression about variables, of structs as `fields` has them, which gives one of the `results`.
 
-    Anything may come where no results are given. Raises ConditionError.
+    Anything may come where no results are given; with `patches`, objects and JSON patches may be made.
+    Raises ConditionError.
     """
-    tree, problems, _ = _checked(text, variables, fields)
+    tree, problems, _ = _checked(text, variables, fields, patches=patches)
     if tree is None:
         raise ConditionError(f"compilation failed: {problems}")
     if results and tree.type not in results:
@@ -72,12 +74,14 @@ def condition(
     return Condition(tree, tuple(variables))
 
 
-def _checked(text: str, variables: Mapping[str, Type], fields: Fields) -> tuple[Expr | None, str, set[str]]:
+def _checked(
+    text: str, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False
+) -> tuple[Expr | None, str, set[str]]:
     source = Source(text)
     tree = parse(source)
     if tree is None:
         return None, source.told(), set()
-    checker = Checker(source, variables, fields)
+    checker = Checker(source, variables, fields, patches=patches)
     try:
         checker.check(tree)
         if not source.problems:

@@ -245,6 +245,9 @@ _AUTHORIZATION = """
 """
 """Declared, though nothing in a rule has such a type: a call is refused for its types, not for its name."""
 
+_PATCHES = "jsonpatch.escapeKey string_jsonpatch_escapeKey_string string -> string"
+"""Declared where expressions make patches."""
+
 _FORMATS = (
     "dns1123Label dns1123Subdomain dns1035Label qualifiedName dns1123LabelPrefix dns1123SubdomainPrefix "
     "dns1035LabelPrefix labelValue uri uuid byte date datetime"
@@ -324,15 +327,15 @@ def _nested(words: list[str], params: set[str]) -> tuple[Type, list[str]]:
     return {"list": list_of, "optional": optional_of, "type": type_of}[head](inner[0]), rest
 
 
-def _table() -> tuple[dict[str, tuple[Overload, ...]], dict[str, Overload]]:
+def _table(lines: list[str]) -> dict[str, tuple[Overload, ...]]:
     functions: dict[str, list[Overload]] = {}
-    by_id: dict[str, Overload] = {}
-    for line in [*_DECLARED.strip().splitlines(), *_AUTHORIZATION.strip().splitlines(), *_generated()]:
-        overload = _read(line)
+    for overload in map(_read, lines):
         functions.setdefault(overload.function, []).append(overload)
-        by_id[overload.id] = overload
-    return {name: tuple(found) for name, found in functions.items()}, by_id
+    return {name: tuple(found) for name, found in functions.items()}
 
 
-FUNCTIONS, BY_ID = _table()
-"""Overloads by the name of their function, in the order in which they are tried; and by their own."""
+FUNCTIONS = _table([*_DECLARED.strip().splitlines(), *_AUTHORIZATION.strip().splitlines(), *_generated()])
+"""Overloads by the name of their function, in the order in which they are tried."""
+PATCH_FUNCTIONS = FUNCTIONS | _table([_PATCHES])
+"""What those may call who make patches."""
+BY_ID = {overload.id: overload for forms in PATCH_FUNCTIONS.values() for overload in forms}

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from polykind.cel import literals
-from polykind.cel.cursor import ELEMENTS, MEMBER_STARTS, NUMBERS, STARTS, Cursor, StopParsing, expected_text
+from polykind.cel.cursor import (
+    ELEMENTS,
+    FIELD_NAMES,
+    MEMBER_STARTS,
+    NUMBERS,
+    STARTS,
+    Cursor,
+    StopParsing,
+    expected_text,
+)
 from polykind.cel.macros import MacroError, expand
 from polykind.cel.source import Source
 from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapEntry, MapExpr, Select, StructExpr, UInt
@@ -237,17 +246,29 @@ class _Parser(Cursor):
         while self.accept("."):
             names.append(self.take().text)
         opened = self.take()
-        fields: list[tuple[int, str, Expr, bool]] = []
-        while self.next.kind not in ("}", "<EOF>"):
+        return StructExpr(opened.at, prefix + ".".join(names), self.fields())
+
+    def fields(self) -> list[tuple[int, str, Expr, bool]]:
+        self.sync(FIELD_NAMES | {"}", ",", "?"})
+        start = self.next.at
+        found: list[tuple[int, str, Expr, bool]] = []
+        while self.next.kind == "?" or self.next.kind in FIELD_NAMES:
             optional = self.accept("?") is not None
-            self.sync(frozenset({"IDENTIFIER", "ESC_IDENTIFIER"}))
+            self.sync(FIELD_NAMES)
             name = self.take()
+            if name.kind == "ESC_IDENTIFIER":
+                self.error(start, "unsupported syntax: '`'")
             colon = self.expect(":")
-            fields.append((colon.at, name.text, self.expr(), optional))
+            self.inside(",", "}")
+            found.append((colon.at, name.text, self.expr(), optional))
+            self.enclosing.pop()
             if not self.accept(","):
-                break
-        self.expect("}", ",")
-        return StructExpr(opened.at, prefix + ".".join(names), fields)
+                self.expect("}", ",")
+                return found
+        if not found:
+            self.accept(",")
+        self.expect("}")
+        return found
 
     def listed(self) -> Expr:
         opened = self.take()

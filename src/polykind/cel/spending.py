@@ -18,7 +18,7 @@ ACCESSORS = (
 """Functions that do no more than look something up."""
 _ONE = frozenset(ACCESSORS.split())
 _PARSED = "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver"
-_ONCE = frozenset(_PARSED.split())
+_ONCE = frozenset([*_PARSED.split(), "jsonpatch.escapeKey"])
 _TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
 _COMPARED = frozenset(
     [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]

@@ -146,6 +146,45 @@ class SetList(list[Any]):
     __slots__ = ()
 
 
+class BuiltList(list[Any]):
+    """A list that an expression has made, of values as expressions see them."""
+
+    __slots__ = ()
+
+
+class JoinedList(list[Any]):
+    """Two lists, one behind the other."""
+
+    __slots__ = ()
+
+
+class Texts(list[Any]):
+    """A list of texts that a function has made."""
+
+    __slots__ = ()
+
+
+class BuiltMap(dict[Any, Any]):
+    """A map that an expression has made, of values as expressions see them."""
+
+    __slots__ = ()
+
+
+class Made:
+    """An object that an expression has made, by the name of its type."""
+
+    __slots__ = ("fields", "type")
+
+    def __init__(self, type_: Type, fields: dict[str, Any]) -> None:
+        self.type = type_
+        self.fields = fields
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Made) and self.type == other.type and _identical(self.fields, other.fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 class MapList(list[Any]):
     """A list of type map: equal whatever the order, added by key."""
 
@@ -171,7 +210,11 @@ KINDS: dict[type, str] = {
     list: "list",
     SetList: "list",
     MapList: "list",
+    BuiltList: "list",
+    JoinedList: "list",
+    Texts: "list",
     dict: "map",
+    BuiltMap: "map",
     Obj: "map",
     Timestamp: "timestamp",
     Duration: "duration",
@@ -197,6 +240,8 @@ def kind_of(value: Any) -> str:
 
 
 def type_value(value: Any) -> Type:
+    if isinstance(value, Made):
+        return value.type
     kind = kind_of(value)
     return _TYPES.get(kind) or types.PRIMITIVES.get(kind) or Type("struct", kind)
 
@@ -282,6 +327,17 @@ def _same_objects(left: Any, right: Any) -> bool:
         if there != right.has(name) or (there and not equals(left.get(name), right.get(name))):
             return False
     return True
+
+
+def _identical(left: Any, right: Any) -> bool:
+    """Equal, and of the same kinds all the way down."""
+    if kind_of(left) != kind_of(right):
+        return False
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(_identical, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(_identical(value, right[key]) for key, value in left.items())
+    return equals(left, right)
 
 
 def compare(left: Any, right: Any) -> int:

@@ -13,6 +13,7 @@ from polykind.cel.values import (
     NONE,
     Duration,
     EvalError,
+    JoinedList,
     MapList,
     Obj,
     Optional,
@@ -105,7 +106,7 @@ def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
         merged = {left.key_of(item): item for item in left}
         merged.update((left.key_of(item), item) for item in right)
         return MapList(merged.values(), left.keys)
-    return list(left) + list(right)
+    return JoinedList([*left, *right]) if left and right else left or right
 
 
 def _length(value: Any) -> int:

@@ -113,6 +113,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_replace_string_string_int": _replace,
     "string_split_string": _split,
     "string_split_string_int": _split,
+    "string_jsonpatch_escapeKey_string": lambda text: text.replace("~", "~0").replace("/", "~1"),
     "string_substring_int": _substring,
     "string_substring_int_int": _substring,
     "string_trim": trim,

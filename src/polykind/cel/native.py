@@ -1,0 +1,244 @@
+"""Values of expressions as the reference hands them out: as plain JSON, or as what Go's types make of them."""
+
+from __future__ import annotations
+
+import base64
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from polykind.cel import times
+from polykind.cel.tree import UInt
+from polykind.cel.types import Type
+from polykind.cel.values import (
+    BuiltList,
+    BuiltMap,
+    Duration,
+    JoinedList,
+    Made,
+    Optional,
+    Texts,
+    Timestamp,
+    kind_of,
+)
+from polykind.contract import JsonObject
+from polykind.gotext import Foreign, go_float, go_quote
+
+_MOST_EXACT = 2**53 - 1
+_GO_TYPES = {"null": "structpb.NullValue", "int": "int64", "double": "float64", "list": "[]ref.Val"}
+_KEY_TYPES = {"int": "types.Int", "uint": "types.Uint", "bool": "types.Bool", "double": "types.Double"}
+_NO_TEXT = {
+    "int": "unsupported type conversion from 'int' to string",
+    "uint": "unsupported type conversion from 'uint' to string",
+    "bool": "type conversion error from bool to 'string'",
+    "double": "type conversion error from Double to 'string'",
+}
+
+
+class Unconvertible(Exception):
+    """A value that cannot be handed out; says why."""
+
+
+def mismatches(value: Any, path: str) -> list[str]:
+    """Objects in a value whose types are not named by the path to them."""
+    found: list[str] = []
+    if isinstance(value, Made):
+        if value.type.name != path:
+            found.append(
+                f"unexpected type name {go_quote(value.type.name)}, expected {go_quote(path)}, which matches field "
+                "name path from root Object type"
+            )
+        for name, item in value.fields.items():
+            found += mismatches(item, f"{path}.{name}")
+    elif isinstance(value, BuiltList | BuiltMap):
+        for item in value if isinstance(value, BuiltList) else value.values():
+            found += mismatches(item, path)
+    return found
+
+
+def native(made: Made) -> JsonObject:
+    """An object with its fields as plain JSON, but for what is Foreign to it. Raises Unconvertible."""
+    return {name: _field(name, value) for name, value in made.fields.items()}
+
+
+def _field(name: str, value: Any) -> Any:
+    if isinstance(value, BuiltList):
+        return [_value(item) for item in value]
+    if not isinstance(value, BuiltMap):
+        return _value(value)
+    for key in value:
+        if not isinstance(key, str):
+            kind = _KEY_TYPES.get(kind_of(key), "types.Val")
+            why = f"map key {_quoted_key(key)} is of type {kind}, not string"
+            raise Unconvertible(f"fail to convert field {go_quote(name)}: {why}")
+    return {key: _value(item) for key, item in value.items()}
+
+
+def _quoted_key(key: Any) -> str:
+    """A key as Go's %q writes it: a number is taken for a character."""
+    if isinstance(key, bool):
+        return f"%!q(types.Bool={'true' if key else 'false'})"
+    if isinstance(key, int) and 0 <= key < 0x110000:
+        quoted = go_quote(chr(key))[1:-1]
+        return "'" + {'\\"': '"', "'": "\\'"}.get(quoted, quoted) + "'"
+    return f"%!q(types.Double={go_float(key)})" if isinstance(key, float) else "'�'"
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Optional):
+        return _value(value.value) if value.present else None
+    if isinstance(value, JoinedList):
+        return [_value(item) for item in value]
+    if isinstance(value, Made):
+        try:
+            return native(value)
+        except Unconvertible as wrong:
+            return Foreign(str(wrong), str(wrong), "*types.Err")
+    if isinstance(value, Type):
+        return "type" if value.kind == "struct" else value.name
+    if type(value) in (bool, int, float, str, list, dict):
+        return value
+    return Foreign(_plain(value), _literal(value), go_type(value))
+
+
+def go_type(value: Any) -> str:
+    """What Go calls the type of a value."""
+    if isinstance(value, Foreign):
+        return value.type
+    if isinstance(value, UInt):
+        return "uint64"
+    named = {Timestamp: "time.Time", Duration: "time.Duration", bytes: "[]uint8", Texts: "[]string"}
+    kind = kind_of(value)
+    if kind == "map":
+        return "map[ref.Val]ref.Val" if isinstance(value, BuiltMap) else "map[string]interface {}"
+    return named.get(type(value)) or _GO_TYPES.get(kind) or kind
+
+
+def _plain(value: Any) -> str:
+    """As Go's %v writes it."""
+    if value is None:
+        return "NULL_VALUE"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return go_float(value)
+    if isinstance(value, bytes):
+        return f"[{' '.join(map(str, value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(_plain, value))}]"
+    if isinstance(value, dict):
+        return f"map[{' '.join(sorted(f'{_plain(key)}:{_plain(item)}' for key, item in value.items()))}]"
+    if isinstance(value, Timestamp):
+        zone = "UTC" if not value.offset else _zone(value.offset)
+        fraction = f".{value.ns % 10**9:09d}".rstrip("0").rstrip(".")
+        return f"{_moment(value):%Y-%m-%d %H:%M:%S}{fraction} {_zone(value.offset)} {zone}"
+    if isinstance(value, Duration):
+        return _clock(value.ns)
+    return str(value)
+
+
+def _clock(ns: int) -> str:
+    """A duration as Go writes it."""
+    for unit, name in ((1, "ns"), (10**3, "µs"), (10**6, "ms")):
+        if abs(ns) < unit * 1000:
+            return "0s" if not ns else f"{go_float(ns / unit)}{name}"
+    minutes, rest = divmod(abs(ns), 60 * 10**9)
+    seconds = f"{rest // 10**9}.{rest % 10**9:09d}".rstrip("0").rstrip(".")
+    hours, minutes = divmod(minutes, 60)
+    shown = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{'-' if ns < 0 else ''}{shown}{seconds}s"
+
+
+def _literal(value: Any) -> str:
+    """As Go's %#v writes it."""
+    if value is None:
+        return "0"
+    if isinstance(value, UInt):
+        return hex(value)
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, bytes):
+        return f"[]uint8{{{', '.join(f'0x{byte:x}' for byte in value)}}}"
+    if isinstance(value, list):
+        return f"{go_type(value)}{{{', '.join(map(_literal, value))}}}"
+    if isinstance(value, dict):
+        inner = ", ".join(sorted(f"{_literal(key)}:{_literal(item)}" for key, item in value.items()))
+        return f"{go_type(value)}{{{inner}}}"
+    if isinstance(value, Timestamp):
+        zone = 'time.Location("")' if value.offset else "time.UTC"
+        at = _moment(value)
+        clock = f"{at.hour}, {at.minute}, {at.second}, {value.ns % 10**9}"
+        return f"time.Date({at.year}, time.{at:%B}, {at.day}, {clock}, {zone})"
+    return str(value.ns) if isinstance(value, Duration) else _plain(value)
+
+
+def _moment(value: Timestamp) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value.ns // 10**9 + value.offset)
+
+
+def _zone(offset: int) -> str:
+    return f"{'-' if offset < 0 else '+'}{abs(offset) // 3600:02d}{abs(offset) % 3600 // 60:02d}"
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON, by way of protobuf's. Raises Unconvertible."""
+    if isinstance(value, Made):
+        return _proto(native(value))
+    if isinstance(value, Optional):
+        if not value.present:
+            raise Unconvertible("optional.none() dereference")
+        return json_value(value.value)
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _MOST_EXACT else str(int(value))
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Timestamp):
+        return times.time_text(value)
+    if isinstance(value, Duration):
+        return times.duration_text(value)
+    if isinstance(value, list):
+        return [json_value(item) for item in value]
+    if isinstance(value, dict):
+        return {_key(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, Type):
+        raise Unconvertible("type conversion not supported for 'type'")
+    if kind_of(value) == "JSONPatch":
+        raise Unconvertible("cannot convert to native type: *structpb.Value")
+    raise Unconvertible(f"type conversion error from '{type(value).__name__}' to '*structpb.Value'")
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    raise Unconvertible(_NO_TEXT.get(kind_of(key), "unsupported map key"))
+
+
+def _number(value: float) -> int | float:
+    if not math.isfinite(value):
+        shown = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+        raise Unconvertible(
+            "json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: "
+            f"invalid {shown} value"
+        )
+    return int(value) if value.is_integer() and abs(value) < 2**63 else value
+
+
+def _proto(value: Any) -> Any:
+    """Plain JSON by way of protobuf, whose numbers are all doubles."""
+    if isinstance(value, dict):
+        return {key: _proto(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_proto(item) for item in value]
+    if isinstance(value, Foreign):
+        if value.type == "uint64":
+            return _number(float(int(value.plain)))
+        if value.type == "[]uint8":
+            return base64.b64encode(bytes(map(int, value.plain[1:-1].split()))).decode()
+        raise Unconvertible(f"proto: invalid type: {value.type}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number(float(value))
+    return value

@@ -1,0 +1,240 @@
+"""Objects and JSON patches made by expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.cel import ConditionError, condition
+from polykind.cel.native import Unconvertible, json_value, mismatches, native
+from polykind.cel.patches import OBJECT, PATCH, Patch
+from polykind.cel.program import Condition
+from polykind.cel.types import BOOL, DYN, list_of
+from polykind.cel.values import Made
+from polykind.gotext import Foreign
+
+OBJ = {"spec": {"name": "n", "list": ["a", "b"], "flag": True}, "metadata": {"labels": {"l": "1"}}}
+
+
+def compiled(text: str, *results: Any) -> Condition:
+    return condition(text, {"object": DYN}, results=results, patches=True)
+
+
+def made(text: str) -> Any:
+    outcome = compiled(text).run({"object": OBJ})
+    assert outcome.failure is None, outcome.failure
+    return outcome.value
+
+
+def failure(text: str) -> str | None:
+    return compiled(text).run({"object": OBJ}).failure
+
+
+def complaint(text: str, *results: Any) -> str:
+    with pytest.raises(ConditionError) as wrong:
+        compiled(text, *results)
+    return str(wrong.value)
+
+
+def test_an_object_is_named_by_its_path_and_takes_any_field() -> None:
+    value = made('Object{spec: Object.spec{name: "x", n: 1}}')
+    assert isinstance(value, Made)
+    assert native(value) == {"spec": {"name": "x", "n": 1}}
+
+
+def test_an_optional_field_is_left_out_where_nothing_is_in_it() -> None:
+    assert native(made("Object{?a: object.spec.?nope, ?b: object.spec.?name}")) == {"b": "n"}
+    assert failure("Object{?a: object.spec.name}") == "cannot initialize optional entry 'a' from non-optional value n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1", "must evaluate to Object but got int"),
+        ("Object.spec{}", "must evaluate to Object but got Object.spec"),
+        ("Object", "must evaluate to Object but got type(Object)"),
+        ("dyn(Object{})", "must evaluate to Object but got dyn"),
+    ],
+)
+def test_what_an_expression_must_give(text: str, expected: str) -> None:
+    assert complaint(text, OBJECT) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[JSONPatch{op: 1}]", "1:14: expected type of field 'op' is 'string' but provided type is 'int'"),
+        ("[JSONPatch{foo: 1}]", "1:15: expected type of field 'foo' is '' but provided type is 'int'"),
+        ("Object{?a: 1}", "1:12: expected type 'optional_type(int)' but found 'int'"),
+        ("Object{a: [Object.a{}, 1]}", "1:24: expected type 'Object.a' but found 'int'"),
+        ("Objekt{}", "1:7: undeclared reference to 'Objekt' (in container '')"),
+        ("Object{`a-b`: 1}", "1:8: unsupported syntax: '`'"),
+        ("Object{a: 1,, b: 2}", "1:13: Syntax error: mismatched input ',' expecting '}'"),
+        ("Object{5}", "1:8: Syntax error: extraneous input '5' expecting {'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"),
+        ("Object{a}", "1:9: Syntax error: mismatched input '}' expecting ':'"),
+    ],
+)
+def test_what_cannot_be_made(text: str, expected: str) -> None:
+    assert complaint(text).startswith(f"compilation failed: ERROR: <input>:{expected}\n")
+
+
+def test_types_that_are_made_have_no_value_of_their_own() -> None:
+    with pytest.raises(ConditionError, match=r"reference to undefined type: Object\.x") as wrong:
+        compiled("type(Object.x{}) == Object.x", BOOL)
+    assert wrong.value.internal
+
+
+def test_nothing_is_made_where_no_patches_are_wanted() -> None:
+    with pytest.raises(ConditionError, match="undeclared reference to 'Object'"):
+        condition("Object{}", {}, results=())
+    with pytest.raises(ConditionError, match="undeclared reference to 'jsonpatch'"):
+        condition('jsonpatch.escapeKey("a")', {}, results=())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('jsonpatch.escapeKey("a/b~c~1")', "a~1b~0c~01"),
+        ('Object{a: "q"}.a', "q"),
+        ("Object{}.b", None),
+        ("has(Object{a: 1}.a)", True),
+        ("has(Object{a: 1}.b)", False),
+        ("Object{a: [1]} == Object{a: [1]}", True),
+        ("Object{a: 1} == Object{a: 1.0}", False),
+        ("dyn(Object{a: 1}) == dyn(Object.b{a: 1})", False),
+        ('dyn(Object{a: 1}) == dyn({"a": 1})', False),
+        ("type(Object.a{}) == type(Object.b{})", False),
+        ('JSONPatch{op: "a"}.op', "a"),
+        ('dyn(JSONPatch{op: "a"}).path', ""),
+        ("has(JSONPatch{}.op)", False),
+        ("has(JSONPatch{value: null}.value)", True),
+        ("JSONPatch{value: 1} == JSONPatch{value: 1.0}", True),
+        ("JSONPatch{value: 1} == JSONPatch{}", False),
+    ],
+)
+def test_what_is_made_can_be_looked_at(text: str, expected: Any) -> None:
+    assert made(text) == expected
+
+
+def test_what_is_made_is_no_map() -> None:
+    assert failure('dyn(Object{a: "q"}).a') == "no such key: a"
+    assert failure('dyn(Object{a: "q"})["a"]') == "no such key: a"
+    assert failure("size(dyn(Object{a: 1}))") == "no such overload: size"
+
+
+def test_patches() -> None:
+    found = compiled('[JSONPatch{op: "add", path: "/a", value: 1}]', list_of(PATCH)).run({}).value
+    assert [type(one) for one in found] == [Patch]
+    assert found[0].raw == {"op": "add", "path": "/a", "value": 1}
+    assert failure("[JSONPatch{op: dyn(1)}]") == "unexpected type int64 for JSONPatchType 'op' field"
+    expected = "unexpected type structpb.NullValue for JSONPatchType 'path' field"
+    assert failure("[JSONPatch{path: dyn(null)}]") == expected
+
+
+@pytest.mark.parametrize(("text", "cost"), [("Object{}", 40), ("Object{a: Object.a{b: object}}", 81)])
+def test_what_is_made_costs(text: str, cost: int) -> None:
+    assert compiled(text).run({"object": OBJ}).cost == cost
+
+
+def test_types_must_be_named_by_the_path() -> None:
+    value = made("Object{a: Object.x{}, b: [Object.y{}], c: {'d': Object.c{}}}")
+    assert mismatches(value, "Object") == [
+        f'unexpected type name "Object.{got}", expected "Object.{want}", which matches field name path from root '
+        "Object type"
+        for got, want in (("x", "a"), ("y", "b"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[1]", [1]),
+        ("[[1]]", [Foreign("[1]", "[]ref.Val{1}", "[]ref.Val")]),
+        ('{"a": {"b": "c"}}', {"a": Foreign("map[b:c]", 'map[ref.Val]ref.Val{"b":"c"}', "map[ref.Val]ref.Val")}),
+        ('{"a": object.metadata.labels}', {"a": {"l": "1"}}),
+        ('object.spec.list + ["c"]', ["a", "b", "c"]),
+        ('"a,b".split(",")', Foreign("[a b]", '[]string{"a", "b"}', "[]string")),
+        ("object.spec.list.map(x, x)", ["a", "b"]),
+        ("null", Foreign("NULL_VALUE", "0", "structpb.NullValue")),
+        ("optional.none()", None),
+        ("optional.of(1)", 1),
+        ("5u", Foreign("5", "0x5", "uint64")),
+        ("type(1)", "int"),
+        ('b"ab"', Foreign("[97 98]", "[]uint8{0x61, 0x62}", "[]uint8")),
+        ('duration("1h2m3.5s")', Foreign("1h2m3.5s", "3723500000000", "time.Duration")),
+        ('duration("1ms")', Foreign("1ms", "1000000", "time.Duration")),
+        (
+            'timestamp("2020-01-01T00:00:00Z")',
+            Foreign(
+                "2020-01-01 00:00:00 +0000 UTC", "time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)", "time.Time"
+            ),
+        ),
+        (
+            'timestamp("2020-01-01T00:00:00.5+01:00")',
+            Foreign(
+                "2020-01-01 00:00:00.5 +0100 +0100",
+                'time.Date(2020, time.January, 1, 0, 0, 0, 500000000, time.Location(""))',
+                "time.Time",
+            ),
+        ),
+    ],
+)
+def test_fields_as_go_hands_them_out(text: str, expected: Any) -> None:
+    assert native(made(f"Object{{f: {text}}}")) == {"f": expected}
+
+
+def test_keys_must_be_texts() -> None:
+    why = "fail to convert field \"f\": map key '\\x01' is of type types.Int, not string"
+    with pytest.raises(Unconvertible) as wrong:
+        native(made("Object{f: {1: 2}}"))
+    assert str(wrong.value) == why
+    assert native(made("Object{a: Object.a{f: {1: 2}}}")) == {"a": Foreign(why, why, "*types.Err")}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1", 1),
+        ("2.0", 2),
+        ("1e30", 1e30),
+        ("9007199254740993", "9007199254740993"),
+        ("5u", 5),
+        ("null", None),
+        ('b"abc"', "YWJj"),
+        ('duration("90s")', "90s"),
+        ('timestamp("2020-01-01T00:00:00Z")', "2020-01-01T00:00:00Z"),
+        ('{"a": {"b": [1]}}', {"a": {"b": [1]}}),
+        ('"a,b".split(",")', ["a", "b"]),
+        ("optional.of([1])", [1]),
+        ("Object.x{a: 9007199254740993, b: 5u, c: b'abc'}", {"a": 9007199254740992, "b": 5, "c": "YWJj"}),
+    ],
+)
+def test_values_of_patches(text: str, expected: Any) -> None:
+    assert json_value(made(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{1: 'a'}", "unsupported type conversion from 'int' to string"),
+        ("{true: 1}", "type conversion error from bool to 'string'"),
+        ("{1.5: 1}", "type conversion error from Double to 'string'"),
+        ("optional.none()", "optional.none() dereference"),
+        ("type(1)", "type conversion not supported for 'type'"),
+        ("quantity('1')", "type conversion error from 'Quantity' to '*structpb.Value'"),
+        ("ip('1.2.3.4')", "type conversion error from 'IP' to '*structpb.Value'"),
+        ("JSONPatch{}", "cannot convert to native type: *structpb.Value"),
+        ("Object.x{a: null}", "proto: invalid type: structpb.NullValue"),
+        ("Object.x{a: [[1]]}", "proto: invalid type: []ref.Val"),
+        (
+            "0.0 / 0.0",
+            "json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: "
+            "invalid NaN value",
+        ),
+    ],
+)
+def test_what_is_no_value_of_a_patch(text: str, why: str) -> None:
+    with pytest.raises(Unconvertible) as wrong:
+        json_value(made(text))
+    assert str(wrong.value) == why
