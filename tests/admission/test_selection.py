@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polykind.admission.selection import in_namespace, selector, selector_problems, selects
-from polykind.errors import NotFound
+from polykind.errors import InternalError, NotFound
 from tests.admission.support import asked
 
 TEST = {"matchLabels": {"env": "test"}}
@@ -95,3 +95,8 @@ def test_a_selector_is_judged_in_the_reference_s_words() -> None:
     ]
     assert len(selector_problems(wrong, "s", lenient=True)) == len(found) - 1
     assert selector_problems(None, "s") == selector_problems({}, "s") == []
+
+
+def test_an_operator_that_nobody_knows_selects_nothing_at_all() -> None:
+    with pytest.raises(InternalError, match='"Near" is not a valid label selector operator'):
+        selector({"matchExpressions": [{"key": "k", "operator": "Near"}]})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from polykind.admission.rules import GROUP
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, configuration, consent, refuse
 from tests.support.hook import Call, Reply
 from tests.support.live import DEFINITIONS, Live, live
@@ -88,3 +90,16 @@ async def test_nobody_is_asked_about_the_instances_of_a_deleted_definition(runni
     await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
     await running.gone(DEFINITIONS, NAME)
     assert hook.requests() == []
+
+
+async def test_what_cannot_be_read_does_not_keep_the_others_from_being_minded(
+    running: Live, hook: AdmissionHook, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = configuration("Validating", {**hook.stanza(), "objectSelector": {"matchExpressions": [{"operator": "Near"}]}})
+    store, prefix = running.server.store, running.server.registry.kind(GROUP, "validatingwebhookconfigurations")
+    assert prefix is not None
+    await store.put(f"{prefix.cache.prefix}odd", json.dumps(odd).encode(), expect=0)
+    assert "ValidatingWebhookConfiguration odd in the store cannot be read and is not minded" in caplog.text
+    hook.behaviour = refuse
+    await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
+    await running.ask("POST", WIDGETS, widget("a"), expect=403)

@@ -8,6 +8,7 @@ from polykind import errors
 from polykind.admission.attributes import DELETE, Attributes
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.gotext import go_quote
 from polykind.schema.names import label_value, qualified_name
 from polykind.selection.labels import EVERYTHING, LabelSelector
 from polykind.selection.requirement import Requirement
@@ -19,6 +20,10 @@ def selector(value: JsonObject | None) -> LabelSelector:
     """A LabelSelector object, already judged, as something that selects; None selects everything."""
     if not value:
         return EVERYTHING
+    for term in value.get("matchExpressions") or ():
+        if term["operator"] not in _OPERATORS:
+            # Only somebody who writes past this server can have stored it.
+            raise errors.InternalError(f"{go_quote(term['operator'])} is not a valid label selector operator")
     wanted = [Requirement(key, "=", (label,)) for key, label in (value.get("matchLabels") or {}).items()]
     wanted += [
         Requirement(term["key"], _OPERATORS[term["operator"]], tuple(term.get("values") or ()))

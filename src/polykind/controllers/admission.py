@@ -78,17 +78,19 @@ class WebhookControl:
 
     def _take(self, entry: Entry) -> None:
         try:
-            stanzas = self._kind.read(entry).get("webhooks") or ()
+            self._webhooks[entry.name] = self._made(entry)
         except errors.APIError as error:
             what = self._kind.kind
             log.error("%s %s in the store cannot be read and is not minded: %s", what, entry.name, error.message)
-            return
+
+    def _made(self, entry: Entry) -> list[Webhook]:
         seen: Counter[str] = Counter()
-        webhooks = self._webhooks[entry.name] = []
-        for stanza in stanzas:
+        webhooks = []
+        for stanza in self._kind.read(entry).get("webhooks") or ():
             name = stanza["name"]
             webhooks.append(Webhook(entry.name, stanza, seen[name], self._resolver, mutating=self._kind.mutating))
             seen[name] += 1
+        return webhooks
 
     def _drop(self, name: str) -> None:
         """Let go of a configuration's webhooks; calls under way are finished."""
