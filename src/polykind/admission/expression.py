@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polykind.cel import Condition, ConditionError, condition
+from polykind.cel.patches import OBJECT, PATCH
 from polykind.cel.types import (
     AUTHORIZATION,
     BOOL,
@@ -26,6 +27,8 @@ PER_MATCH = 2_500_000
 """What all match conditions of a webhook or policy may cost."""
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 VARIABLES = "kubernetes.variables"
+MUTATIONS = {"ApplyConfiguration": ("applyConfiguration", OBJECT), "JSONPatch": ("jsonPatch", list_of(PATCH))}
+"""By the type of their patch: where mutations have their expression, and what it gives."""
 
 _TEXTS = list_of(STRING)
 _LABELS = map_of(STRING, STRING)
@@ -79,25 +82,39 @@ _AUTHORIZER = {
 class Environment:
     """What expressions of one place may name. Variables that are composed are added one after the other."""
 
-    def __init__(self, *, params: bool = False, authorizer: bool = True, variables: dict[str, Type] | None = None):
-        """`authorizer`: the reference has one there, and an expression that uses it is refused by its name."""
+    def __init__(
+        self,
+        *,
+        params: bool = False,
+        authorizer: bool = True,
+        variables: dict[str, Type] | None = None,
+        patches: bool = False,
+    ) -> None:
+        """`authorizer`: the reference has one there, and an expression that uses it is refused by its name.
+
+        With `patches`, they may make objects and JSON patches.
+        """
         self._variables: Mapping[str, Type] = {
             **_ALWAYS,
             **({"params": DYN} if params else {}),
             **({"variables": struct(VARIABLES)} if variables is not None else {}),
         }
         self._authorizer = authorizer
+        self._patches = patches
         self._composed = variables if variables is not None else {}
 
     def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Condition:
         """Raises ConditionError."""
         try:
-            return condition(text, self._variables, fields=self._field, results=results)
+            return self._compiled(text, self._variables, results)
         except ConditionError:
             if not self._authorizer or "authorizer" not in text:
                 raise
-        condition(text, {**self._variables, **_AUTHORIZER}, fields=self._field, results=results)
+        self._compiled(text, {**self._variables, **_AUTHORIZER}, results)
         raise ConditionError("authorizer is not supported: this server has no authorization that could be asked")
+
+    def _compiled(self, text: str, variables: Mapping[str, Type], results: Sequence[Type]) -> Condition:
+        return condition(text, variables, fields=self._field, results=results, patches=self._patches)
 
     def _field(self, type_: str, name: str) -> Type | None:
         return self._composed.get(name) if type_ == VARIABLES else _FIELDS.get(type_, {}).get(name)

@@ -20,6 +20,11 @@ _EXCLUSIVE = "name and selector are mutually exclusive"
 def binding_problems(binding: JsonObject) -> list[FieldError]:
     """What is wrong with the spec of a binding."""
     spec = binding["spec"]
+    return bound_problems(spec) + _actions(spec.get("validationActions") or [], "spec.validationActions")
+
+
+def bound_problems(spec: JsonObject) -> list[FieldError]:
+    """What is wrong with the policy, params and matches of a binding of any kind."""
     name = spec.get("policyName") or ""
     at = "spec.policyName"
     found = [invalid(at, name, why) for why in subdomain_name(name)] if name else [required(at)]
@@ -27,7 +32,7 @@ def binding_problems(binding: JsonObject) -> list[FieldError]:
         found += _param_ref(spec["paramRef"], "spec.paramRef")
     if spec.get("matchResources") is not None:
         found += match_problems(spec["matchResources"], "spec.matchResources")
-    return found + _actions(spec.get("validationActions") or [], "spec.validationActions")
+    return found
 
 
 def _param_ref(ref: JsonObject, at: str) -> list[FieldError]:

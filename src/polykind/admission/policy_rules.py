@@ -45,21 +45,9 @@ class _Judgement:
         self.messages = Environment(params=self.params, authorizer=False, variables=composed)
 
     def spec(self, spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        found = _failure_policy(spec.get("failurePolicy"))
-        if self.params:
-            found += _param_kind(spec["paramKind"])
-        constraints = spec.get("matchConstraints")
-        if constraints is None:
-            found.append(required("spec.matchConstraints"))
-        else:
-            found += match_problems(constraints, "spec.matchConstraints")
-            if not constraints.get("resourceRules"):
-                found.append(required("spec.matchConstraints.resourceRules"))
-        if old is None or any(spec.get(part) != old.get(part) for part in ("paramKind", "matchConditions")):
-            conditions = spec.get("matchConditions") or ()
-            found += condition_problems(conditions, "spec.matchConditions", params=self.params)
-        for index, variable in enumerate(spec.get("variables") or ()):
-            found += self._variable(variable, f"spec.variables[{index}]")
+        found = choice_problems(spec) + constraint_problems(spec)
+        found += kept_condition_problems(spec, old)
+        found += variable_problems(spec, self.environment, self.composed)
         validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
         if not validations and not annotations:
             return [*found, required("spec.validations", _NOTHING), required("spec.auditAnnotations", _NOTHING)]
@@ -67,32 +55,15 @@ class _Judgement:
             found += self._validation(validation, f"spec.validations[{index}]")
         return found + self._annotations(annotations, "spec.auditAnnotations")
 
-    def _variable(self, variable: JsonObject, at: str) -> list[FieldError]:
-        name, text = variable["name"], variable["expression"]
-        found: list[FieldError] = []
-        if not trim(name):
-            found.append(required(f"{at}.name", "name is not specified"))
-        elif not _identifier(name) or name in _RESERVED:
-            found.append(invalid(f"{at}.name", name, "must be a valid CEL identifier"))
-        if not trim(text):
-            found.append(required(f"{at}.expression", "expression is not specified"))
-            return found
-        try:
-            self.composed[name] = composed_type(self.environment.compile(text, ()).type)
-        except ConditionError as wrong:
-            self.composed[name] = DYN
-            found.append(problem(f"{at}.expression", text, wrong))
-        return found
-
     def _validation(self, validation: JsonObject, at: str) -> list[FieldError]:
         text, message = validation["expression"], validation.get("message") or ""
         telling = validation.get("messageExpression") or ""
         if trim(text):
-            found = _compiled(self.environment, text, (BOOL,), f"{at}.expression")
+            found = compile_problems(self.environment, text, (BOOL,), f"{at}.expression")
         else:
             found = [required(f"{at}.expression", "expression is not specified")]
         if trim(telling):
-            found += _compiled(self.messages, telling, (STRING,), f"{at}.messageExpression")
+            found += compile_problems(self.messages, telling, (STRING,), f"{at}.messageExpression")
         elif telling:
             found.append(invalid(f"{at}.messageExpression", telling, "must be non-empty if specified"))
         if message and not trim(message):
@@ -137,12 +108,64 @@ class _Judgement:
         return found
 
 
-def _compiled(environment: Environment, text: str, results: tuple[Type, ...], path: str) -> list[FieldError]:
+def compile_problems(environment: Environment, text: str, results: tuple[Type, ...], path: str) -> list[FieldError]:
+    """What is wrong with an expression that must give one of the results."""
     try:
         environment.compile(text, results)
     except ConditionError as wrong:
         return [problem(path, text, wrong)]
     return []
+
+
+def choice_problems(spec: JsonObject) -> list[FieldError]:
+    """What is wrong with the failurePolicy and the paramKind of a policy."""
+    found = _failure_policy(spec.get("failurePolicy"))
+    return found + _param_kind(spec["paramKind"]) if spec.get("paramKind") is not None else found
+
+
+def constraint_problems(spec: JsonObject) -> list[FieldError]:
+    """What is wrong with the matchConstraints of a policy."""
+    constraints = spec.get("matchConstraints")
+    if constraints is None:
+        return [required("spec.matchConstraints")]
+    found = match_problems(constraints, "spec.matchConstraints")
+    if not constraints.get("resourceRules"):
+        found.append(required("spec.matchConstraints.resourceRules"))
+    return found
+
+
+def kept_condition_problems(spec: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    """What is wrong with the matchConditions of a policy, unless they were so before."""
+    if old is not None and all(spec.get(part) == old.get(part) for part in ("paramKind", "matchConditions")):
+        return []
+    params = spec.get("paramKind") is not None
+    return condition_problems(spec.get("matchConditions") or (), "spec.matchConditions", params=params)
+
+
+def variable_problems(spec: JsonObject, environment: Environment, composed: dict[str, Type]) -> list[FieldError]:
+    """What is wrong with the variables of a policy; each is known, as `composed`, to those after it."""
+    found: list[FieldError] = []
+    for index, variable in enumerate(spec.get("variables") or ()):
+        found += _variable(variable, f"spec.variables[{index}]", environment, composed)
+    return found
+
+
+def _variable(variable: JsonObject, at: str, environment: Environment, composed: dict[str, Type]) -> list[FieldError]:
+    name, text = variable["name"], variable["expression"]
+    found: list[FieldError] = []
+    if not trim(name):
+        found.append(required(f"{at}.name", "name is not specified"))
+    elif not _identifier(name) or name in _RESERVED:
+        found.append(invalid(f"{at}.name", name, "must be a valid CEL identifier"))
+    if not trim(text):
+        found.append(required(f"{at}.expression", "expression is not specified"))
+        return found
+    try:
+        composed[name] = composed_type(environment.compile(text, ()).type)
+    except ConditionError as wrong:
+        composed[name] = DYN
+        found.append(problem(f"{at}.expression", text, wrong))
+    return found
 
 
 def _failure_policy(value: str | None) -> list[FieldError]:

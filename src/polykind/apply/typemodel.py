@@ -317,3 +317,33 @@ VALIDATING_ADMISSION_POLICY_BINDING_MODEL = TypeModel(
     zero={"metadata": {}, "spec": {}},
     ordered=True,
 )
+MUTATING_ADMISSION_POLICY_MODEL = TypeModel(
+    None,
+    root=_struct(
+        apiVersion=STRING,
+        kind=STRING,
+        metadata=META,
+        spec=_struct(
+            failurePolicy=STRING,
+            matchConditions=_MATCH_CONDITIONS,
+            matchConstraints=_MATCH_RESOURCES,
+            mutations=_ATOMIC,
+            paramKind=_atomic(apiVersion=STRING, kind=STRING),
+            reinvocationPolicy=STRING,
+            variables=_ATOMIC,
+        ),
+    ),
+    zero={"metadata": {}, "spec": {}},
+    ordered=True,
+)
+MUTATING_ADMISSION_POLICY_BINDING_MODEL = TypeModel(
+    None,
+    root=_struct(
+        apiVersion=STRING,
+        kind=STRING,
+        metadata=META,
+        spec=_struct(matchResources=_MATCH_RESOURCES, paramRef=_PARAM_REF, policyName=STRING),
+    ),
+    zero={"metadata": {}, "spec": {}},
+    ordered=True,
+)

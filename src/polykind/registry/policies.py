@@ -58,8 +58,8 @@ class BindingKind(Kind):
         self.versions["v1"] = BindingVersion(self, "v1", VALIDATING_ADMISSION_POLICY_BINDING)
 
 
-class _Version(BuiltinVersion):
-    """What v1 asks of both."""
+class AdmissionVersion(BuiltinVersion):
+    """What v1 asks of policies and bindings."""
 
     package = "admissionregistration"
     scheme = "pkg/api/legacyscheme/scheme.go:30"
@@ -87,7 +87,7 @@ class _Version(BuiltinVersion):
         ]
 
 
-class PolicyVersion(_Version):
+class PolicyVersion(AdmissionVersion):
     """What v1 asks of a policy."""
 
     has_status = True
@@ -98,7 +98,7 @@ class PolicyVersion(_Version):
         obj, unknown = super().decode(value, report)
         spec = obj["spec"]
         spec.setdefault("failurePolicy", "Fail")
-        _default_match(spec.get("matchConstraints"))
+        default_match(spec.get("matchConstraints"))
         return obj, unknown
 
     def prepare_create(self, obj: JsonObject) -> None:
@@ -124,7 +124,7 @@ class PolicyVersion(_Version):
         return status_problems(new.get("status") or {}, _unreadable)
 
 
-class BindingVersion(_Version):
+class BindingVersion(AdmissionVersion):
     """What v1 asks of a binding."""
 
     model = VALIDATING_ADMISSION_POLICY_BINDING_MODEL
@@ -132,7 +132,7 @@ class BindingVersion(_Version):
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = super().decode(value, report)
-        _default_match(obj["spec"].get("matchResources"))
+        default_match(obj["spec"].get("matchResources"))
         return obj, unknown
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
@@ -142,7 +142,8 @@ class BindingVersion(_Version):
         return metarules.validate(new["metadata"], namespaced=False) + binding_problems(new)
 
 
-def _default_match(match: Any) -> None:
+def default_match(match: Any) -> None:
+    """Fill in what the MatchResources of a policy or of a binding leave open."""
     if match is None:
         return
     match.setdefault("matchPolicy", "Equivalent")

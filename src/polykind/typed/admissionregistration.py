@@ -136,15 +136,12 @@ _VARIABLE = Struct(
     "v1.Variable", (Field("name", STRING, 1, omitempty=False), Field("expression", STRING, 2, omitempty=False))
 )
 
+_PARAM_KIND = Struct("v1.ParamKind", (Field("apiVersion", STRING, 1), Field("kind", STRING, 2)))
+
 _POLICY_SPEC = Struct(
     "v1.ValidatingAdmissionPolicySpec",
     (
-        Field(
-            "paramKind",
-            Struct("v1.ParamKind", (Field("apiVersion", STRING, 1), Field("kind", STRING, 2))),
-            1,
-            pointer=True,
-        ),
+        Field("paramKind", _PARAM_KIND, 1, pointer=True),
         Field("matchConstraints", _MATCH_RESOURCES, 2, pointer=True),
         Field("validations", ListOf(_VALIDATION), 3),
         Field("failurePolicy", _FAILURE_POLICY, 4, pointer=True),
@@ -209,5 +206,52 @@ VALIDATING_ADMISSION_POLICY_BINDING = Struct(
     "v1.ValidatingAdmissionPolicyBinding",
     (*TYPE_META, Field("metadata", OBJECT_META, 1), Field("spec", _BINDING_SPEC, 2)),
     kind="ValidatingAdmissionPolicyBinding",
+    version="v1",
+)
+
+_MUTATION = Struct(
+    "v1.Mutation",
+    (
+        Field("patchType", String("v1.PatchType"), 2, omitempty=False),
+        Field(
+            "applyConfiguration", Struct("v1.ApplyConfiguration", (Field("expression", STRING, 1),)), 3, pointer=True
+        ),
+        Field("jsonPatch", Struct("v1.JSONPatch", (Field("expression", STRING, 1),)), 4, pointer=True),
+    ),
+)
+
+_MUTATING_POLICY_SPEC = Struct(
+    "v1.MutatingAdmissionPolicySpec",
+    (
+        Field("paramKind", _PARAM_KIND, 1, pointer=True),
+        Field("matchConstraints", _MATCH_RESOURCES, 2, pointer=True),
+        Field("variables", ListOf(_VARIABLE), 3),
+        Field("mutations", ListOf(_MUTATION), 4),
+        Field("failurePolicy", _FAILURE_POLICY, 5, pointer=True),
+        Field("matchConditions", _MATCH_CONDITIONS, 6),
+        Field("reinvocationPolicy", String("v1.ReinvocationPolicyType"), 7),
+    ),
+)
+
+MUTATING_ADMISSION_POLICY = Struct(
+    "v1.MutatingAdmissionPolicy",
+    (*TYPE_META, Field("metadata", OBJECT_META, 1), Field("spec", _MUTATING_POLICY_SPEC, 2)),
+    kind="MutatingAdmissionPolicy",
+    version="v1",
+)
+
+_MUTATING_BINDING_SPEC = Struct(
+    "v1.MutatingAdmissionPolicyBindingSpec",
+    (
+        Field("policyName", STRING, 1),
+        Field("paramRef", _PARAM_REF, 2, pointer=True),
+        Field("matchResources", _MATCH_RESOURCES, 3, pointer=True),
+    ),
+)
+
+MUTATING_ADMISSION_POLICY_BINDING = Struct(
+    "v1.MutatingAdmissionPolicyBinding",
+    (*TYPE_META, Field("metadata", OBJECT_META, 1), Field("spec", _MUTATING_BINDING_SPEC, 2)),
+    kind="MutatingAdmissionPolicyBinding",
     version="v1",
 )

@@ -220,6 +220,10 @@ def _validations(obj: JsonObject, now: datetime) -> int:
     return len((obj.get("spec") or {}).get("validations") or ())
 
 
+def _mutations(obj: JsonObject, now: datetime) -> int:
+    return len((obj.get("spec") or {}).get("mutations") or ())
+
+
 def _param_kind(obj: JsonObject, now: datetime) -> str:
     kind = (obj.get("spec") or {}).get("paramKind")
     return "<unset>" if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
@@ -283,6 +287,14 @@ WEBHOOK_CONFIGURATIONS: Final = TableFormat.built_in(
 POLICIES: Final = TableFormat.built_in(
     [
         (_definition("Validations", "integer", "", "The number of rules in the policy"), _validations),
+        (_definition("ParamKind", "string", "", "The kind of what gives the policy its parameters"), _param_kind),
+        (_definition("Age", "string", "", _AGE), _age),
+    ]
+)
+
+MUTATING_POLICIES: Final = TableFormat.built_in(
+    [
+        (_definition("Mutations", "integer", "", "The number of mutations in the policy"), _mutations),
         (_definition("ParamKind", "string", "", "The kind of what gives the policy its parameters"), _param_kind),
         (_definition("Age", "string", "", _AGE), _age),
     ]

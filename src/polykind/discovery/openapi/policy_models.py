@@ -1,4 +1,4 @@
-"""Models of ValidatingAdmissionPolicies and their bindings."""
+"""Models of admission policies and their bindings."""
 
 from __future__ import annotations
 
@@ -57,8 +57,63 @@ SHARED_MODELS: Final[Mapping[str, Model]] = {
 }
 """What configurations of webhooks need as well, and any kind with conditions."""
 
+_MUTATING_MODELS: Final[Mapping[str, Model]] = {
+    f"{_V1}MutatingAdmissionPolicy": stored(
+        "A policy changes what is written, where a binding says so.",
+        _GROUP,
+        "v1",
+        "MutatingAdmissionPolicy",
+        spec=ref(f"{_V1}MutatingAdmissionPolicySpec", "What it makes of a write."),
+    ),
+    f"{_V1}MutatingAdmissionPolicyList": listed(
+        f"{_V1}MutatingAdmissionPolicy", _GROUP, "v1", "MutatingAdmissionPolicy"
+    ),
+    f"{_V1}MutatingAdmissionPolicySpec": record(
+        "What a policy makes of a write.",
+        failurePolicy=text("What becomes of a write when an expression fails.", enum=["Fail", "Ignore"]),
+        matchConditions=_by_name("MatchCondition", "What a write must meet for the policy to be asked."),
+        matchConstraints=ref(f"{_V1}MatchResources", "Which writes it is about."),
+        mutations=many(ref(f"{_V1}Mutation"), "What is changed, one after the other."),
+        paramKind=ref(f"{_V1}ParamKind", "The kind of the params that bindings hand to it."),
+        reinvocationPolicy=text(
+            "Whether it is asked once more when others have changed the object.", enum=["IfNeeded", "Never"]
+        ),
+        variables=many(ref(f"{_V1}Variable"), "What expressions share."),
+    ),
+    f"{_V1}Mutation": record(
+        "How an object is changed.",
+        ("patchType",),
+        applyConfiguration=ref(f"{_V1}ApplyConfiguration", "What is laid over it."),
+        jsonPatch=ref(f"{_V1}JSONPatch", "What is done to it."),
+        patchType=text("Which of the two it is.", enum=["ApplyConfiguration", "JSONPatch"]),
+    ),
+    f"{_V1}ApplyConfiguration": record(
+        "What is laid over an object.", expression=text("A CEL expression that makes an Object.")
+    ),
+    f"{_V1}JSONPatch": record(
+        "What is done to an object.", expression=text("A CEL expression that makes a list of JSONPatch.")
+    ),
+    f"{_V1}MutatingAdmissionPolicyBinding": stored(
+        "A binding puts a policy to work.",
+        _GROUP,
+        "v1",
+        "MutatingAdmissionPolicyBinding",
+        spec=ref(f"{_V1}MutatingAdmissionPolicyBindingSpec", "How the policy is put to work."),
+    ),
+    f"{_V1}MutatingAdmissionPolicyBindingList": listed(
+        f"{_V1}MutatingAdmissionPolicyBinding", _GROUP, "v1", "MutatingAdmissionPolicyBinding"
+    ),
+    f"{_V1}MutatingAdmissionPolicyBindingSpec": record(
+        "How a policy is put to work.",
+        matchResources=ref(f"{_V1}MatchResources", "Of the writes that the policy is about, which."),
+        paramRef=ref(f"{_V1}ParamRef", "What is handed to it."),
+        policyName=text("The policy."),
+    ),
+}
+
 POLICY_MODELS: Final[Mapping[str, Model]] = {
     **SHARED_MODELS,
+    **_MUTATING_MODELS,
     f"{_V1}ValidatingAdmissionPolicy": stored(
         "A policy refuses writes that its expressions do not allow, where a binding says so.",
         _GROUP,

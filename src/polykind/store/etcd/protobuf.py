@@ -10,6 +10,8 @@ import orjson
 from polykind import typed
 from polykind.errors import APIError
 from polykind.typed.admissionregistration import (
+    MUTATING_ADMISSION_POLICY,
+    MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
@@ -27,6 +29,8 @@ _STRUCTS = {
     **{
         ("admissionregistration.k8s.io/v1", struct.kind): struct
         for struct in (
+            MUTATING_ADMISSION_POLICY,
+            MUTATING_ADMISSION_POLICY_BINDING,
             MUTATING_WEBHOOK_CONFIGURATION,
             VALIDATING_WEBHOOK_CONFIGURATION,
             VALIDATING_ADMISSION_POLICY,

@@ -1,0 +1,88 @@
+"""MutatingAdmissionPolicies and their bindings as resources."""
+
+from __future__ import annotations
+
+from polykind.admission.mutation_rules import mutating_binding_problems, mutating_policy_problems
+from polykind.admission.rules import GROUP
+from polykind.apply.typemodel import MUTATING_ADMISSION_POLICY_BINDING_MODEL, MUTATING_ADMISSION_POLICY_MODEL
+from polykind.cache.root import WatchCache
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.registry.kind import Kind
+from polykind.registry.policies import AdmissionVersion, default_match
+from polykind.schema import metarules
+from polykind.typed.admissionregistration import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
+from polykind.wire.table import MUTATING_POLICIES, POLICY_BINDINGS
+
+
+class MutatingPolicyKind(Kind):
+    """The resource `mutatingadmissionpolicies`."""
+
+    def __init__(self, cache: WatchCache) -> None:
+        super().__init__(
+            # As Kubernetes lays out what is built into it: without the group.
+            cache.resource("", "mutatingadmissionpolicies"),
+            group=GROUP,
+            plural="mutatingadmissionpolicies",
+            singular="mutatingadmissionpolicy",
+            kind="MutatingAdmissionPolicy",
+            list_kind="MutatingAdmissionPolicyList",
+            namespaced=False,
+        )
+        self.storage = "v1"
+        self.versions["v1"] = MutatingPolicyVersion(self, "v1", MUTATING_ADMISSION_POLICY)
+
+
+class MutatingBindingKind(Kind):
+    """The resource `mutatingadmissionpolicybindings`."""
+
+    def __init__(self, cache: WatchCache) -> None:
+        super().__init__(
+            cache.resource("", "mutatingadmissionpolicybindings"),
+            group=GROUP,
+            plural="mutatingadmissionpolicybindings",
+            singular="mutatingadmissionpolicybinding",
+            kind="MutatingAdmissionPolicyBinding",
+            list_kind="MutatingAdmissionPolicyBindingList",
+            namespaced=False,
+        )
+        self.storage = "v1"
+        self.versions["v1"] = MutatingBindingVersion(self, "v1", MUTATING_ADMISSION_POLICY_BINDING)
+
+
+class MutatingPolicyVersion(AdmissionVersion):
+    """What v1 asks of a policy."""
+
+    model = MUTATING_ADMISSION_POLICY_MODEL
+    table = MUTATING_POLICIES
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        spec = obj["spec"]
+        spec.setdefault("failurePolicy", "Fail")
+        default_match(spec.get("matchConstraints"))
+        return obj, unknown
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None) + mutating_policy_problems(obj)
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return metarules.validate(new["metadata"], namespaced=False) + mutating_policy_problems(new, old)
+
+
+class MutatingBindingVersion(AdmissionVersion):
+    """What v1 asks of a binding."""
+
+    model = MUTATING_ADMISSION_POLICY_BINDING_MODEL
+    table = POLICY_BINDINGS
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        default_match(obj["spec"].get("matchResources"))
+        return obj, unknown
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None) + mutating_binding_problems(obj)
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return metarules.validate(new["metadata"], namespaced=False) + mutating_binding_problems(new)
