@@ -66,3 +66,31 @@ def test_structs_are_checked_by_their_fields_and_read_as_plain_maps() -> None:
     assert found.run({"request": {}}).failure == "no such key: name"
     with pytest.raises(ConditionError, match="undefined field 'size'"):
         condition("request.size == 'a'", variables)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("object.s - object.s", "no such overload"),
+        ("object.l - object.s", "no such overload: _-_"),
+        ("-object.l", "no such overload: -_"),
+        ("object.i.matches(object.s)", "no such overload: matches"),
+        ("object.s.matches(object.i)", "no such overload"),
+        ("object.m.flatten()", "no such overload: map(dyn, dyn).flatten()"),
+        ("object.i.sort()", "no such overload: sort"),
+        ("object.l.join('-')", "no such overload: join(list, string)"),
+        ("duration(object.i)", "type conversion error from 'int' to 'google.protobuf.Duration'"),
+        ("object.m[object.l]", "invalid qualifier type: []interface {}"),
+        ("object.m[?object.n].hasValue()", "invalid qualifier type: <nil>"),
+        ("object.l[?object.s].hasValue()", "unsupported index type 'string' in list"),
+        ("object.i[?object.s].hasValue()", False),
+        ("object.m[?'k'].hasValue()", True),
+        ("object.l in object.m", False),
+        ("object.i.orValue(7)", 3),
+        ("object.?i.orValue(7)", 3),
+    ],
+)
+def test_values_of_types_that_nobody_declared(text: str, expected: Any) -> None:
+    obj = {"i": 3, "s": "abc", "l": [1, 2], "m": {"k": 1}, "n": None}
+    outcome = condition(text, _NAMES, results=()).run({"object": obj})
+    assert (outcome.failure or outcome.value) == expected

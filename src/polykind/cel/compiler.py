@@ -177,8 +177,9 @@ class Compiler:
         if function in ("_==_", "_!=_"):
             return operators.equality(nodes, args, negated=function == "_!=_")
         cost = sum(arg.cost for arg in args)
-        if function == "_[_]" and any(_is_dynamic(arg.type) for arg in nodes):
-            return Part(operators.applied(core.index, [arg.run for arg in args]), cost + 1)
+        if function in ("_[_]", "_[?_]") and any(_is_dynamic(arg.type) for arg in nodes):
+            find = core.index if function == "_[_]" else core.optional_index
+            return Part(operators.applied(find, [arg.run for arg in args]), cost + 1)
         if len(node.overloads) == 1:
             part = self._bound(BY_ID[node.overloads[0]], nodes, args, cost)
         else:

@@ -13,14 +13,16 @@ from polykind.cel.values import NO_OVERLOAD, EvalError, kind_of, type_value
 _ORDERED = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
 _ABLE = {
     "_+_": frozenset(["bytes", "double", "duration", "int", "list", "string", "timestamp", "uint"]),
-    "_-_": frozenset(["double", "duration", "int", "timestamp", "uint"]),
-    "_*_": frozenset({"double", "int", "uint"}),
-    "_/_": frozenset({"double", "int", "uint"}),
-    "_%_": frozenset({"int", "uint"}),
+    "_-_": frozenset(["double", "duration", "int", "string", "timestamp", "uint"]),
+    "_*_": frozenset({"double", "int", "string", "uint"}),
+    "_/_": frozenset({"double", "int", "string", "uint"}),
+    "_%_": frozenset({"int", "string", "uint"}),
+    "-_": frozenset(["bool", "double", "duration", "int", "string", "uint"]),
+    **dict.fromkeys(("matches", "sort", "@sortByAssociatedKeys"), frozenset({"string"})),
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
     "size": frozenset[str](),
 }
-_SILENT = frozenset(["!_", "-_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith", "matches"])
+_SILENT = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith"])
 
 
 def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
@@ -78,4 +80,7 @@ def _no_overload(function: str, values: Sequence[Any]) -> EvalError:
         return EvalError(NO_OVERLOAD if kind_of(values[0]) in able else f"{NO_OVERLOAD}: {function}")
     if function in _SILENT:
         return EvalError(NO_OVERLOAD)
+    if function == "flatten":
+        shown = "map(dyn, dyn)" if kind_of(values[0]) == "map" else str(type_value(values[0]))
+        return EvalError(f"{NO_OVERLOAD}: {shown}.flatten()")
     return EvalError(f"{NO_OVERLOAD}: {function}({', '.join(str(type_value(value)) for value in values)})")

@@ -126,7 +126,8 @@ def otherwise(first: Part, second: Part, *, unwrap: bool) -> Part:
     def run(frame: Frame) -> Any:
         optional = left(frame)
         if not isinstance(optional, Optional):
-            raise EvalError(NO_OVERLOAD)
+            # Whatever it is that is not optional: there is no need of another.
+            return optional
         if optional.present:
             return optional.value if unwrap else optional
         frame[0] += cost

@@ -61,8 +61,16 @@ def index_map(entries: Any, key: Any) -> Any:
         raise EvalError(f"no such key: {printed(key)}") from None
 
 
+def _check_qualifier(key: Any) -> None:
+    """Nothing can be asked for by a null, a list or a map."""
+    if key is None or isinstance(key, list | dict):
+        named = "<nil>" if key is None else "[]interface {}" if isinstance(key, list) else "map[string]interface {}"
+        raise EvalError(f"invalid qualifier type: {named}")
+
+
 def index(container: Any, key: Any) -> Any:
     """An element of something whose type is not known before it is there."""
+    _check_qualifier(key)
     if isinstance(container, list):
         return index_list(container, key)
     if isinstance(container, dict | Obj):
@@ -74,6 +82,7 @@ def index(container: Any, key: Any) -> Any:
 
 def optional_index(container: Any, key: Any) -> Optional:
     """The element if it is there. What is asked of an optional is optional, however it is asked."""
+    _check_qualifier(key)
     if isinstance(container, Optional):
         if not container.present:
             return NONE
@@ -95,7 +104,9 @@ def in_list(item: Any, items: list[Any]) -> bool:
 
 
 def in_map(key: Any, entries: Any) -> bool:
-    return entries.has(key) if isinstance(entries, Obj) else key in entries
+    if isinstance(entries, Obj):
+        return entries.has(key)
+    return not isinstance(key, list | dict) and key in entries
 
 
 def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
@@ -165,7 +176,8 @@ def _negate_double(value: float) -> float:
 
 
 def _to_duration(value: int) -> Duration:
-    return Duration(value)
+    """Declared, and yet no duration is made of a number."""
+    raise EvalError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
 def _to_timestamp(value: int) -> Timestamp:

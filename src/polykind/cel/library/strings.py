@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.cel.library.formatting import format_string
-from polykind.cel.values import CostExceeded, EvalError
+from polykind.cel.values import NO_OVERLOAD, CostExceeded, EvalError
 
 _LARGEST = 2**26
 """No expression gets to build a text larger than this many characters."""
@@ -87,7 +87,7 @@ def _join(items: list[Any], separator: str = "") -> str:
     total = len(separator) * len(items)
     for item in items:
         if not isinstance(item, str):
-            raise EvalError(f"join: invalid input: {item}")
+            raise EvalError(f"{NO_OVERLOAD}: join(list{', string' if separator else ''})")
         total += len(item)
     if total > _LARGEST:
         raise CostExceeded
