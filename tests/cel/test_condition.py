@@ -86,6 +86,8 @@ def test_structs_are_checked_by_their_fields_and_read_as_plain_maps() -> None:
         ("object.i[?object.s].hasValue()", False),
         ("object.m[?'k'].hasValue()", True),
         ("object.l in object.m", False),
+        ("object.l && object.nope", "no such overload"),
+        ("object.l && false", False),
         ("object.i.orValue(7)", 3),
         ("object.?i.orValue(7)", 3),
     ],

@@ -93,10 +93,15 @@ def _pair(first: Run, other: Part, stop: bool) -> Run:
         if value is stop:
             return stop
         frame[0] += cost
+        if value is not go_on:
+            # Neither true nor false: the other may still decide, whatever else it comes to.
+            if _term(second, frame, stop) is True:
+                return stop
+            raise EvalError(NO_OVERLOAD)
         other_value: object = second(frame)
         if other_value is stop:
             return stop
-        if value is not go_on or other_value is not go_on:
+        if other_value is not go_on:
             raise EvalError(NO_OVERLOAD)
         return go_on
 
