@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,14 @@ async def test_a_policy_cannot_keep_itself_from_being_mended(running: Live) -> N
     assert await said(running, "POST", WIDGETS, widget("w")) == denied("false")
     await running.ask("PATCH", f"{BINDINGS}/b", {"spec": {"validationActions": ["Audit"]}}, kind=MERGE)
     await running.ask("POST", WIDGETS, widget("w"))
+
+
+async def test_what_makes_no_sense_in_the_store_does_not_count(running: Live, caplog: pytest.LogCaptureFixture) -> None:
+    await bind(running, "object.spec.size < 5")
+    cache = running.server.cache.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
+    broken = policy("true", name="q", matchConstraints={"objectSelector": {"matchExpressions": [{"operator": "Nope"}]}})
+    for name, stored in (("q", json.dumps(broken).encode()), ("r", b'{"spec": 5, "metadata": {"name": "r"}}')):
+        await running.server.store.put(cache.prefix + name, stored, expect=0)
+    for name in ("q", "r"):
+        assert f"ValidatingAdmissionPolicy {name} in the store cannot be read and is not minded" in caplog.text
+    assert await said(running, "POST", WIDGETS, widget("w", size=7)) == denied("object.spec.size < 5")

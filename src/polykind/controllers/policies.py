@@ -59,7 +59,7 @@ class PolicyControl:
             if occurrence.new is not None:
                 self._take(kind, occurrence.new)
             elif occurrence.old is not None:
-                (self._policies if kind is self._kinds[0] else self._bindings).pop(occurrence.old.name, None)
+                self._forget(kind, occurrence.old.name)
         self.step.configure(self._policies, list(self._bindings.values()))
 
     def _take(self, kind: Kind, entry: Entry) -> None:
@@ -72,6 +72,13 @@ class PolicyControl:
                 self._policies[entry.name] = Policy(obj) if before is None or before.spec != obj["spec"] else before
         except errors.APIError as error:
             log.error("%s %s in the store cannot be read and is not minded: %s", kind.kind, entry.name, error.message)
+            self._forget(kind, entry.name)
+        except Exception:
+            log.exception("%s %s in the store makes no sense and is not minded", kind.kind, entry.name)
+            self._forget(kind, entry.name)
+
+    def _forget(self, kind: Kind, name: str) -> None:
+        (self._policies if kind is self._kinds[0] else self._bindings).pop(name, None)
 
     def reload(self, kind: Kind) -> None:
         """Changes may have been missed."""
