@@ -31,7 +31,7 @@ async def test_what_takes_longer_begins_again_in_a_thread(monkeypatch: pytest.Mo
 
     def evaluate(check: Check) -> str:
         threads.append(threading.get_ident())
-        check()
+        check(0)
         return "done"
 
     assert await patiently(evaluate) == "done"
@@ -43,10 +43,21 @@ async def test_there_is_an_end_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "AT_ONCE", -1.0)
     monkeypatch.setattr(patience, "IN_ALL", -1.0)
     with pytest.raises(Interrupted):
-        await patiently(lambda check: check())
+        await patiently(lambda check: check(0))
     with pytest.raises(MatchFailure, match="operation interrupted"):
         await Conditions(SLOW, "Fail").match(items(100))
     assert not await Conditions(SLOW, "Ignore").match(items(100))
+
+
+async def test_a_large_step_is_taken_in_a_thread() -> None:
+    threads: list[int] = []
+
+    def evaluate(check: Check) -> None:
+        threads.append(threading.get_ident())
+        check(500_000)
+
+    await patiently(evaluate)
+    assert len(set(threads)) == 2
 
 
 async def test_others_get_their_turn_meanwhile() -> None:

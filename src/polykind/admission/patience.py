@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Final, TypeVar
 
-from polykind.cel.frame import Check
+from polykind.cel.frame import LIMIT, Check
 
 AT_ONCE: Final = 0.01
 """Seconds that an evaluation may keep everybody else waiting."""
 IN_ALL: Final = 30.0
 """Seconds that it may take."""
+_LARGEST_STEP: Final = 20_000
+"""What may be spent at one go, where everybody else waits."""
 INTERRUPTED: Final = "operation interrupted"
 
 _beside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="expressions")
@@ -31,16 +33,16 @@ async def patiently(evaluate: Callable[[Check], T]) -> T:
     The costs that bound evaluations are the reference's, and what costs one may take long. Raises Interrupted.
     """
     try:
-        return evaluate(_until(AT_ONCE))
+        return evaluate(_until(AT_ONCE, _LARGEST_STEP))
     except Interrupted:
-        return await asyncio.get_running_loop().run_in_executor(_beside, lambda: evaluate(_until(IN_ALL)))
+        return await asyncio.get_running_loop().run_in_executor(_beside, lambda: evaluate(_until(IN_ALL, LIMIT)))
 
 
-def _until(seconds: float) -> Check:
+def _until(seconds: float, largest: int) -> Check:
     end = monotonic() + seconds
 
-    def check() -> None:
-        if monotonic() > end:
+    def check(step: int) -> None:
+        if step > largest or monotonic() > end:
             raise Interrupted(INTERRUPTED)
 
     return check

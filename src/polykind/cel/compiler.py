@@ -11,7 +11,7 @@ from polykind.cel.dispatch import dispatcher, guarded
 from polykind.cel.frame import OLD, SELF, Frame, Part, Run
 from polykind.cel.library import IMPLEMENTATIONS, core
 from polykind.cel.overloads import BY_ID, Overload
-from polykind.cel.spending import Spend, spend_of
+from polykind.cel.spending import QUADRATIC, Spend, spend_of
 from polykind.cel.tree import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
 from polykind.cel.types import Type
 from polykind.cel.values import (
@@ -221,7 +221,7 @@ class Compiler:
         runs = [arg.run for arg in args]
         if isinstance(spend, int):
             return Part(operators.applied(implementation, runs), cost + spend)
-        return Part(operators.counted(implementation, runs, spend), cost)
+        return Part(operators.counted(implementation, runs, spend, known=overload.id in QUADRATIC), cost)
 
     def _dispatched(self, node: Call, args: Sequence[Part], cost: int) -> Part:
         """Which overload is meant shows only when the arguments are there."""

@@ -18,8 +18,8 @@ _GRANT = 50
 
 Frame: TypeAlias = list[Any]
 Run: TypeAlias = Callable[[Frame], Any]
-Check: TypeAlias = Callable[[], None]
-"""Raises what ends an evaluation."""
+Check: TypeAlias = Callable[[int], None]
+"""Raises what ends an evaluation, in view of what is about to be spent at one go."""
 
 
 def tail(check: Check | None) -> tuple[Check | None, int]:
@@ -31,8 +31,17 @@ def overdrawn(frame: Frame) -> None:
     """More has been spent than could be without a question. Raises CostExceeded, or what the check raises."""
     if frame[0] > LIMIT:
         raise CostExceeded
-    frame[-2]()
+    frame[-2](0)
     frame[-1] = min(frame[0] + _GRANT, LIMIT)
+
+
+def ahead(frame: Frame, cost: int) -> None:
+    """Something is about to be spent at one go. Raises as `overdrawn` does."""
+    if frame[0] + cost > LIMIT:
+        frame[0] += cost
+        raise CostExceeded
+    if frame[-2] is not None:
+        frame[-2](cost)
 
 
 class Part(NamedTuple):

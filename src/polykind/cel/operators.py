@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polykind.cel.arithmetic import LEAST, MOST
-from polykind.cel.frame import LIMIT, Frame, Part, Run
+from polykind.cel.frame import LIMIT, Frame, Part, Run, ahead
 from polykind.cel.library.core import in_list, ordered
 from polykind.cel.spending import Spend
 from polykind.cel.tree import Expr, Literal
@@ -242,11 +242,13 @@ def applied(implementation: Callable[..., Any], runs: Sequence[Run]) -> Run:
     return lambda frame: implementation(*[run(frame) for run in runs])
 
 
-def counted(implementation: Callable[..., Any], runs: Sequence[Run], spend: Spend) -> Run:
-    """A call whose cost depends on its arguments and result."""
+def counted(implementation: Callable[..., Any], runs: Sequence[Run], spend: Spend, *, known: bool = False) -> Run:
+    """A call whose cost depends on its arguments and result; where it is `known` before, it is looked at before."""
 
     def call(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
+        if known:
+            ahead(frame, spend(values, None))
         result = implementation(*values)
         frame[0] += spend(values, result)
         if frame[0] > LIMIT:

@@ -25,6 +25,10 @@ _COMPARED = frozenset(
     + ["equals", "not_equals"]
 )
 _UNIT_EQUALITY = frozenset({"IP", "CIDR", "URL", "Quantity", "Semver", "Format"})
+QUADRATIC = frozenset(
+    ["list_distinct", "list_sets_contains_list", "list_sets_intersects_list", "list_sets_equivalent_list"]
+)
+"""Overloads that take as long as the product of what they are given is large; their costs say so beforehand."""
 
 
 def spend_of(function: str, overload: str) -> Spend | int:
