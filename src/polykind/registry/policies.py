@@ -29,7 +29,8 @@ class PolicyKind(Kind):
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
-            cache.resource(GROUP, "validatingadmissionpolicies"),
+            # As Kubernetes lays out what is built into it: without the group.
+            cache.resource("", "validatingadmissionpolicies"),
             group=GROUP,
             plural="validatingadmissionpolicies",
             singular="validatingadmissionpolicy",
@@ -46,7 +47,7 @@ class BindingKind(Kind):
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
-            cache.resource(GROUP, "validatingadmissionpolicybindings"),
+            cache.resource("", "validatingadmissionpolicybindings"),
             group=GROUP,
             plural="validatingadmissionpolicybindings",
             singular="validatingadmissionpolicybinding",
