@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from polykind.admission import webhook_rules as rules
-from polykind.admission.rules import GROUP
 from polykind.admission.rules import GROUP, OWN_KINDS
 from polykind.apply.typemodel import MUTATING_WEBHOOK_CONFIGURATION_MODEL, VALIDATING_WEBHOOK_CONFIGURATION_MODEL
 from polykind.cache.entry import Entry
