@@ -13,12 +13,15 @@ import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from polykind import certificates
 from polykind.admission.admission import Admission
 from polykind.admission.mutating import MutatingWebhooks
+from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicies, MutatingPolicy
+from polykind.admission.policy_step import Binding, Policies, Policy
 from polykind.admission.validating import ValidatingWebhooks
 from polykind.auth.authentication import Authentication
 from polykind.auth.tokens import TokenFileError, Tokens
@@ -31,7 +34,7 @@ from polykind.controllers.converters import Converters
 from polykind.controllers.definitions import Definitions
 from polykind.controllers.garbage import Garbage
 from polykind.controllers.namespaces import Namespaces
-from polykind.controllers.policies import PolicyControl
+from polykind.controllers.policies import PolicyControl, find_params
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
 from polykind.conversion.health import Health
@@ -42,6 +45,7 @@ from polykind.documents import Check, Documents
 from polykind.metrics import Metrics
 from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
+from polykind.registry.mutatingpolicies import MutatingBindingKind, MutatingPolicyKind
 from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.policies import BindingKind, PolicyKind
 from polykind.registry.registry import Registry
@@ -137,12 +141,18 @@ class Server:
         self.registry.put(namespaces)
         self.registry.put(services)
         self.registry.put(definitions)
-        policies, bindings = PolicyKind(self.cache), BindingKind(self.cache)
-        self.registry.put(policies)
-        self.registry.put(bindings)
-        self.policies = PolicyControl(self.api, policies, bindings)
+        find = partial(find_params, self.api)
+        changing, refusing = MutatingPolicies(find), Policies(find)
+        mutating_kinds = MutatingPolicyKind(self.cache), MutatingBindingKind(self.cache)
+        policy_kinds = PolicyKind(self.cache), BindingKind(self.cache)
+        for kind in (*mutating_kinds, *policy_kinds):
+            self.registry.put(kind)
+        self.policies = (
+            PolicyControl(self.api, *mutating_kinds, changing, MutatingPolicy, MutatingBinding),
+            PolicyControl(self.api, *policy_kinds, refusing, Policy, Binding),
+        )
         mutating, validating = MutatingWebhooks(self.metrics), ValidatingWebhooks(self.metrics)
-        self.api.admission = Admission(mutating=(mutating,), validating=(self.policies.step, validating))
+        self.api.admission = Admission(mutating=(changing, mutating), validating=(refusing, validating))
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
         self.webhooks = [self._asking(mutating, mutates=True), self._asking(validating, mutates=False)]
@@ -163,7 +173,7 @@ class Server:
             self._namespaces,
             self.converters,
             self.definitions,
-            self.policies,
+            *self.policies,
             self.garbage,
             self.leadership,
         ):
@@ -172,7 +182,7 @@ class Server:
             self._namespaces.start(),
             self.cache.load(services.cache),
             self.definitions.start(),
-            self.policies.start(),
+            *(policies.start() for policies in self.policies),
             *(control.start() for control in self.webhooks),
         )
         if settings.garbage_collector:

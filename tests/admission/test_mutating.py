@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polykind.admission.admission import Admission
 from polykind.admission.attributes import Attributes
 from polykind.admission.mutating import MutatingWebhooks
 from polykind.admission.review import Shown, Verdict
@@ -49,7 +50,7 @@ async def admit(write: Attributes, *fakes: Fake) -> Attributes:
     step = MutatingWebhooks(Counting())
     step.configure(cast(Sequence[Webhook], fakes))
     assert step.active
-    await step.admit(write)
+    await Admission(mutating=(step,)).mutate(write)
     return write
 
 

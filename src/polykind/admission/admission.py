@@ -37,6 +37,12 @@ class Admission:
         return _any_active(self._validating)
 
     async def mutate(self, asked: Attributes) -> None:
+        await self._round(asked)
+        if asked.again.needed:
+            asked.again.second = True
+            await self._round(asked)
+
+    async def _round(self, asked: Attributes) -> None:
         for step in self._mutating:
             if step.active:
                 await step.admit(asked)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from polykind.admission.reinvocation import Reinvocation
+from polykind.apply.model import Type
 from polykind.auth.user import User
 from polykind.contract import JsonObject
 
@@ -57,6 +59,11 @@ class Attributes:
     namespace_object: Callable[[], JsonObject | None]
     """The namespace that the object is, or lies in, as it stands; None for what lies in none."""
     warn: Callable[[str], None]
+    model: Callable[[str], Type | None] = field(default=lambda api_version: None)
+    """The types of the object at an apiVersion; None if that is not served."""
+    unknown: Callable[[JsonObject], str] = field(default=lambda made: "")
+    """What a strict reader has against an object that a mutating step has made; empty for what it has not."""
+    again: Reinvocation = field(default_factory=Reinvocation)
     changed: bool = field(default=False)
     """Whether a mutating step has replaced the object."""
     patience: float | None = field(default=None)

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from polykind import errors, typed
+from polykind import errors
 from polykind.admission import rules
 from polykind.admission.attributes import Attributes
+from polykind.admission.patching import defaulted, reread
+from polykind.admission.reinvocation import Asked
 from polykind.admission.review import JSON_PATCH, Shown, Verdict
 from polykind.admission.telling import converted, own, told_at
 from polykind.admission.webhook import CallFailed, Observer, Webhook
 from polykind.apply import jsonpatch
-from polykind.apply.rejected import Rejected, go_name
+from polykind.apply.rejected import Rejected
 from polykind.contract import JsonObject
 from polykind.eager import in_task
 from polykind.gotext import go_quote
@@ -39,41 +41,19 @@ class MutatingWebhooks:
     async def admit(self, asked: Attributes) -> None:
         if rules.exempt(asked):
             return
-        again = _Again()
-        webhooks = self._webhooks
-        await _Round(asked, self._observer, again, None).run(webhooks)
-        if again.needed:
-            # Once, and only those who want it and were asked before something changed.
-            await _Round(asked, self._observer, again, again.wanted).run(webhooks)
-
-
-class _Again:
-    """Who is to be asked a second time."""
-
-    def __init__(self) -> None:
-        self.needed = False
-        self.wanted: set[str] = set()
-        self._before: set[str] = set()
-        """Who was asked since the last change, and wants to be asked again after one."""
-
-    def changed(self) -> None:
-        self.needed = True
-        self.wanted |= self._before
-        self._before = set()
-
-    def invoked(self, webhook: Webhook) -> None:
-        if webhook.reinvoked:
-            self._before.add(webhook.uid)
+        again = asked.again.of(self)
+        again.begin(asked.obj)
+        await _Round(asked, self._observer, again).run(self._webhooks)
+        again.end(asked.obj)
 
 
 class _Round:
-    """One round: `only` are those who are asked in it, None: all."""
+    """One round of all who are due in it."""
 
-    def __init__(self, asked: Attributes, observer: Observer, again: _Again, only: set[str] | None) -> None:
+    def __init__(self, asked: Attributes, observer: Observer, again: Asked) -> None:
         self._asked = asked
         self._observer = observer
         self._again = again
-        self._only = only
         self._base = asked.obj
         """The object at the version of the request."""
         self._shown = own(asked)
@@ -88,11 +68,12 @@ class _Round:
                 continue
             if webhook.conditional and not await webhook.meant(asked, await self._at(version)):
                 continue
-            if self._only is not None and webhook.uid not in self._only:
+            if not self._again.due(webhook.uid):
                 continue
             shown = await self._at(version)
             await in_task(webhook.ask(asked, shown, self._observer, partial(self._use, webhook)))
-            self._again.invoked(webhook)
+            if webhook.reinvoked:
+                self._again.invoked(webhook.uid)
         await self._settle()
         asked.obj = self._base
 
@@ -141,12 +122,7 @@ class _Round:
         made = _applied(before, operations)
         if not same(before, made):
             self._again.changed()
-        try:
-            asked.obj = asked.default(made)
-        except typed.Undecodable as error:
-            raise errors.InternalError(error.why) from None
-        except errors.APIError as error:
-            raise errors.InternalError(error.message) from None
+        asked.obj = defaulted(asked, made)
         self._shown = self._shown._replace(obj=asked.obj)
         self._dirty = asked.changed = True
 
@@ -170,9 +146,4 @@ def _applied(obj: JsonObject, operations: list[JsonObject]) -> JsonObject:
         raise errors.InternalError(rejected.why) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None
-    if not isinstance(made, dict):
-        raise errors.InternalError(jsonpatch.NO_OBJECT % go_name(made))
-    own: JsonObject = codec.decode(codec.encode(made))
-    if not made.get("kind") or not isinstance(made["kind"], str):
-        raise errors.InternalError(f"Object 'Kind' is missing in '{codec.encode(made).decode()}'")
-    return own
+    return reread(made)

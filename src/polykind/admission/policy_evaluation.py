@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
-from polykind.admission.expression import OUT_OF_BUDGET, PER_EVALUATION, Environment, composed_type
+from polykind.admission.expression import OUT_OF_BUDGET, PER_EVALUATION, Environment
 from polykind.admission.patience import Interrupted, patiently
-from polykind.cel import Condition, ConditionError
+from polykind.admission.policy_expressions import Expression, OutOfBudget, Result, Scope, variables
 from polykind.cel.frame import Check
 from polykind.cel.library.strings import trim
-from polykind.cel.types import BOOL, DYN, NULL, STRING, Type
-from polykind.cel.values import EvalError, Lazy
+from polykind.cel.types import BOOL, NULL, STRING, Type
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
 from polykind.schema.names import size
 
 _LONGEST_MESSAGE = 5 * 1024
@@ -28,85 +26,17 @@ class Denial(NamedTuple):
     unconditional: bool = False
 
 
-class OutOfBudget(Exception):
-    """Expressions that together cost more than they may."""
-
-
-class _Result(NamedTuple):
-    value: Any
-    failure: str
-
-
-class _Expression:
-    """One expression, compiled when the policy was read."""
-
-    __slots__ = ("_program", "_wrong", "text", "type")
-
-    def __init__(self, text: str, environment: Environment, results: Sequence[Type]) -> None:
-        self.text = text
-        self._program: Condition | None = None
-        self._wrong = ""
-        self.type = DYN
-        try:
-            self._program = environment.compile(text, results)
-            self.type = self._program.type
-        except ConditionError as wrong:
-            # It was judged when it was written: only another server can have let it pass.
-            self._wrong = str(wrong)
-
-    def made(self, name: str, scope: Scope) -> Any:
-        """As a variable of that name. Raises EvalError."""
-        if self._program is None:
-            raise EvalError(f"composited variable {go_quote(name)} fails to compile: {self._wrong}")
-        outcome = self._program.run(scope.values, scope.check)
-        scope.spent += outcome.cost
-        if outcome.failure is not None:
-            raise EvalError(f"composited variable {go_quote(name)} fails to evaluate: {outcome.failure}")
-        return outcome.value
-
-    def run(self, scope: Scope) -> _Result:
-        if self._program is None:
-            return _Result(None, f"compilation error: {self._wrong}")
-        outcome = self._program.run(scope.values, scope.check)
-        scope.spend(outcome.cost)
-        if outcome.failure is not None:
-            return _Result(None, f"expression '{self.text}' resulted in error: {outcome.failure}")
-        return _Result(outcome.value, "")
-
-
-class Scope:
-    """What the expressions of one round see, and what is left for them to spend. Each variable is made once."""
-
-    __slots__ = ("check", "left", "spent", "values")
-
-    def __init__(
-        self, values: Mapping[str, Any], variables: Mapping[str, _Expression], left: int, check: Check
-    ) -> None:
-        made = Lazy(variables, lambda name: variables[name].made(name, self))
-        self.values: dict[str, Any] = {**values, "variables": made}
-        self.left = left
-        self.check = check
-        self.spent = 0
-        """By variables, since the last expression ended."""
-
-    def spend(self, cost: int) -> None:
-        variables, self.spent = self.spent, 0
-        self.left -= variables + cost
-        if self.left < 0:
-            raise OutOfBudget
-
-
 class _Validation:
     __slots__ = ("expression", "message", "reason", "telling")
 
     def __init__(self, validation: JsonObject, environment: Environment, messages: Environment) -> None:
-        self.expression = _Expression(validation["expression"], environment, (BOOL,))
+        self.expression = Expression(validation["expression"], environment, (BOOL,))
         telling = validation.get("messageExpression")
-        self.telling = _Expression(telling, messages, (STRING,)) if telling else None
+        self.telling = Expression(telling, messages, (STRING,)) if telling else None
         self.message = trim(validation.get("message") or "")
         self.reason = validation.get("reason") or "Invalid"
 
-    def told(self, result: _Result | None) -> str:
+    def told(self, result: Result | None) -> str:
         """Why it was not met: as its messageExpression says, its message, or itself."""
         if result is not None and isinstance(result.value, str):
             text = trim(result.value)
@@ -124,17 +54,13 @@ class Evaluation:
         composed: dict[str, Type] = {}
         environment = Environment(params=params, variables=composed)
         messages = Environment(params=params, authorizer=False, variables=composed)
-        self._variables: dict[str, _Expression] = {}
-        for variable in spec.get("variables") or ():
-            expression = _Expression(variable["expression"], environment, ())
-            composed[variable["name"]] = composed_type(expression.type)
-            self._variables[variable["name"]] = expression
+        self._variables = variables(spec.get("variables") or (), environment, composed)
         self._conditions = Conditions(
             spec.get("matchConditions") or (), spec.get("failurePolicy") or "Fail", params=params
         )
         self._validations = [_Validation(one, environment, messages) for one in spec.get("validations") or ()]
         self._annotations = [
-            _Expression(one["valueExpression"], environment, (STRING, NULL))
+            Expression(one["valueExpression"], environment, (STRING, NULL))
             for one in spec.get("auditAnnotations") or ()
         ]
 
@@ -170,9 +96,9 @@ class Evaluation:
             denied += [Denial(result.failure, unconditional=True) for result in annotated if result.failure]
         return denied
 
-    def _judged(self, results: Sequence[_Result], scope: Scope) -> list[Denial]:
+    def _judged(self, results: Sequence[Result], scope: Scope) -> list[Denial]:
         beyond = ""
-        messages: list[_Result | None] = [None] * len(results)
+        messages: list[Result | None] = [None] * len(results)
         try:
             for index, validation in enumerate(self._validations):
                 messages[index] = validation.telling.run(scope) if validation.telling is not None else None

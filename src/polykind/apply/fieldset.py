@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from polykind.gotext import go_float, go_json, go_quote, json_float
+from polykind.gotext import Foreign, go_float, go_json, go_quote, json_float
 
 Fields = dict[str, Any]
 
@@ -27,6 +27,8 @@ EMPTY: Final[Fields] = {}
 
 _PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
+_UNDEFINED = "{{undefined}}"
+"""How a value that is not of JSON is shown in a path."""
 
 
 def value_json(value: Any) -> str:
@@ -35,6 +37,8 @@ def value_json(value: Any) -> str:
         return f'"{value}"'
     if type(value) is float:
         return json_float(value)
+    if type(value) is Foreign:
+        return f'"{_UNDEFINED}"'
     try:
         return go_json(value)
     except TypeError:
@@ -210,6 +214,8 @@ def _parsed(key: str) -> Any:
 
 
 def _value_text(value: Any) -> str:
+    if value == _UNDEFINED:
+        return _UNDEFINED
     if value is None:
         return "null"
     if isinstance(value, bool):

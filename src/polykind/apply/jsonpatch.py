@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from polykind import errors
-from polykind.apply.rejected import Rejected, go_name, too_deep
+from polykind.apply.rejected import Rejected, TestFailed, go_name, too_deep
 from polykind.contract import JsonObject
 from polykind.gotext import go_json, go_quote, json_bytes
 
@@ -221,7 +221,7 @@ class _Patching:
         lost = f"test operation does not apply: is missing path: {path}: {_MISSING}"
         found = self.root if path == "" else self.get(path, lost, f"error in test for path: '{path}'")
         if not (_reads(found, wanted.text) if isinstance(wanted, Written) else _same(found, wanted)):
-            raise Rejected(f"testing value {path} failed: test failed")
+            raise TestFailed(f"testing value {path} failed: test failed")
 
     def get(self, path: str, lost: str, failing: str) -> Any:
         *above, key = _keys(path, lost)

@@ -19,6 +19,12 @@ class Rejected(errors.APIError):
         self.why = why
 
 
+class TestFailed(Rejected):
+    """A patch one of whose tests has failed."""
+
+    __test__ = False
+
+
 def too_deep() -> errors.BadRequest:
     """Refuses values nested deeper than a walk can follow."""
     return errors.BadRequest("exceeded max depth")

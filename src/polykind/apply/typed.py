@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.apply.fieldset import LEAF, Fields, path_text, with_self
 from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
-from polykind.gotext import go_float, go_quote
+from polykind.gotext import Foreign, go_float, go_quote
 
 _MOST_SHAPES = 64
 """Shapes remembered of one type, and the most keys of one that is."""
@@ -252,7 +252,7 @@ def _allowed(value: Any, kind: Type) -> bool:
         return kind.map is not None
     if isinstance(value, list):
         return kind.list is not None
-    return bool(kind.scalar)
+    return bool(kind.scalar) and not isinstance(value, Foreign)
 
 
 def _scalar_text(value: Any, kind: str) -> str:
@@ -269,6 +269,8 @@ def go_type(value: Any) -> str:
         return "map[string]interface {}"
     if isinstance(value, list):
         return "[]interface {}"
+    if isinstance(value, Foreign):
+        return value.type
     return {str: "string", bool: "bool", int: "int64", float: "float64"}.get(type(value), "<nil>")
 
 
@@ -294,6 +296,8 @@ def go_literal(value: Any) -> str:
         return f"[]interface {{}}{{{', '.join(map(go_literal, value))}}}"
     if isinstance(value, str):
         return go_quote(value)
+    if isinstance(value, Foreign):
+        return value.literal
     return "interface {}(nil)" if value is None else go_plain(value)
 
 

@@ -134,7 +134,7 @@ def _plain(value: Any) -> str:
         return f"{_moment(value):%Y-%m-%d %H:%M:%S}{fraction} {_zone(value.offset)} {zone}"
     if isinstance(value, Duration):
         return _clock(value.ns)
-    return str(value)
+    return str(value) if isinstance(value, str | int) else kind_of(value)
 
 
 def _clock(ns: int) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic
 
 from polykind import errors
+from polykind.admission.policy_binding import B, Bound, P
 from polykind.admission.policy_params import ParamStore
-from polykind.admission.policy_step import Binding, Policies, Policy
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject
@@ -24,17 +24,28 @@ _PAUSE = 2.0
 """Seconds between two attempts to read what is stored anew."""
 
 
-class PolicyControl:
-    """Follows the policies and bindings in the store: a change is minded by the time its write is answered."""
+class PolicyControl(Generic[P, B]):
+    """Follows policies of one kind, and their bindings: a change is minded by the time its write is answered."""
 
-    def __init__(self, api: Api, policies: Kind, bindings: Kind) -> None:
+    def __init__(
+        self,
+        api: Api,
+        policies: Kind,
+        bindings: Kind,
+        step: Bound[P, B],
+        policy: Callable[[JsonObject], P],
+        binding: Callable[[JsonObject], B],
+    ) -> None:
+        """`policy` and `binding` compile what is stored, for the `step` that asks them."""
         self._api = api
         self._kinds = (policies, bindings)
         self._followers = (_Follower(self, policies), _Follower(self, bindings))
-        self._policies: dict[str, Policy] = {}
-        self._bindings: dict[str, Binding] = {}
+        self._policies: dict[str, P] = {}
+        self._bindings: dict[str, B] = {}
         self._reloading: set[asyncio.Task[None]] = set()
-        self.step = Policies(self._params)
+        self._step = step
+        self._policy = policy
+        self._binding = binding
 
     async def start(self) -> None:
         for follower in self._followers:
@@ -52,7 +63,7 @@ class PolicyControl:
         (self._policies if kind is self._kinds[0] else self._bindings).clear()
         for entry in kind.cache.snapshot(None):
             self._take(kind, entry)
-        self.step.configure(self._policies, list(self._bindings.values()))
+        self._step.configure(self._policies, list(self._bindings.values()))
 
     def take(self, kind: Kind, occurrences: Sequence[Occurrence]) -> None:
         for occurrence in occurrences:
@@ -60,16 +71,17 @@ class PolicyControl:
                 self._take(kind, occurrence.new)
             elif occurrence.old is not None:
                 self._forget(kind, occurrence.old.name)
-        self.step.configure(self._policies, list(self._bindings.values()))
+        self._step.configure(self._policies, list(self._bindings.values()))
 
     def _take(self, kind: Kind, entry: Entry) -> None:
         try:
             obj = _read(kind.versions[kind.storage], entry)
             if kind is self._kinds[1]:
-                self._bindings[entry.name] = Binding(obj)
-            else:
-                before = self._policies.get(entry.name)
-                self._policies[entry.name] = Policy(obj) if before is None or before.spec != obj["spec"] else before
+                self._bindings[entry.name] = self._binding(obj)
+                return
+            before = self._policies.get(entry.name)
+            if before is None or before.spec != obj["spec"]:
+                self._policies[entry.name] = self._policy(obj)
         except errors.APIError as error:
             log.error("%s %s in the store cannot be read and is not minded: %s", kind.kind, entry.name, error.message)
             self._forget(kind, entry.name)
@@ -90,17 +102,19 @@ class PolicyControl:
         await self._api.cache.load_again(kind.cache, _PAUSE)
         self.take_all(kind)
 
-    def _params(self, api_version: str, name: str) -> ParamStore | None:
-        group, _, version = api_version.rpartition("/")
-        kind = self._api.registry.named(group, name)
-        served = kind.versions.get(version) if kind is not None else None
-        return _Params(self._api, served) if served is not None else None
+
+def find_params(api: Api, api_version: str, name: str) -> ParamStore | None:
+    """Where the objects of a kind are that policies may want as params."""
+    group, _, version = api_version.rpartition("/")
+    kind = api.registry.named(group, name)
+    served = kind.versions.get(version) if kind is not None else None
+    return _Params(api, served) if served is not None else None
 
 
 class _Follower:
     """Hears of one of the two kinds."""
 
-    def __init__(self, control: PolicyControl, kind: Kind) -> None:
+    def __init__(self, control: PolicyControl[Any, Any], kind: Kind) -> None:
         self._control = control
         self.kind = kind
 

@@ -67,6 +67,21 @@ _DEFINITIONS: Final = _resource(
     subresources=(SubresourceEntry("status", "CustomResourceDefinition"),),
 )
 
+# Stored at an older version, and announced so.
+_MUTATING_POLICIES: Final = _resource(
+    "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicy",
+    "admissionregistration.k8s.io/v1beta1",
+    namespaced=False,
+    categories=("api-extensions",),
+)
+_MUTATING_POLICY_BINDINGS: Final = _resource(
+    "mutatingadmissionpolicybindings",
+    "MutatingAdmissionPolicyBinding",
+    "admissionregistration.k8s.io/v1beta1",
+    namespaced=False,
+    categories=("api-extensions",),
+)
 _POLICIES: Final = _resource(
     "validatingadmissionpolicies",
     "ValidatingAdmissionPolicy",
@@ -95,7 +110,14 @@ def _webhooks(kind: str) -> ResourceEntry:
     )
 
 
-_ADMISSION: Final = (_webhooks("Mutating"), _POLICIES, _POLICY_BINDINGS, _webhooks("Validating"))
+_ADMISSION: Final = (
+    _MUTATING_POLICIES,
+    _MUTATING_POLICY_BINDINGS,
+    _webhooks("Mutating"),
+    _POLICIES,
+    _POLICY_BINDINGS,
+    _webhooks("Validating"),
+)
 
 # Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
 _TABLE: Final = (

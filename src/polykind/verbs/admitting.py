@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
 from polykind.apply import entries
+from polykind.apply.model import Type
+from polykind.apply.typemodel import SCALE_MODEL
 from polykind.contract import JsonObject
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
+from polykind.wire import codec
 from polykind.wire.options import DeleteOptions, WriteOptions
 from polykind.wire.query import first
 
@@ -107,7 +111,26 @@ def _attributes(
         lambda: _namespace(call, obj, old),
         call.request.warn,
         patience=call.request.timeout,
+        model=lambda api_version: _model(call, api_version),
+        unknown=lambda made: _unknown(call, made),
     )
+
+
+def _model(call: Call, api_version: str) -> Type | None:
+    models = {_SCALE[1]: SCALE_MODEL} if call.subresource == "scale" else call.kind.models
+    found = models.get(api_version)
+    return found.root if found is not None else None
+
+
+def _unknown(call: Call, obj: JsonObject) -> str:
+    """What a strict reader of a typed object has against it."""
+    if not call.version.typed:
+        return ""
+    try:
+        _, unknown = call.version.decode(codec.decode(codec.encode(obj)), True)
+    except errors.APIError:
+        return ""
+    return f"strict decoding error: {', '.join(unknown)}" if unknown else ""
 
 
 def _defaulted(call: Call, obj: JsonObject) -> JsonObject:

@@ -29,13 +29,17 @@ _STRUCTS = {
     **{
         ("admissionregistration.k8s.io/v1", struct.kind): struct
         for struct in (
-            MUTATING_ADMISSION_POLICY,
-            MUTATING_ADMISSION_POLICY_BINDING,
             MUTATING_WEBHOOK_CONFIGURATION,
             VALIDATING_WEBHOOK_CONFIGURATION,
             VALIDATING_ADMISSION_POLICY,
             VALIDATING_ADMISSION_POLICY_BINDING,
         )
+    },
+    # These it keeps at a version that is not served any more, whose messages are the same.
+    **{
+        (f"admissionregistration.k8s.io/{version}", struct.kind): struct
+        for struct in (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
+        for version in ("v1", "v1beta1")
     },
 }
 

@@ -1,0 +1,32 @@
+"""Objects that a mutating step has patched, read anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors, typed
+from polykind.admission.attributes import Attributes
+from polykind.apply import jsonpatch
+from polykind.apply.rejected import go_name
+from polykind.contract import JsonObject
+from polykind.wire import codec
+
+
+def reread(made: Any) -> JsonObject:
+    """What a patch has made, as an object of its own, which must still say what it is. Raises InternalError."""
+    if not isinstance(made, dict):
+        raise errors.InternalError(jsonpatch.NO_OBJECT % go_name(made))
+    own: JsonObject = codec.decode(codec.encode(made))
+    if not made.get("kind") or not isinstance(made["kind"], str):
+        raise errors.InternalError(f"Object 'Kind' is missing in '{codec.encode(made).decode()}'")
+    return own
+
+
+def defaulted(asked: Attributes, obj: JsonObject) -> JsonObject:
+    """An object with its defaults. Raises InternalError."""
+    try:
+        return asked.default(obj)
+    except typed.Undecodable as error:
+        raise errors.InternalError(error.why) from None
+    except errors.APIError as error:
+        raise errors.InternalError(error.message) from None
