@@ -192,7 +192,7 @@ async def test_a_policy_cannot_keep_itself_from_being_mended(running: Live) -> N
 
 async def test_what_makes_no_sense_in_the_store_does_not_count(running: Live, caplog: pytest.LogCaptureFixture) -> None:
     await bind(running, "object.spec.size < 5")
-    cache = running.server.cache.resource("admissionregistration.k8s.io", "validatingadmissionpolicies")
+    cache = running.server.cache.resource("", "validatingadmissionpolicies")
     broken = policy("true", name="q", matchConstraints={"objectSelector": {"matchExpressions": [{"operator": "Nope"}]}})
     for name, stored in (("q", json.dumps(broken).encode()), ("r", b'{"spec": 5, "metadata": {"name": "r"}}')):
         await running.server.store.put(cache.prefix + name, stored, expect=0)
