@@ -60,9 +60,9 @@ class Attributes:
     """The namespace that the object is, or lies in, as it stands; None for what lies in none."""
     warn: Callable[[str], None]
     model: Callable[[str], Type | None] = field(default=lambda api_version: None)
-    """The types of the object at an apiVersion; None if that is not served."""
-    unknown: Callable[[JsonObject], str] = field(default=lambda made: "")
-    """What a strict reader has against an object that a mutating step has made; empty for what it has not."""
+    """The types of the object at an apiVersion; None if nothing is known of them."""
+    complaint: Callable[[JsonObject], str] = field(default=lambda made: "")
+    """What a strict reader has against an object that a mutating step has made; empty if it has nothing."""
     again: Reinvocation = field(default_factory=Reinvocation)
     changed: bool = field(default=False)
     """Whether a mutating step has replaced the object."""

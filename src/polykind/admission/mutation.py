@@ -74,7 +74,8 @@ def _laid(asked: Attributes, obj: JsonObject, made: Made) -> JsonObject:
     applied |= {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     model = asked.model(obj["apiVersion"])
     if model is None:
-        raise MutationFailure("error applying patch: type converter must not be nil")
+        why = f"no corresponding type for {obj['apiVersion']}, Kind={obj['kind']}"
+        raise MutationFailure(f"error applying patch: failed to convert patch object to typed object: {why}")
     try:
         merged = configured(obj, applied, model)
     except Unfit as unfit:
@@ -91,12 +92,16 @@ def _done(asked: Attributes, obj: JsonObject, patches: list[Patch]) -> JsonObjec
     try:
         made = reread(jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
     except TestFailed:
-        return obj
+        made = obj
     except Rejected as rejected:
         raise MutationFailure(f"JSON Patch: {rejected.why}") from None
-    if not isinstance(made.get("metadata") or {}, dict):
-        raise errors.InternalError("system metadata was not initialized")
-    if complaint := asked.unknown(made):
+    if asked.resource.subresource == "scale":
+        # The reference cannot turn what was patched into a Scale again.
+        why = f"request to convert CR to an invalid group/version: {asked.resource.kind_version}"
+        raise MutationFailure(why)
+    if made is obj:
+        return obj
+    if complaint := asked.complaint(made):
         raise errors.InternalError(complaint)
     return defaulted(asked, made)
 

@@ -39,6 +39,9 @@ STRATEGIES: Mapping[str, Strategy] = {
     "Service": Strategy({"metadata": _META, "spec": Strategy({"ports": Strategy(key="port")})}),
     "MutatingWebhookConfiguration": _WEBHOOKS,
     "ValidatingWebhookConfiguration": _WEBHOOKS,
+    "MutatingAdmissionPolicy": Strategy(
+        {"metadata": _META, "spec": Strategy({"matchConditions": Strategy(key="name")})}
+    ),
     "ValidatingAdmissionPolicy": Strategy(
         {
             "metadata": _META,

@@ -24,6 +24,18 @@ class Place(NamedTuple):
     depth: int
 
 
+class Promoted(str):
+    """The name of a field of an embedded struct, with the path to it that Go tells."""
+
+    __slots__ = ("path",)
+    path: str
+
+    def __new__(cls, name: str, path: str) -> Promoted:
+        made = super().__new__(cls, name)
+        made.path = path
+        return made
+
+
 class DecodeError(Exception):
     """A decoding error in Go's words; a type mismatch gains its place on the way out of nested decoders."""
 
@@ -56,7 +68,7 @@ def _fields(at: Place | None) -> tuple[list[str], str]:
     struct = ""
     while at is not None:
         if at.struct:
-            names.append(str(at.key))
+            names.append(at.key.path if isinstance(at.key, Promoted) else str(at.key))
             struct = struct or at.struct
         at = at.parent
     names.reverse()

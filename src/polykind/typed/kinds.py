@@ -10,7 +10,7 @@ from polykind.contract import JsonObject
 from polykind.gotext import shortest_whole
 from polykind.schema.gotime import normal_time
 from polykind.typed.base64 import Base64Error, decode_base64, encode_base64
-from polykind.typed.decoding import DEEPEST, DecodeError, Decoding, Place, deeper, described
+from polykind.typed.decoding import DEEPEST, DecodeError, Decoding, Place, Promoted, deeper, described
 
 
 class Kind:
@@ -241,7 +241,7 @@ class Field:
 class Struct(Kind):
     """A Go struct; `kind` and `version` say which object it is, if it is one."""
 
-    __slots__ = ("_always", "_index", "fields", "kind", "name", "numbered", "version")
+    __slots__ = ("_always", "_index", "fields", "kind", "name", "numbered", "promoted", "version")
 
     def __init__(self, go: str, fields: Sequence[Field] = (), *, kind: str = "", version: str = "") -> None:
         super().__init__(go)
@@ -255,6 +255,12 @@ class Struct(Kind):
         self.fields: tuple[Field, ...] = tuple(
             own for f in fields for own in (f.kind.fields if not f.name and isinstance(f.kind, Struct) else (f,))
         )
+        self.promoted: dict[str, Promoted] = {
+            own.name: Promoted(own.name, f"{f.kind.name}.{getattr(f.kind.promoted.get(own.name), 'path', own.name)}")
+            for f in fields
+            if not f.name and isinstance(f.kind, Struct)
+            for own in f.kind.fields
+        }
         self._index = {
             f.name: (position, f.kind, f.always, f.pointer, f.kind.plain) for position, f in enumerate(self.fields)
         }
@@ -279,7 +285,10 @@ class Struct(Kind):
             if item is None:
                 continue
             position, kind, always, pointer, plain = known
-            decoded = item if type(item) is plain else kind.decode(item, Place(at, key, struct, depth), run)
+            if type(item) is plain:
+                decoded = item
+            else:
+                decoded = kind.decode(item, Place(at, self.promoted.get(key) or key, struct, depth), run)
             if decoded or always or (pointer and decoded is not None):
                 found.append((position, key, decoded))
         if self._always:

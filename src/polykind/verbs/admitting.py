@@ -11,8 +11,9 @@ from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
 from polykind.apply import entries
 from polykind.apply.model import Type
-from polykind.apply.typemodel import SCALE_MODEL
 from polykind.contract import JsonObject
+from polykind.gotext import go_quote
+from polykind.schema import objectmeta
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
 from polykind.wire import codec
@@ -112,25 +113,30 @@ def _attributes(
         call.request.warn,
         patience=call.request.timeout,
         model=lambda api_version: _model(call, api_version),
-        unknown=lambda made: _unknown(call, made),
+        complaint=lambda made: _complaint(call, made),
     )
 
 
 def _model(call: Call, api_version: str) -> Type | None:
-    models = {_SCALE[1]: SCALE_MODEL} if call.subresource == "scale" else call.kind.models
-    found = models.get(api_version)
+    # The reference finds no type for a Scale.
+    found = call.kind.models.get(api_version) if call.subresource != "scale" else None
     return found.root if found is not None else None
 
 
-def _unknown(call: Call, obj: JsonObject) -> str:
-    """What a strict reader of a typed object has against it."""
-    if not call.version.typed:
-        return ""
+def _complaint(call: Call, obj: JsonObject) -> str:
+    version = call.version
+    if not version.typed:
+        return "" if isinstance(obj.get("metadata") or {}, dict) else "system metadata was not initialized"
     try:
-        _, unknown = call.version.decode(codec.decode(codec.encode(obj)), True)
+        version.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
+        _, unknown = version.decode(codec.decode(codec.encode(obj)), True)
+    except objectmeta.MisfitError as misfit:
+        return misfit.why
     except errors.APIError:
+        # Whoever reads it next says so.
         return ""
-    return f"strict decoding error: {', '.join(unknown)}" if unknown else ""
+    told = ", ".join(f"unknown field {go_quote(path)}" for path in unknown)
+    return f"strict decoding error: {told}" if told else ""
 
 
 def _defaulted(call: Call, obj: JsonObject) -> JsonObject:
