@@ -13,28 +13,21 @@ import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import UTC
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from polykind import certificates
-from polykind.admission.admission import Admission
-from polykind.admission.mutating import MutatingWebhooks
-from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicies, MutatingPolicy
-from polykind.admission.policy_step import Binding, Policies, Policy
-from polykind.admission.validating import ValidatingWebhooks
 from polykind.auth.authentication import Authentication
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.root import WatchCache
 from polykind.clock import SystemChance, SystemClock
 from polykind.contract import Chance, Clock, JsonObject, Leadership, Store
-from polykind.controllers.admission import Asking, WebhookControl
+from polykind.controllers.admission import AdmissionControl
 from polykind.controllers.converters import Converters
 from polykind.controllers.definitions import Definitions
 from polykind.controllers.garbage import Garbage
 from polykind.controllers.namespaces import Namespaces
-from polykind.controllers.policies import PolicyControl, find_params
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
 from polykind.conversion.health import Health
@@ -45,12 +38,9 @@ from polykind.documents import Check, Documents
 from polykind.metrics import Metrics
 from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
-from polykind.registry.mutatingpolicies import MutatingBindingKind, MutatingPolicyKind
 from polykind.registry.namespaces import NamespaceKind
-from polykind.registry.policies import BindingKind, PolicyKind
 from polykind.registry.registry import Registry
 from polykind.registry.services import ServiceKind
-from polykind.registry.webhookconfigurations import WebhookConfigurationKind
 from polykind.router import Router
 from polykind.settings import Settings, SettingsError
 from polykind.store.alone import Alone
@@ -141,21 +131,9 @@ class Server:
         self.registry.put(namespaces)
         self.registry.put(services)
         self.registry.put(definitions)
-        find = partial(find_params, self.api)
-        changing, refusing = MutatingPolicies(find), Policies(find)
-        mutating_kinds = MutatingPolicyKind(self.cache), MutatingBindingKind(self.cache)
-        policy_kinds = PolicyKind(self.cache), BindingKind(self.cache)
-        for kind in (*mutating_kinds, *policy_kinds):
-            self.registry.put(kind)
-        self.policies = (
-            PolicyControl(self.api, *mutating_kinds, changing, MutatingPolicy, MutatingBinding),
-            PolicyControl(self.api, *policy_kinds, refusing, Policy, Binding),
-        )
-        mutating, validating = MutatingWebhooks(self.metrics), ValidatingWebhooks(self.metrics)
-        self.api.admission = Admission(mutating=(changing, mutating), validating=(refusing, validating))
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
-        self.webhooks = [self._asking(mutating, mutates=True), self._asking(validating, mutates=False)]
+        self.admission = AdmissionControl(self.api, self._resolver)
         self.converters = Converters(self._converter, self.clock)
         self.definitions = Definitions(
             self.api,
@@ -167,13 +145,11 @@ class Server:
             self.leadership,
         )
         self.garbage = Garbage(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
-        for control in self.webhooks:
-            begun(control.close)
         for controller in (
             self._namespaces,
             self.converters,
             self.definitions,
-            *self.policies,
+            self.admission,
             self.garbage,
             self.leadership,
         ):
@@ -182,8 +158,7 @@ class Server:
             self._namespaces.start(),
             self.cache.load(services.cache),
             self.definitions.start(),
-            *(policies.start() for policies in self.policies),
-            *(control.start() for control in self.webhooks),
+            self.admission.start(),
         )
         if settings.garbage_collector:
             self.garbage.start()
@@ -195,11 +170,6 @@ class Server:
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
         documents.address = self.url.removeprefix("https://")
         self._write_kubeconfig()
-
-    def _asking(self, step: Asking, *, mutates: bool) -> WebhookControl:
-        kind = WebhookConfigurationKind(self.cache, mutating=mutates)
-        self.registry.put(kind)
-        return WebhookControl(self.api, kind, step, self._resolver)
 
     def _stamp(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
@@ -56,8 +57,8 @@ P = TypeVar("P", bound=BoundPolicy)
 B = TypeVar("B", bound=PolicyBinding)
 
 
-class Bound(Generic[P, B]):
-    """All policies of a kind that are bound."""
+class Bound(ABC, Generic[P, B]):
+    """All policies of a kind that are bound, as a step of admission."""
 
     def __init__(self, find: FindParams) -> None:
         self.find = find
@@ -66,6 +67,9 @@ class Bound(Generic[P, B]):
     @property
     def active(self) -> bool:
         return bool(self.bound)
+
+    @abstractmethod
+    async def admit(self, asked: Attributes) -> None: ...
 
     def configure(self, policies: Mapping[str, P], bindings: Iterable[B]) -> None:
         """What is asked from now on: each policy for its bindings, in the order of their names."""

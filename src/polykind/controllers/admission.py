@@ -1,107 +1,70 @@
-"""Webhooks come to life: who is asked before a write follows the configurations that are stored."""
+"""All of admission that lives: its kinds, who follows them, and the chain in which they are asked."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections import Counter
-from collections.abc import Coroutine, Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
-from polykind import errors
-from polykind.admission.webhook import Webhook
-from polykind.cache.entry import Entry
-from polykind.cache.resource import Occurrence
+from polykind.admission.admission import Admission
+from polykind.controllers import policies, webhooks
+from polykind.controllers.policies import PolicyControl, find_params
+from polykind.controllers.webhooks import WebhookControl
 from polykind.conversion.resolver import Resolver
+from polykind.registry.mutatingpolicies import MutatingBindingKind, MutatingPolicyKind
+from polykind.registry.policies import BindingKind, PolicyKind
 from polykind.registry.webhookconfigurations import WebhookConfigurationKind
 from polykind.verbs.call import Api
 
-log = logging.getLogger("polykind.admission")
-
-_PAUSE = 2.0
-"""Seconds between two attempts to read what is stored anew."""
-_RELOAD = "reload"
+if TYPE_CHECKING:
+    from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicy
+    from polykind.admission.policy_step import Binding, Policy
 
 
-class Asking(Protocol):
-    """The step of admission that asks them."""
+class AdmissionControl:
+    """Serves the kinds of admission and has those asked who are configured.
 
-    def configure(self, webhooks: Sequence[Webhook]) -> None: ...
+    Most servers have nobody to ask: what asks them, and the expressions that they bring, are imported when the first
+    comes.
+    """
 
-
-class WebhookControl:
-    """Follows the configurations of one kind: a change is minded by the time its write is answered."""
-
-    def __init__(self, api: Api, kind: WebhookConfigurationKind, step: Asking, resolver: Resolver) -> None:
+    def __init__(self, api: Api, resolver: Resolver) -> None:
         self._api = api
-        self._kind = kind
-        self._step = step
         self._resolver = resolver
-        self._webhooks: dict[str, list[Webhook]] = {}
-        """By the name of their configuration."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        cache = api.cache
+        changing = PolicyControl(api, MutatingPolicyKind(cache), MutatingBindingKind(cache), self._changing_policies)
+        refusing = PolicyControl(api, PolicyKind(cache), BindingKind(cache), self._refusing_policies)
+        mutating, validating = (self._webhooks(mutates=mutates) for mutates in (True, False))
+        self._controls = (changing, mutating, refusing, validating)
+        for control in self._controls:
+            for kind in control.kinds:
+                api.registry.put(kind)
+        api.admission = Admission(mutating=(changing, mutating), validating=(refusing, validating))
 
     async def start(self) -> None:
-        await self._api.cache.load(self._kind.cache)
-        self._kind.cache.observers.append(self)
-        self._take_all()
+        await asyncio.gather(*(control.start() for control in self._controls))
 
     async def close(self) -> None:
-        for name in list(self._webhooks):
-            self._drop(name)
-        for task in self._tasks:
-            if task.get_name() == _RELOAD:
-                task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(control.close() for control in self._controls))
 
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
-        for occurrence in occurrences:
-            self._drop(occurrence.entry.name)
-            if occurrence.new is not None:
-                self._take(occurrence.new)
-        self._configure()
+    def _changing_policies(self) -> policies.Machinery[MutatingPolicy, MutatingBinding]:
+        from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicies, MutatingPolicy
 
-    def on_reset(self) -> None:
-        """Changes may have been missed; until that is known, those who are known are asked."""
-        self._begin(self._reload(), _RELOAD)
+        return policies.Machinery(MutatingPolicies(partial(find_params, self._api)), MutatingPolicy, MutatingBinding)
 
-    async def _reload(self) -> None:
-        await self._api.cache.load_again(self._kind.cache, _PAUSE)
-        for name in list(self._webhooks):
-            self._drop(name)
-        self._take_all()
+    def _refusing_policies(self) -> policies.Machinery[Policy, Binding]:
+        from polykind.admission.policy_step import Binding, Policies, Policy
 
-    def _take_all(self) -> None:
-        for entry in self._kind.cache.snapshot(None):
-            self._take(entry)
-        self._configure()
+        return policies.Machinery(Policies(partial(find_params, self._api)), Policy, Binding)
 
-    def _take(self, entry: Entry) -> None:
-        try:
-            self._webhooks[entry.name] = self._made(entry)
-        except errors.APIError as error:
-            what = self._kind.kind
-            log.error("%s %s in the store cannot be read and is not minded: %s", what, entry.name, error.message)
+    def _webhooks(self, *, mutates: bool) -> WebhookControl:
+        kind = WebhookConfigurationKind(self._api.cache, mutating=mutates)
+        return WebhookControl(self._api, kind, partial(self._asking, mutates))
 
-    def _made(self, entry: Entry) -> list[Webhook]:
-        seen: Counter[str] = Counter()
-        webhooks = []
-        for stanza in self._kind.read(entry).get("webhooks") or ():
-            name = stanza["name"]
-            webhooks.append(Webhook(entry.name, stanza, seen[name], self._resolver, mutating=self._kind.mutating))
-            seen[name] += 1
-        return webhooks
+    def _asking(self, mutates: bool) -> webhooks.Machinery:
+        from polykind.admission.mutating import MutatingWebhooks
+        from polykind.admission.validating import ValidatingWebhooks
+        from polykind.admission.webhook import Webhook
 
-    def _drop(self, name: str) -> None:
-        """Let go of a configuration's webhooks; calls under way are finished."""
-        for webhook in self._webhooks.pop(name, ()):
-            self._begin(webhook.close(), "")
-
-    def _configure(self) -> None:
-        """Configurations are asked in the order of their names, the webhooks of each in theirs."""
-        self._step.configure([webhook for name in sorted(self._webhooks) for webhook in self._webhooks[name]])
-
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        step = MutatingWebhooks(self._api.metrics) if mutates else ValidatingWebhooks(self._api.metrics)
+        return webhooks.Machinery(step, partial(Webhook, resolver=self._resolver, mutating=mutates))

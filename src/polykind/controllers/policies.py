@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from polykind import errors
-from polykind.admission.policy_binding import B, Bound, P
-from polykind.admission.policy_params import ParamStore
+from polykind.admission.attributes import Attributes
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject
@@ -18,34 +17,52 @@ from polykind.selection.labels import LabelSelector
 from polykind.verbs.call import Api
 from polykind.wire import codec
 
+if TYPE_CHECKING:
+    from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding
+    from polykind.admission.policy_params import ParamStore
+
+P = TypeVar("P", bound="BoundPolicy")
+B = TypeVar("B", bound="PolicyBinding")
+
 log = logging.getLogger("polykind.policies")
 
 _PAUSE = 2.0
 """Seconds between two attempts to read what is stored anew."""
 
 
-class PolicyControl(Generic[P, B]):
-    """Follows policies of one kind, and their bindings: a change is minded by the time its write is answered."""
+class Machinery(NamedTuple, Generic[P, B]):
+    """The step that asks policies, and what compiles them and their bindings for it."""
 
-    def __init__(
-        self,
-        api: Api,
-        policies: Kind,
-        bindings: Kind,
-        step: Bound[P, B],
-        policy: Callable[[JsonObject], P],
-        binding: Callable[[JsonObject], B],
-    ) -> None:
-        """`policy` and `binding` compile what is stored, for the `step` that asks them."""
+    step: Bound[P, B]
+    policy: Callable[[JsonObject], P]
+    binding: Callable[[JsonObject], B]
+
+
+class PolicyControl(Generic[P, B]):
+    """Follows policies of one kind, and their bindings: a change is minded by the time its write is answered.
+
+    It is a step of admission. What does the work is only made, and imported, once there is a policy or a binding.
+    """
+
+    def __init__(self, api: Api, policies: Kind, bindings: Kind, make: Callable[[], Machinery[P, B]]) -> None:
+        self.active = False
         self._api = api
-        self._kinds = (policies, bindings)
+        self.kinds = (policies, bindings)
         self._followers = (_Follower(self, policies), _Follower(self, bindings))
         self._policies: dict[str, P] = {}
         self._bindings: dict[str, B] = {}
         self._reloading: set[asyncio.Task[None]] = set()
-        self._step = step
-        self._policy = policy
-        self._binding = binding
+        self._make = make
+        self._made: Machinery[P, B] | None = None
+
+    @property
+    def _machinery(self) -> Machinery[P, B]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    async def admit(self, asked: Attributes) -> None:
+        await self._machinery.step.admit(asked)
 
     async def start(self) -> None:
         for follower in self._followers:
@@ -60,10 +77,10 @@ class PolicyControl(Generic[P, B]):
 
     def take_all(self, kind: Kind) -> None:
         """All that is stored of a kind, anew."""
-        (self._policies if kind is self._kinds[0] else self._bindings).clear()
+        (self._policies if kind is self.kinds[0] else self._bindings).clear()
         for entry in kind.cache.snapshot(None):
             self._take(kind, entry)
-        self._step.configure(self._policies, list(self._bindings.values()))
+        self._configure()
 
     def take(self, kind: Kind, occurrences: Sequence[Occurrence]) -> None:
         for occurrence in occurrences:
@@ -71,17 +88,23 @@ class PolicyControl(Generic[P, B]):
                 self._take(kind, occurrence.new)
             elif occurrence.old is not None:
                 self._forget(kind, occurrence.old.name)
-        self._step.configure(self._policies, list(self._bindings.values()))
+        self._configure()
+
+    def _configure(self) -> None:
+        if self._policies or self._bindings or self.active:
+            step = self._machinery.step
+            step.configure(self._policies, list(self._bindings.values()))
+            self.active = step.active
 
     def _take(self, kind: Kind, entry: Entry) -> None:
         try:
             obj = _read(kind.versions[kind.storage], entry)
-            if kind is self._kinds[1]:
-                self._bindings[entry.name] = self._binding(obj)
+            if kind is self.kinds[1]:
+                self._bindings[entry.name] = self._machinery.binding(obj)
                 return
             before = self._policies.get(entry.name)
             if before is None or before.spec != obj["spec"]:
-                self._policies[entry.name] = self._policy(obj)
+                self._policies[entry.name] = self._machinery.policy(obj)
         except errors.APIError as error:
             log.error("%s %s in the store cannot be read and is not minded: %s", kind.kind, entry.name, error.message)
             self._forget(kind, entry.name)
@@ -90,7 +113,7 @@ class PolicyControl(Generic[P, B]):
             self._forget(kind, entry.name)
 
     def _forget(self, kind: Kind, name: str) -> None:
-        (self._policies if kind is self._kinds[0] else self._bindings).pop(name, None)
+        (self._policies if kind is self.kinds[0] else self._bindings).pop(name, None)
 
     def reload(self, kind: Kind) -> None:
         """Changes may have been missed."""

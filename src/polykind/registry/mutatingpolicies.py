@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from polykind.admission.mutation_rules import mutating_binding_problems, mutating_policy_problems
 from polykind.admission.rules import GROUP
 from polykind.apply.typemodel import MUTATING_ADMISSION_POLICY_BINDING_MODEL, MUTATING_ADMISSION_POLICY_MODEL
 from polykind.cache.root import WatchCache
@@ -10,7 +9,6 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.kind import Kind
 from polykind.registry.policies import AdmissionVersion, default_match
-from polykind.schema import metarules
 from polykind.typed.admissionregistration import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
 from polykind.wire.table import MUTATING_POLICIES, POLICY_BINDINGS
 
@@ -63,11 +61,10 @@ class MutatingPolicyVersion(AdmissionVersion):
         default_match(spec.get("matchConstraints"))
         return obj, unknown
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        return self._meta_errors(obj, None) + mutating_policy_problems(obj)
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.mutation_rules import mutating_policy_problems
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return metarules.validate(new["metadata"], namespaced=False) + mutating_policy_problems(new, old)
+        return mutating_policy_problems(new, old)
 
 
 class MutatingBindingVersion(AdmissionVersion):
@@ -81,8 +78,7 @@ class MutatingBindingVersion(AdmissionVersion):
         default_match(obj["spec"].get("matchResources"))
         return obj, unknown
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        return self._meta_errors(obj, None) + mutating_binding_problems(obj)
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.mutation_rules import mutating_binding_problems
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return metarules.validate(new["metadata"], namespaced=False) + mutating_binding_problems(new)
+        return mutating_binding_problems(new)

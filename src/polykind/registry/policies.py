@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
-from polykind.admission.policy_binding_rules import binding_problems
-from polykind.admission.policy_rules import policy_problems
-from polykind.admission.policy_status_rules import status_problems
 from polykind.admission.rules import GROUP
 from polykind.apply.typemodel import VALIDATING_ADMISSION_POLICY_BINDING_MODEL, VALIDATING_ADMISSION_POLICY_MODEL
 from polykind.cache.root import WatchCache
@@ -69,6 +67,16 @@ class AdmissionVersion(BuiltinVersion):
     def prepare_create(self, obj: JsonObject) -> None:
         obj["metadata"]["generation"] = 1
 
+    @abstractmethod
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """What is wrong with a spec. The rules bring expressions with them, and are imported when one is written."""
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None) + self.problems(obj, None)
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return metarules.validate(new["metadata"], namespaced=False) + self.problems(new, old)
+
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         generation = old["metadata"].get("generation", 0)
         new["metadata"]["generation"] = generation + (new["spec"] != old["spec"])
@@ -106,15 +114,14 @@ class PolicyVersion(AdmissionVersion):
         super().prepare_create(obj)
         obj["status"] = {}
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        return self._meta_errors(obj, None) + policy_problems(obj)
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.policy_rules import policy_problems
+
+        return policy_problems(new, old)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         super().prepare_update(new, old)
         new["status"] = old.get("status") or {}
-
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return metarules.validate(new["metadata"], namespaced=False) + policy_problems(new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         kept = {name: old["metadata"][name] for name in _FROM_OLD if name in old["metadata"]}
@@ -122,6 +129,8 @@ class PolicyVersion(AdmissionVersion):
         return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        from polykind.admission.policy_status_rules import status_problems
+
         return status_problems(new.get("status") or {}, _unreadable)
 
 
@@ -136,11 +145,10 @@ class BindingVersion(AdmissionVersion):
         default_match(obj["spec"].get("matchResources"))
         return obj, unknown
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        return self._meta_errors(obj, None) + binding_problems(obj)
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.policy_binding_rules import binding_problems
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return metarules.validate(new["metadata"], namespaced=False) + binding_problems(new)
+        return binding_problems(new)
 
 
 def default_match(match: Any) -> None:

@@ -1,0 +1,136 @@
+"""Webhooks come to life: who is asked before a write follows the configurations that are stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from polykind import errors
+from polykind.admission.attributes import Attributes
+from polykind.cache.entry import Entry
+from polykind.cache.resource import Occurrence
+from polykind.contract import JsonObject
+from polykind.registry.webhookconfigurations import WebhookConfigurationKind
+from polykind.verbs.call import Api
+
+if TYPE_CHECKING:
+    from polykind.admission.webhook import Webhook
+
+log = logging.getLogger("polykind.admission")
+
+_PAUSE = 2.0
+"""Seconds between two attempts to read what is stored anew."""
+_RELOAD = "reload"
+
+
+class Asking(Protocol):
+    """The step of admission that asks them."""
+
+    def configure(self, webhooks: Sequence[Webhook]) -> None: ...
+
+    async def admit(self, asked: Attributes) -> None: ...
+
+
+class Machinery(NamedTuple):
+    """That step, and what makes a webhook of its configuration's name, its stanza there and its number."""
+
+    step: Asking
+    webhook: Callable[[str, JsonObject, int], Webhook]
+
+
+class WebhookControl:
+    """Follows the configurations of one kind: a change is minded by the time its write is answered.
+
+    It is a step of admission. What does the work is only made, and imported, once there is a webhook.
+    """
+
+    def __init__(self, api: Api, kind: WebhookConfigurationKind, make: Callable[[], Machinery]) -> None:
+        self.active = False
+        self._api = api
+        self._kind = kind
+        self.kinds = (kind,)
+        self._make = make
+        self._made: Machinery | None = None
+        self._webhooks: dict[str, list[Webhook]] = {}
+        """By the name of their configuration."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def _machinery(self) -> Machinery:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    async def admit(self, asked: Attributes) -> None:
+        await self._machinery.step.admit(asked)
+
+    async def start(self) -> None:
+        await self._api.cache.load(self._kind.cache)
+        self._kind.cache.observers.append(self)
+        self._take_all()
+
+    async def close(self) -> None:
+        for name in list(self._webhooks):
+            self._drop(name)
+        for task in self._tasks:
+            if task.get_name() == _RELOAD:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        for occurrence in occurrences:
+            self._drop(occurrence.entry.name)
+            if occurrence.new is not None:
+                self._take(occurrence.new)
+        self._configure()
+
+    def on_reset(self) -> None:
+        """Changes may have been missed; until that is known, those who are known are asked."""
+        self._begin(self._reload(), _RELOAD)
+
+    async def _reload(self) -> None:
+        await self._api.cache.load_again(self._kind.cache, _PAUSE)
+        for name in list(self._webhooks):
+            self._drop(name)
+        self._take_all()
+
+    def _take_all(self) -> None:
+        for entry in self._kind.cache.snapshot(None):
+            self._take(entry)
+        self._configure()
+
+    def _take(self, entry: Entry) -> None:
+        try:
+            self._webhooks[entry.name] = self._webhooks_of(entry)
+        except errors.APIError as error:
+            what = self._kind.kind
+            log.error("%s %s in the store cannot be read and is not minded: %s", what, entry.name, error.message)
+
+    def _webhooks_of(self, entry: Entry) -> list[Webhook]:
+        seen: Counter[str] = Counter()
+        webhooks = []
+        for stanza in self._kind.read(entry).get("webhooks") or ():
+            name = stanza["name"]
+            webhooks.append(self._machinery.webhook(entry.name, stanza, seen[name]))
+            seen[name] += 1
+        return webhooks
+
+    def _drop(self, name: str) -> None:
+        """Let go of a configuration's webhooks; calls under way are finished."""
+        for webhook in self._webhooks.pop(name, ()):
+            self._begin(webhook.close(), "")
+
+    def _configure(self) -> None:
+        """Configurations are asked in the order of their names, the webhooks of each in theirs."""
+        webhooks = [webhook for name in sorted(self._webhooks) for webhook in self._webhooks[name]]
+        self.active = bool(webhooks)
+        if self._made is not None:
+            self._made.step.configure(webhooks)
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
