@@ -8,6 +8,8 @@ import json
 import shutil
 import ssl
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -44,6 +46,25 @@ async def test_what_the_first_start_leaves_is_for_the_owner_alone(tmp_path: Path
         assert {found[n] for n in ("admin.token", "admin.kubeconfig")} == {0o600}
         assert found["pki"] == 0o700
         assert len(running.server.token) > 40
+
+
+_LOADED = """
+import asyncio, sys
+from pathlib import Path
+from polykind.serve import Server
+from polykind.settings import Settings
+
+async def main():
+    async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0)):
+        print(*(name for name in ("polykind.cel", "polykind.admission.webhook", "aiohttp") if name in sys.modules))
+
+asyncio.run(main())
+"""
+
+
+def test_what_only_few_servers_need_is_not_loaded_to_start(tmp_path: Path) -> None:
+    started = subprocess.run([sys.executable, "-c", _LOADED, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert started.stdout.split() == []
 
 
 async def test_another_start_keeps_the_token_and_the_certificates(tmp_path: Path) -> None:
