@@ -220,7 +220,11 @@ class _Round:
         except errors.APIError as error:
             raise errors.InternalError(f"failed to convert object: {error.message}") from None
         if made is None:
+            resource = self._asked.resource
             why = f"request to convert CR from an invalid group/version: {stated}"
+            if str(stated).rpartition("/")[0] != resource.group:
+                kind = f"{stated}, Kind={obj.get('kind')}"
+                why = f"{kind} is unstructured and is not suitable for converting to {go_quote(wanted)}"
             raise errors.InternalError(f"failed to convert object: {why}")
         return made
 
