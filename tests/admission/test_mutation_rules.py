@@ -1,0 +1,104 @@
+"""What mutating policies and their bindings must obey."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.admission.mutation_rules import mutating_binding_problems, mutating_policy_problems
+from polykind.contract import JsonObject
+
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"], "scope": "*"}
+MATCH: JsonObject = {"resourceRules": [RULE], "matchPolicy": "Exact", "namespaceSelector": {}, "objectSelector": {}}
+NOTHING = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
+
+
+def policy(**spec: Any) -> JsonObject:
+    given = {"failurePolicy": "Fail", "reinvocationPolicy": "Never", "matchConstraints": MATCH, "mutations": [NOTHING]}
+    return {"metadata": {"name": "p"}, "spec": {k: v for k, v in {**given, **spec}.items() if v is not None}}
+
+
+def problems(**spec: Any) -> list[str]:
+    return [str(problem) for problem in mutating_policy_problems(policy(**spec))]
+
+
+def of_mutation(**mutation: Any) -> list[str]:
+    return [problem.removeprefix("spec.mutations[0].") for problem in problems(mutations=[mutation])]
+
+
+def test_a_policy_that_does_nothing_is_one() -> None:
+    assert problems() == []
+
+
+def test_what_must_be_there_in_order() -> None:
+    assert problems(failurePolicy=None, reinvocationPolicy=None, matchConstraints=None, mutations=None) == [
+        "spec.failurePolicy: Required value",
+        "spec.matchConstraints: Required value",
+        "spec.mutations: Required value: mutations must contain at least one item",
+        "spec.reinvocationPolicy: Required value",
+    ]
+
+
+def test_what_is_deleted_cannot_be_changed() -> None:
+    match = {**MATCH, "resourceRules": [{**RULE, "operations": ["DELETE"]}]}
+    supported = 'supported values: "*", "CONNECT", "CREATE", "UPDATE"'
+    where = "resourceRules.operations"
+    expected = [f'spec.matchConstraints.{where}: Unsupported value: "DELETE": {supported}']
+    assert problems(matchConstraints=match) == expected
+    found = mutating_binding_problems({"spec": {"policyName": "p", "matchResources": match}})
+    assert [str(one) for one in found] == [f'spec.matchResources.{where}: Unsupported value: "DELETE": {supported}']
+
+
+@pytest.mark.parametrize(
+    ("mutation", "expected"),
+    [
+        ({"patchType": ""}, ["patchType: Required value"]),
+        (
+            {"patchType": "Foo"},
+            ['patchType: Unsupported value: "Foo": supported values: "ApplyConfiguration", "JSONPatch"'],
+        ),
+        ({"patchType": "JSONPatch"}, ["jsonPatch: Required value: must be specified when patchType is JSONPatch"]),
+        (
+            {"patchType": "ApplyConfiguration", "jsonPatch": {}},
+            [
+                "applyConfiguration: Required value: must be specified when patchType is ApplyConfiguration",
+                'jsonPatch: Invalid value: "{jsonPatch}": must not be specified when patchType is ApplyConfiguration',
+            ],
+        ),
+        ({"patchType": "JSONPatch", "jsonPatch": {"expression": " "}}, ["jsonPatch.expression: Required value"]),
+        (
+            {"patchType": "JSONPatch", "jsonPatch": {"expression": " [] "}},
+            ['jsonPatch.expression: Invalid value: "[]": must evaluate to list(JSONPatch) but got list(dyn)'],
+        ),
+        (
+            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object.spec{}"}},
+            [
+                'applyConfiguration.expression: Invalid value: "Object.spec{}": '
+                "must evaluate to Object but got Object.spec"
+            ],
+        ),
+    ],
+)
+def test_mutations(mutation: JsonObject, expected: list[str]) -> None:
+    assert of_mutation(**mutation) == expected
+
+
+def test_variables_are_known_even_where_there_are_none() -> None:
+    (found,) = of_mutation(patchType="JSONPatch", jsonPatch={"expression": "variables.x"})
+    assert "undefined field 'x'" in found
+
+
+def test_variables_make_nothing() -> None:
+    (found,) = problems(variables=[{"name": "v", "expression": "Object{}"}])
+    assert "undeclared reference to 'Object'" in found
+
+
+def test_conditions_that_were_there_are_not_judged_again() -> None:
+    bad = policy(matchConditions=[{"name": "c", "expression": "1"}])
+    assert mutating_policy_problems(bad)
+    assert mutating_policy_problems(bad, bad) == []
+
+
+def test_what_a_binding_must_have() -> None:
+    assert [str(one) for one in mutating_binding_problems({"spec": {}})] == ["spec.policyName: Required value"]

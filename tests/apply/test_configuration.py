@@ -1,0 +1,113 @@
+"""Configurations that policies lay over objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.apply.configuration import Unfit, configured
+from polykind.apply.typemodel import TypeModel
+from polykind.gotext import Foreign
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "size": {"type": "integer"},
+                "name": {"type": "string"},
+                "flag": {"type": "boolean"},
+                "any": {"x-kubernetes-preserve-unknown-fields": True},
+                "list": {"type": "array", "items": {"type": "string"}},
+                "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+                "keyed": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "name": {"type": "string"},
+                            "marks": {"type": "array", "items": {"type": "string"}},
+                        },
+                    },
+                },
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": {"type": "string"}}},
+                "open": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+            },
+        }
+    },
+}
+KIND = TypeModel(SCHEMA).root
+HEAD = {"apiVersion": "x.io/v1", "kind": "Vat"}
+
+
+def laid(live: dict[str, Any], **applied: Any) -> Any:
+    return configured({**HEAD, "spec": live}, {**HEAD, "spec": applied}, KIND)["spec"]
+
+
+def unfit(**applied: Any) -> str:
+    with pytest.raises(Unfit) as wrong:
+        laid({}, **applied)
+    return str(wrong.value)
+
+
+def test_what_is_applied_is_merged_by_type() -> None:
+    live = {"size": 1, "set": ["a"], "keyed": [{"name": "x", "marks": ["m"]}], "labels": {"a": "1"}}
+    made = laid(live, size=2, set=["b"], keyed=[{"name": "y"}, {"name": "x"}], labels={"b": "2"})
+    assert made == {
+        "size": 2,
+        "set": ["a", "b"],
+        "keyed": [{"name": "y"}, {"name": "x", "marks": ["m"]}],
+        "labels": {"a": "1", "b": "2"},
+    }
+    assert live["set"] == ["a"]
+
+
+def test_nothing_that_is_owned_as_a_whole_may_be_touched() -> None:
+    text = unfit(list=["a"], whole={"a": "b"}, keyed=[{"name": "x", "marks": []}])
+    assert text == (
+        "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
+        ".spec.list, .spec.whole, .spec.keyed[0].marks"
+    )
+
+
+def test_below_keys_that_no_field_names_it_is_not_looked_for() -> None:
+    assert laid({}, open={"a": ["b"]}) == {"open": {"a": ["b"]}}
+
+
+@pytest.mark.parametrize(
+    ("applied", "why"),
+    [
+        ({"nope": 1}, ".spec.nope: field not declared in schema"),
+        ({"size": "a"}, ".spec.size: expected numeric (int or float), got string"),
+        ({"size": Foreign("5", "0x5", "uint64")}, ".spec.size: expected numeric (int or float), got uint64"),
+        (
+            {"name": Foreign("NULL_VALUE", "0", "x")},
+            ".spec.name: expected string, got &value.valueUnstructured{Value:0}",
+        ),
+        ({"flag": Foreign("5", "0x5", "uint64")}, ".spec.flag: expected boolean, got &{5}"),
+        ({"any": Foreign("1s", "1", "time.Duration")}, ".spec.any: expected map, got &{1s}"),
+        ({"set": ["a", "a"]}, '.spec.set: duplicate entries for key [="a"]'),
+        (
+            {"set": [Foreign("5", "0x5", "uint64")]},
+            ".spec.set[={{undefined}}]: expected string, got &value.valueUnstructured{Value:0x5}",
+        ),
+        (
+            {"keyed": [{"name": Foreign("5", "0x5", "uint64")}]},
+            ".spec.keyed[name={{undefined}}].name: expected string, got &value.valueUnstructured{Value:0x5}",
+        ),
+    ],
+)
+def test_what_does_not_fit(applied: dict[str, Any], why: str) -> None:
+    assert unfit(**applied) == f"failed to convert patch object to typed object: {why}"
+
+
+def test_an_object_that_does_not_fit_itself() -> None:
+    with pytest.raises(Unfit) as wrong:
+        laid({"nope": 1}, size=1)
+    why = ".spec.nope: field not declared in schema"
+    assert str(wrong.value) == f"failed to convert original object to typed object: {why}"
