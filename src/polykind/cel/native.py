@@ -125,16 +125,25 @@ def _plain(value: Any) -> str:
     if isinstance(value, bytes):
         return f"[{' '.join(map(str, value))}]"
     if isinstance(value, list):
-        return f"[{' '.join(map(_plain, value))}]"
+        return f"[{' '.join(map(shown, value))}]"
     if isinstance(value, dict):
-        return f"map[{' '.join(sorted(f'{_plain(key)}:{_plain(item)}' for key, item in value.items()))}]"
+        return f"map[{' '.join(sorted(f'{shown(key)}:{shown(item)}' for key, item in value.items()))}]"
     if isinstance(value, Timestamp):
         zone = "UTC" if not value.offset else _zone(value.offset)
         fraction = f".{value.ns % 10**9:09d}".rstrip("0").rstrip(".")
         return f"{_moment(value):%Y-%m-%d %H:%M:%S}{fraction} {_zone(value.offset)} {zone}"
     if isinstance(value, Duration):
         return _clock(value.ns)
+    if isinstance(value, Optional):
+        return f"optional({shown(value.value)})" if value.present else "optional.none()"
     return str(value) if isinstance(value, str | int) else kind_of(value)
+
+
+def shown(value: Any) -> str:
+    """As a value of an expression writes itself."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{shown(key)}: {shown(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(map(shown, value))}]" if isinstance(value, list) else _plain(value)
 
 
 def _clock(ns: int) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polykind.cel.frame import Frame, Run
-from polykind.cel.library.core import printed
-from polykind.cel.native import go_type
+from polykind.cel.native import go_type, shown
 from polykind.cel.types import DYN, STRING, Type, struct
 from polykind.cel.values import KINDS, EvalError, Made, Obj, Optional, Shape, equals
 
@@ -70,7 +69,7 @@ def construct(type_: Type, fields: Sequence[tuple[str, Run, bool]]) -> Run:
             if optional:
                 if not isinstance(value, Optional):
                     why = f"cannot initialize optional entry '{name}' from non-optional value"
-                    raise EvalError(f"{why} {_told(value)}")
+                    raise EvalError(f"{why} {shown(value)}")
                 if not value.present:
                     found.pop(name, None)
                     continue
@@ -79,12 +78,6 @@ def construct(type_: Type, fields: Sequence[tuple[str, Run, bool]]) -> Run:
         return _patch(found) if type_ == PATCH else Made(type_, found)
 
     return build
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_told(key)}: {_told(item)}' for key, item in value.items())}}}"
-    return f"[{', '.join(map(_told, value))}]" if isinstance(value, list) else printed(value)
 
 
 def _patch(fields: dict[str, Any]) -> Patch:
