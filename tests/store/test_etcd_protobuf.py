@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polykind.store.etcd.messages import header_revision
 from polykind.store.etcd.protobuf import MAGIC, as_json
 from polykind.store.etcd.wire import data, fields, long_number, message, number, varint
-from polykind.typed.admissionregistration import MUTATING_WEBHOOK_CONFIGURATION
+from polykind.typed.admissionregistration import MUTATING_ADMISSION_POLICY, MUTATING_WEBHOOK_CONFIGURATION
 from polykind.typed.protobuf import encode_object
 
 # The namespace "default", as a Kubernetes 1.36 wrote it.
@@ -143,3 +143,19 @@ def test_a_configuration_of_webhooks_is_read_though_its_rules_are_messages_of_th
     # Field 3 of a webhook is a rule: its operations are field 1, and the rest lies in a message in field 2.
     assert b"\x1a\x16\x0a\x06CREATE\x12\x0c\x0a\x01x\x12\x01*\x1a\x01r\x22\x01*" in encoded
     assert json.loads(as_json(encoded)) == configuration
+
+
+def test_mutating_policies_are_read_at_the_version_that_kubernetes_keeps_them_at() -> None:
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1beta1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+        "spec": {
+            "mutations": [{"jsonPatch": {"expression": "[JSONPatch{}]"}, "patchType": "JSONPatch"}],
+            "reinvocationPolicy": "Never",
+        },
+    }
+    encoded = encode_object(policy, MUTATING_ADMISSION_POLICY)
+    # Field 4 of the spec is a mutation, whose type is field 2, and its patch field 4.
+    assert b"\x22\x1c\x12\x09JSONPatch\x22\x0f\x0a\x0d[JSONPatch{}]" in encoded
+    assert json.loads(as_json(encoded)) == policy
