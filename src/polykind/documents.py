@@ -14,6 +14,8 @@ from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.metrics import Metrics
+from polykind.reviews.access import GROUP as AUTHORIZATION
+from polykind.reviews.identity import GROUP as AUTHENTICATION
 from polykind.typed.discovery import encode_document
 from polykind.typed.meta import STATUS
 from polykind.typed.protobuf import encode_object
@@ -24,10 +26,14 @@ from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
+_GROUPS = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION)
+"""The groups, besides the core, that are served without definitions."""
+_UNKNOWN = ("/api/", *(f"/apis/{group}/" for group in _GROUPS))
+"""Below these what is not found is told with a Status."""
 _ONLY_READ = frozenset(
-    ("/version", "/api", "/api/v1", f"/apis/{ADMISSION}/v1", *(f"/apis/{GROUP}/{v}" for v in ("v1", "v1beta1")))
+    ("/version", "/api", "/api/v1", f"/apis/{GROUP}/v1beta1", *(f"/apis/{group}/v1" for group in _GROUPS))
 )
-"""What refuses methods other than GET; other documents are given whatever the method is."""
+"""What refuses methods other than GET, HEAD too; other documents are given whatever the method is."""
 _MINOR = "36"
 _PROTOBUF = TYPES["protobuf"].encode()
 _LONG = 64 * 1024
@@ -73,7 +79,7 @@ class Documents:
         if not path.startswith("/"):
             return _not_found()
         path = path.rstrip("/") or "/"
-        if request.method not in ("GET", "HEAD") and path in _ONLY_READ:
+        if request.method != "GET" and path in _ONLY_READ:
             return self.refuse(request, errors.not_allowed_here())
         root = path[1:].partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
@@ -86,7 +92,7 @@ class Documents:
         if root == "openapi":
             return await self._openapi(request, path)
         found = await self._found(request, path)
-        if found.status == 404 and path.startswith(("/api/", f"/apis/{GROUP}/", f"/apis/{ADMISSION}/")):
+        if found.status == 404 and path.startswith(_UNKNOWN):
             return self.refuse(request, errors.nothing_here())
         return found
 

@@ -16,6 +16,9 @@ from polykind.crd.codec import GROUP
 from polykind.documents import Documents
 from polykind.monitor import Monitor
 from polykind.registry.kind import Version
+from polykind.registry.reviews import ReviewVersion
+from polykind.reviews.access import GROUP as AUTHORIZATION
+from polykind.reviews.identity import GROUP as AUTHENTICATION
 from polykind.verbs.call import Api, Call
 from polykind.verbs.create import create
 from polykind.verbs.delete import delete
@@ -23,6 +26,7 @@ from polykind.verbs.deletecollection import deletecollection
 from polykind.verbs.get import get
 from polykind.verbs.list import list_
 from polykind.verbs.patch import patch, patch_type
+from polykind.verbs.review import review
 from polykind.verbs.scale import get_scale, patch_scale, update_scale
 from polykind.verbs.update import update
 from polykind.verbs.watch import watch
@@ -48,13 +52,14 @@ _LABELS: dict[Verb, str] = {
     patch: "PATCH",
     delete: "DELETE",
     deletecollection: "DELETECOLLECTION",
+    review: "POST",
     get_scale: "GET",
     update_scale: "PUT",
     patch_scale: "PATCH",
 }
 """The verbs as metrics name them."""
 
-BUILT_IN = ("", GROUP, ADMISSION)
+BUILT_IN = ("", GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION)
 """The groups that are served without definitions."""
 _OF_NAMESPACES = ("status", "finalize")
 """What may follow a namespace's name and be about the namespace itself."""
@@ -185,7 +190,11 @@ class Router:
         if (call.namespace is not None and not kind.namespaced) or (across and call.name):
             return _raise(errors.nothing_here())
         table: dict[str, Verb]
-        if legacy_watch:
+        if isinstance(version, ReviewVersion):
+            if legacy_watch or across or call.name or call.subresource:
+                return _raise(errors.nothing_here())
+            table = {"POST": review}
+        elif legacy_watch:
             table = {"GET": watch}
         elif not call.name and not call.subresource:
             table = {"GET": watch if _watching(call) else list_}

@@ -40,6 +40,7 @@ from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
 from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.registry import Registry
+from polykind.registry.reviews import reviews
 from polykind.registry.services import ServiceKind
 from polykind.router import Router
 from polykind.settings import Settings, SettingsError
@@ -110,7 +111,8 @@ class Server:
         settings, begun = self.settings, self._begun.push_async_callback
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         tls = self._tls()
-        authentication = Authentication(self._tokens())
+        tokens = self._tokens()
+        authentication = Authentication(tokens)
         await self.store.start()
         begun(self.store.close)
         self.metrics = Metrics()
@@ -131,6 +133,8 @@ class Server:
         self.registry.put(namespaces)
         self.registry.put(services)
         self.registry.put(definitions)
+        for review in reviews(tokens):
+            self.registry.answer(review)
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
         self.admission = AdmissionControl(self.api, self._resolver)

@@ -190,7 +190,7 @@ def test_groups_are_ordered_by_priority_then_by_their_least_version_name() -> No
         crd("many", "Many", version("foo"), group="kinds.io"),
     ]
     plain = [group["name"] for group in named(Discovery(crds).groups())["groups"]]
-    builtin = ["admissionregistration.k8s.io", "apiextensions.k8s.io"]
+    builtin = ["authentication.k8s.io", "authorization.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io"]
     assert plain == [*builtin, "kinds.io", "stable.example.com", "food.k8s.io", "a.example.com"]
     aggregated = [group["metadata"]["name"] for group in named(Discovery(crds).aggregated().body)["items"]]
     assert aggregated == [*builtin, "a.example.com", "food.k8s.io", "kinds.io", "stable.example.com"]
@@ -206,6 +206,10 @@ def test_paths_of_groups_and_versions() -> None:
         "/apis/admissionregistration.k8s.io/v1",
         "/apis/apiextensions.k8s.io",
         "/apis/apiextensions.k8s.io/v1",
+        "/apis/authentication.k8s.io",
+        "/apis/authentication.k8s.io/v1",
+        "/apis/authorization.k8s.io",
+        "/apis/authorization.k8s.io/v1",
         "/apis/stable.example.com",
         "/apis/stable.example.com/v1",
         "/apis/stable.example.com/v1beta1",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polykind.contract import JsonObject
+
 
 @dataclass(frozen=True, slots=True)
 class User:
@@ -12,6 +14,11 @@ class User:
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
+
+    def info(self) -> JsonObject:
+        """The user as reviews tell of it."""
+        told = {"username": self.name, "uid": self.uid, "groups": list(self.groups)}
+        return {key: value for key, value in told.items() if value}
 
 
 ADMIN_GROUP = "system:masters"

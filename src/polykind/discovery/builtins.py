@@ -119,12 +119,28 @@ _ADMISSION: Final = (
     _webhooks("Validating"),
 )
 
+
+def _review(kind: str, *, namespaced: bool = False) -> ResourceEntry:
+    """What can only be created, and is not kept."""
+    return _resource(f"{kind.lower()}s", kind, "", namespaced=namespaced, verbs=("create",))
+
+
+_AUTHENTICATION: Final = (_review("SelfSubjectReview"), _review("TokenReview"))
+_AUTHORIZATION: Final = (
+    _review("LocalSubjectAccessReview", namespaced=True),
+    _review("SelfSubjectAccessReview"),
+    _review("SelfSubjectRulesReview"),
+    _review("SubjectAccessReview"),
+)
+
 # Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
 _TABLE: Final = (
     GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES, _SERVICES)),
     GroupVersionEntry("admissionregistration.k8s.io", "v1", 16700, 15, _ADMISSION),
     GroupVersionEntry("apiextensions.k8s.io", "v1", 16700, 15, (_DEFINITIONS,)),
     GroupVersionEntry("apiextensions.k8s.io", "v1beta1", 16700, 9, (_DEFINITIONS,)),
+    GroupVersionEntry("authentication.k8s.io", "v1", 17700, 15, _AUTHENTICATION),
+    GroupVersionEntry("authorization.k8s.io", "v1", 17600, 15, _AUTHORIZATION),
 )
 
 

@@ -46,6 +46,11 @@ class ResourceEntry:
     group: str = ""
     version: str = ""
 
+    @property
+    def kept(self) -> bool:
+        """Whether its objects are there to be read again, and not only answered."""
+        return "get" in self.verbs
+
     @cached_property
     def listed(self) -> bytes:
         """The resource and its subresources as items of an APIResourceList, joined by commas."""

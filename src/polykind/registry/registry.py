@@ -40,6 +40,10 @@ class Registry:
         for follower in self.followers:
             follower(kind)
 
+    def answer(self, version: Version) -> None:
+        """Serve what is answered and not kept: only by its path is it found."""
+        self._served[version.kind.group, version.version, version.kind.plural] = version
+
     def remove(self, group: str, plural: str) -> Kind | None:
         kind = self._kinds.pop((group, plural), None)
         if kind is not None:

@@ -193,6 +193,15 @@ class ListOf(Kind):
         ]
 
 
+class Wrapped(Kind):
+    """A list of texts that is a message of its own, so that protobuf can have a map of them."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+        return ListOf(STRING, self.go).decode(value, at, run)
+
+
 class MapOf(Kind):
     """A map from strings, written in the order of its keys."""
 

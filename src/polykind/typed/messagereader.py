@@ -32,6 +32,7 @@ from polykind.typed.kinds import (
     Struct,
     Time,
     Verbatim,
+    Wrapped,
 )
 from polykind.typed.meta import LIST_META
 from polykind.typed.protowire import BYTES, VARINT, ProtobufError, parts
@@ -142,6 +143,7 @@ def _reader(kind: Kind, field: Field) -> Reader:
         (IntOrString, _int_or_string),
         (Raw, _json),
         (Verbatim, _json),
+        (Wrapped, _texts),
     ):
         if isinstance(kind, of):
             return _delimited_reader(payload, field)
@@ -185,6 +187,10 @@ def _float(data: bytes) -> float:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
+
+
+def _texts(data: bytes) -> list[str]:
+    return [_text(value) for number, value in parts(data) if number == 1 and isinstance(value, bytes)]
 
 
 def _int_or_string(data: bytes) -> Any:

@@ -32,6 +32,7 @@ from polykind.typed.kinds import (
     Struct,
     Time,
     Verbatim,
+    Wrapped,
 )
 from polykind.typed.protowire import BYTES, FIXED64, delimited, integer, utf8, varint
 
@@ -125,6 +126,7 @@ def _payload(kind: Kind) -> Writer:
         (IntOrString, _int_or_string),
         (Raw, _json),
         (Verbatim, _json),
+        (Wrapped, _texts),
     ):
         if isinstance(kind, of):
             return payload
@@ -147,6 +149,10 @@ def _either(value: Any, kind: SchemaOrBool | SchemaOrArray | SchemaOrStrings) ->
 
 def _json(value: Any) -> bytes:
     return b"" if value is None else delimited(1, go_json(value).encode())
+
+
+def _texts(items: list[str] | None) -> bytes:
+    return b"".join([delimited(1, utf8(item)) for item in items or ()])
 
 
 def _int_or_string(value: Any) -> bytes:

@@ -13,7 +13,7 @@ from polykind.typed.meta import PARTIAL_OBJECT_METADATA, STATUS
 from polykind.typed.protobuf import encode_list, encode_object, envelope
 from polykind.verbs.call import Call
 from polykind.wire import codec, negotiation, partial, yamlcodec
-from polykind.wire.negotiation import Accepted
+from polykind.wire.negotiation import Accepted, Transform
 from polykind.wire.options import include_object
 from polykind.wire.response import JSON, Response
 from polykind.wire.table import TableFormat
@@ -29,12 +29,12 @@ _SLICE = 200
 Encode = Callable[[JsonObject], bytes]
 
 
-def negotiated(call: Call) -> Accepted:
+def negotiated(call: Call, transforms: frozenset[Transform] = negotiation.OBJECTS) -> Accepted:
     """The form that an object or a list is to be answered in."""
     accept = call.request.header(b"accept")
     if call.version.typed:
         negotiation.check_named(accept, streams=call.request.method == "GET" and not call.name)
-    accepted = negotiation.negotiate(accept, offers=call.version.media)
+    accepted = negotiation.negotiate(accept, offers=call.version.media, transforms=transforms)
     if negotiation.is_pretty(call.query, call.request.header(b"user-agent")):
         return replace(accepted, pretty=True)
     return accepted

@@ -25,6 +25,8 @@ OBJECTS: Final[frozenset[Transform]] = frozenset(
     for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 )
 """What objects and lists can be asked for as: group, version, kind."""
+METADATA: Final[frozenset[Transform]] = frozenset(form for form in OBJECTS if form[2] != "Table")
+"""What those are asked for as that have no Tables."""
 NOT_TRANSFORMED: Final[frozenset[Transform]] = frozenset()
 
 CUSTOM: Final = ("json", "yaml")

@@ -109,6 +109,8 @@ def test_index_points_to_every_document() -> None:
         "api/v1",
         "apis/admissionregistration.k8s.io/v1",
         "apis/apiextensions.k8s.io/v1",
+        "apis/authentication.k8s.io/v1",
+        "apis/authorization.k8s.io/v1",
         "apis/music.example.com/v1",
         "apis/stable.example.com/v1",
         "apis/stable.example.com/v1beta1",

@@ -19,6 +19,7 @@ from polykind.discovery.openapi.models import (
     text,
 )
 from polykind.discovery.openapi.policy_models import POLICY_MODELS
+from polykind.discovery.openapi.review_models import REVIEW_MODELS
 from polykind.discovery.openapi.schemas import META
 from polykind.discovery.openapi.webhook_models import WEBHOOK_MODELS
 
@@ -285,6 +286,7 @@ BUILTIN_MODELS: Final[Mapping[str, Model]] = {
     **_SERVICES,
     **_DEFINITIONS,
     **POLICY_MODELS,
+    **REVIEW_MODELS,
     **WEBHOOK_MODELS,
 }
 
@@ -300,8 +302,8 @@ def builtin_model_name(group: str, version: str, kind: str) -> str:
     return f"{package}.{version}.{kind}"
 
 
-def builtin_models(group: str, version: str, kind: str) -> Mapping[str, Model]:
-    """The models of a built-in kind and its list, without what they refer to.
+def builtin_models(group: str, version: str, kind: str, *, kept: bool = True) -> Mapping[str, Model]:
+    """The models of a built-in kind and, if it is kept, its list, without what they refer to.
 
     A kind of which none is written down here may hold anything.
     """
@@ -310,4 +312,4 @@ def builtin_models(group: str, version: str, kind: str) -> Mapping[str, Model]:
     if found is None:
         anything = stored(f"A {kind}.", group, version, kind)
         found = {**anything, "x-kubernetes-preserve-unknown-fields": True}
-    return {model: found, f"{model}List": listed(model, group, version, kind)}
+    return {model: found, f"{model}List": listed(model, group, version, kind)} if kept else {model: found}

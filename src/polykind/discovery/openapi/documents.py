@@ -62,9 +62,10 @@ def builtin_document(entry: GroupVersionEntry) -> bytes:
     models: dict[str, Model] = {}
     for found in entry.resources:
         paths |= encoded_paths(_builtin_resource(entry, found), V3)
-        models.update(builtin_models(entry.group, entry.version, found.kind))
+        models.update(builtin_models(entry.group, entry.version, found.kind, kept=found.kept))
     known = {**SHARED, **BUILTIN_MODELS, **models}
-    schemas = rendered(dependencies(known, *EVERYWHERE, *models), V3)
+    everywhere = EVERYWHERE if any(found.kept for found in entry.resources) else ()
+    schemas = rendered(dependencies(known, *everywhere, *models), V3)
     return _document_v3(_BUILTIN_INFO, paths, schemas)
 
 
@@ -117,7 +118,7 @@ def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) ->
     models: dict[str, Model] = {}
     for entry in builtins:
         for found in entry.resources:
-            models.update(builtin_models(entry.group, entry.version, found.kind))
+            models.update(builtin_models(entry.group, entry.version, found.kind, kept=found.kept))
     known = {**SHARED, **BUILTIN_MODELS, **models}
     yield from rendered(dependencies(known, *EVERYWHERE, SCALE, *models), V2).items()
     for member in members:
@@ -165,6 +166,7 @@ def _builtin_resource(entry: GroupVersionEntry, found: ResourceEntry) -> Resourc
         ),
         builtin=True,
         collection="deletecollection" in found.verbs,
+        kept=found.kept,
     )
 
 

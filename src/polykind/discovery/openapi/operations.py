@@ -34,6 +34,8 @@ class Resource:
     builtin: bool = False
     collection: bool = True
     """Whether collections of it can be deleted."""
+    kept: bool = True
+    """Whether it is more than answered: can be read, changed and deleted."""
 
     @property
     def root(self) -> str:
@@ -95,11 +97,15 @@ def operations(resource: Resource) -> Iterator[Operation]:
     name = f"Namespaced{kind}" if resource.namespaced else kind
     root = f"{resource.root}/{resource.plural}"
     if resource.namespaced:
-        everywhere = f"{kind}ForAllNamespaces"
-        yield Operation(resource, root, "get", "list", "list", everywhere, resource.list_model)
+        if resource.kept:
+            everywhere = f"{kind}ForAllNamespaces"
+            yield Operation(resource, root, "get", "list", "list", everywhere, resource.list_model)
         root = f"{resource.root}/namespaces/{{namespace}}/{resource.plural}"
-    yield Operation(resource, root, "get", "list", "list", name, resource.list_model)
+    if resource.kept:
+        yield Operation(resource, root, "get", "list", "list", name, resource.list_model)
     yield Operation(resource, root, "post", "post", "create", name, model, model, ("200", "201", "202"))
+    if not resource.kept:
+        return
     if resource.collection:
         body = f"{META}DeleteOptions" if resource.builtin else ""
         yield Operation(resource, root, "delete", "deletecollection", "delete", f"Collection{name}", status, body)

@@ -45,6 +45,7 @@ def encoded_paths(resource: Resource, dialect: Dialect) -> Iterator[tuple[str, b
         ),
         builtin=resource.builtin,
         collection=resource.collection,
+        kept=resource.kept,
     )
     for path, form in _forms(shape, dialect):
         for before, after in fillings:

@@ -1,0 +1,159 @@
+"""Reviews as resources: they can be created, are answered, and are not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from polykind import errors
+from polykind.apply.typemodel import TypeModel
+from polykind.auth.tokens import Tokens
+from polykind.auth.user import User
+from polykind.cache.resource import ResourceCache
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.kind import Kind
+from polykind.reviews import access, identity
+from polykind.schema import objectmeta
+from polykind.typed import authentication, authorization
+from polykind.typed.kinds import Bool, ListOf, MapOf, Struct, Wrapped
+from polykind.typed.kinds import Kind as Type
+from polykind.typed.meta import OBJECT_META
+
+Check = Callable[[JsonObject], None]
+"""Refuses a review that is no good question. Raises APIError."""
+Answer = Callable[[JsonObject, User, str], JsonObject]
+"""What is said to a review, who sends it and when; of it only what is not repeated."""
+
+_VERSIONS = {
+    "SelfSubjectReview": (identity.GROUP, ("v1", "v1beta1", "v1alpha1")),
+    "TokenRequest": (identity.GROUP, ("v1",)),
+    "TokenReview": (identity.GROUP, ("v1", "v1beta1")),
+    "LocalSubjectAccessReview": (access.GROUP, ("v1", "v1beta1")),
+    "SelfSubjectAccessReview": (access.GROUP, ("v1", "v1beta1")),
+    "SelfSubjectRulesReview": (access.GROUP, ("v1", "v1beta1")),
+    "SubjectAccessReview": (access.GROUP, ("v1", "v1beta1")),
+}
+"""The kinds of both groups, served here or not, and the versions that the reference knows them at."""
+_ORDER = tuple(field.name for field in OBJECT_META.fields)
+
+
+def reviews(tokens: Tokens) -> Iterator[ReviewVersion]:
+    """All of them, at the version that they are served at."""
+
+    def owner(token: str) -> JsonObject | None:
+        user = tokens.find(token.encode("utf-8", "replace"))
+        return user.info() if user is not None else None
+
+    yield ReviewVersion(
+        authentication.SELF_SUBJECT_REVIEW,
+        identity.GROUP,
+        lambda review: None,
+        lambda review, user, now: identity.self_subject(user.info(), now),
+    )
+    yield ReviewVersion(
+        authentication.TOKEN_REVIEW,
+        identity.GROUP,
+        identity.check_token,
+        lambda review, user, now: {**review, "status": identity.token_status(review["spec"], owner)},
+    )
+    yield _access(authorization.SUBJECT_ACCESS_REVIEW, subject=True)
+    yield _access(authorization.LOCAL_SUBJECT_ACCESS_REVIEW, subject=True, local=True)
+    yield _access(authorization.SELF_SUBJECT_ACCESS_REVIEW)
+    yield ReviewVersion(
+        authorization.SELF_SUBJECT_RULES_REVIEW,
+        access.GROUP,
+        access.check_rules,
+        lambda review, user, now: access.rules(),
+    )
+
+
+def _access(struct: Struct, *, subject: bool = False, local: bool = False) -> ReviewVersion:
+    def check(review: JsonObject) -> None:
+        if found := access.problems(review, _ORDER, subject=subject, local=local):
+            raise errors.Invalid("", access.GROUP, "", found)
+
+    return ReviewVersion(
+        struct,
+        access.GROUP,
+        check,
+        lambda review, user, now: {**review, "status": access.status(review["spec"])},
+        namespaced=local,
+    )
+
+
+class ReviewVersion(BuiltinVersion):
+    """A review at the version that it is served at."""
+
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+
+    def __init__(
+        self,
+        struct: Struct,
+        group: str,
+        check: Check,
+        answer: Answer,
+        *,
+        namespaced: bool = False,
+    ) -> None:
+        name = struct.kind
+        kind = Kind(
+            # Nothing is stored there, so that it stays empty.
+            ResourceCache(""),
+            group=group,
+            plural=f"{name.lower()}s",
+            singular=name.lower(),
+            kind=name,
+            list_kind=f"{name}List",
+            namespaced=namespaced,
+        )
+        self.package = group.partition(".")[0]
+        _, self.known = _VERSIONS[name]
+        super().__init__(kind, struct.version, struct)
+        kind.versions[self.version] = self
+        self.model = TypeModel(_schema(struct), zero=struct.zero(), ordered=True)
+        self.check = check
+        self._answer = answer
+
+    def answer(self, review: JsonObject, user: User, now: str) -> JsonObject:
+        """The review with its status, for who sent it."""
+        return {"apiVersion": self.api_version, "kind": self.kind.kind, **self._answer(review, user, now)}
+
+    def check_kind(self, kind: str, api_version: str) -> None:
+        wanted, (group, _, version) = self.kind.kind, api_version.rpartition("/")
+        of, versions = _VERSIONS.get(kind, ("", ()))
+        if kind != wanted and group == of and version in versions:
+            why = f"converting ({version}.{kind}) to ({self.package}.{wanted}): unknown conversion"
+            raise objectmeta.MisfitError(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}', why)
+        super().check_kind(kind, api_version)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        raise NotImplementedError
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        raise NotImplementedError
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        raise NotImplementedError
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        raise NotImplementedError
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        raise NotImplementedError
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        raise NotImplementedError
+
+
+def _schema(kind: Type) -> JsonObject:
+    """The schema of a type that has nothing but structs, maps, lists, texts and flags: lists are owned as a whole."""
+    if isinstance(kind, Struct):
+        return {"type": "object", "properties": {field.name: _schema(field.kind) for field in kind.fields}}
+    if isinstance(kind, MapOf):
+        return {"type": "object", "additionalProperties": _schema(kind.item)}
+    if isinstance(kind, ListOf):
+        return {"type": "array", "items": _schema(kind.item)}
+    if isinstance(kind, Wrapped):
+        return {"type": "array", "items": {"type": "string"}}
+    return {"type": "boolean" if isinstance(kind, Bool) else "string"}
