@@ -20,21 +20,22 @@ class Step(Protocol):
 
 
 class Admission:
-    """All who are asked before a write: those who may change it, then those who may only refuse."""
+    """All who are asked before a write: those who may change it, then those who may only refuse.
 
-    __slots__ = ("_mutating", "_validating")
+    `mutates` and `validates` tell whether anybody is to be asked: every write looks there, so `refresh` keeps them.
+    """
+
+    __slots__ = ("_mutating", "_validating", "mutates", "validates")
 
     def __init__(self, mutating: Sequence[Step] = (), validating: Sequence[Step] = ()) -> None:
         self._mutating = tuple(mutating)
         self._validating = tuple(validating)
+        self.refresh()
 
-    @property
-    def mutates(self) -> bool:
-        return _any_active(self._mutating)
-
-    @property
-    def validates(self) -> bool:
-        return _any_active(self._validating)
+    def refresh(self) -> None:
+        """Somebody has come or gone."""
+        self.mutates = any(step.active for step in self._mutating)
+        self.validates = any(step.active for step in self._validating)
 
     async def mutate(self, asked: Attributes) -> None:
         await self._round(asked)
@@ -51,11 +52,3 @@ class Admission:
         for step in self._validating:
             if step.active:
                 await step.admit(asked)
-
-
-def _any_active(steps: tuple[Step, ...]) -> bool:
-    # Asked at every write: a generator would cost more than the rest of it.
-    for step in steps:  # noqa: SIM110
-        if step.active:
-            return True
-    return False

@@ -95,6 +95,7 @@ class PolicyControl(Generic[P, B]):
             step = self._machinery.step
             step.configure(self._policies, list(self._bindings.values()))
             self.active = step.active
+            self._api.admission.refresh()
 
     def _take(self, kind: Kind, entry: Entry) -> None:
         try:

@@ -129,6 +129,7 @@ class WebhookControl:
         self.active = bool(webhooks)
         if self._made is not None:
             self._made.step.configure(webhooks)
+        self._api.admission.refresh()
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(work, name=name)

@@ -44,11 +44,12 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         for gone in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             meta.pop(gone, None)
         await managing.created(call, obj, options.field_manager)
-    admitted = await admitting.mutated(call, obj, None, options)
-    made = tracked or admitted is not obj
-    if admitted is not obj:
-        obj, meta = admitted, admitted["metadata"]
-        managing.dedupe_owners(call, meta, made=True)
+    made = tracked
+    if call.api.admission.mutates:
+        admitted = await admitting.mutated(call, obj, None, options)
+        if admitted is not obj:
+            obj, meta, made = admitted, admitted["metadata"], True
+            managing.dedupe_owners(call, meta, made=True)
     given = meta.pop("resourceVersion", "")
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_TRIES if prefix else 1):
@@ -56,7 +57,8 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             meta["name"] = prefix[:_BASE] + call.api.chance.suffix()
         if attempt == 0:
             _found(call, obj)
-        await admitting.approve(call, obj, None, options)
+        if call.api.admission.validates:
+            await admitting.approve(call, obj, None, options)
         # The store refuses a revision; what is none at all is passed over.
         if given and not options.dry_run and not revisions.unparsable(given) and int(given):
             raise errors.Unexplained("resourceVersion should not be set on objects to be created")
