@@ -111,7 +111,9 @@ class ReviewVersion(BuiltinVersion):
         _, self.known = _VERSIONS[name]
         super().__init__(kind, struct.version, struct)
         kind.versions[self.version] = self
-        self.model = TypeModel(_schema(struct), zero=struct.zero(), ordered=True)
+        # What every object has, such as its metadata, a model has by itself.
+        own = Struct(struct.go, [field for field in struct.fields if field.name in ("spec", "status")])
+        self.model = TypeModel(_schema(own), zero=struct.zero(), ordered=True)
         self.check = check
         self._answer = answer
 

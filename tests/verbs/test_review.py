@@ -1,0 +1,122 @@
+"""Reviews on a running server: asked in every form, answered, and not kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from polykind.contract import JsonObject
+from polykind.reviews.identity import AUDIENCE
+from polykind.typed.authentication import TOKEN_REVIEW
+from polykind.typed.authorization import SUBJECT_ACCESS_REVIEW
+from polykind.typed.messagereader import decode_message
+from polykind.typed.protobuf import encode_object, open_envelope
+from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, add, configuration, patching, refuse
+from tests.support.live import Live, live
+
+AUTHENTICATION = "/apis/authentication.k8s.io/v1"
+AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+WHO, TOKENS = f"{AUTHENTICATION}/selfsubjectreviews", f"{AUTHENTICATION}/tokenreviews"
+ACCESS, OWN = f"{AUTHORIZATION}/subjectaccessreviews", f"{AUTHORIZATION}/selfsubjectaccessreviews"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+ADMIN = {"username": "admin", "uid": "admin", "groups": ["system:masters", "system:authenticated"]}
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('anns,ann,1,"makers,menders"\n')
+    async with live(tmp_path, token_auth_file=tokens) as running:
+        yield running
+
+
+async def test_each_user_is_told_who_it_is(running: Live) -> None:
+    assert (await running.ask("POST", WHO, {}))["status"] == {"userInfo": ADMIN}
+    running.client.token = "anns"
+    groups = ["makers", "menders", "system:authenticated"]
+    assert (await running.ask("POST", WHO, {}))["status"] == {
+        "userInfo": {"username": "ann", "uid": "1", "groups": groups}
+    }
+
+
+async def test_tokens_are_judged_by_those_of_the_server(running: Live) -> None:
+    known = await running.ask("POST", TOKENS, {"spec": {"token": "anns"}})
+    assert known["status"]["user"]["username"] == "ann"
+    assert (known["status"]["authenticated"], known["status"]["audiences"]) == (True, [AUDIENCE])
+    own = await running.ask("POST", TOKENS, {"spec": {"token": running.server.token}})
+    assert own["status"]["user"] == ADMIN
+    unknown = await running.ask("POST", TOKENS, {"spec": {"token": "bobs"}})
+    assert unknown["status"] == {"user": {}, "error": "invalid bearer token"}
+
+
+async def test_a_review_in_protobuf_is_answered_in_it(running: Live) -> None:
+    running.client.accept = PROTOBUF
+    spec: JsonObject = {"user": "ann", "extra": {"a": ["b", "c"]}, "resourceAttributes": {"verb": "get"}}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    sent = encode_object(review, SUBJECT_ACCESS_REVIEW)
+    reply = await running.client.call("POST", ACCESS, sent, PROTOBUF)
+    api_version, kind, message = open_envelope(reply.body)
+    found = decode_message(message, SUBJECT_ACCESS_REVIEW)
+    assert (reply.status, api_version, kind) == (201, "authorization.k8s.io/v1", "SubjectAccessReview")
+    assert found["spec"]["extra"] == {"a": ["b", "c"]}
+    assert found["status"]["allowed"] is True
+
+
+async def test_a_bad_question_is_refused(running: Live) -> None:
+    refused = await running.ask("POST", OWN, {"metadata": {"name": "a"}, "spec": {}}, expect=422)
+    assert refused["details"]["group"] == "authorization.k8s.io"
+    assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.resourceAttributes", "metadata"]
+    strict = await running.ask("POST", f"{OWN}?fieldValidation=Strict", {"spek": 1}, expect=400)
+    assert strict["message"].endswith('strict decoding error: unknown field "spek"')
+
+
+async def test_nothing_is_kept_and_nothing_can_be_read(running: Live) -> None:
+    before = running.server.cache.revision
+    await running.ask("POST", TOKENS, {"metadata": {"name": "a"}, "spec": {"token": "x"}})
+    assert running.server.cache.revision == before
+    for method in ("GET", "PUT", "PATCH", "DELETE"):
+        assert (await running.ask(method, TOKENS, {}, expect=405))["reason"] == "MethodNotAllowed"
+        assert (await running.ask(method, f"{TOKENS}/a", {}, expect=404))["reason"] == "NotFound"
+    await running.ask("POST", f"{AUTHORIZATION}/localsubjectaccessreviews", {}, expect=404)
+    await running.ask("POST", f"{AUTHENTICATION}/namespaces/default/tokenreviews", {}, expect=404)
+
+
+async def test_there_are_no_tables_of_reviews(running: Live) -> None:
+    running.client.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    await running.ask("POST", WHO, {}, expect=406)
+    running.client.accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    assert (await running.ask("POST", WHO, {}))["kind"] == "PartialObjectMetadata"
+
+
+async def test_webhooks_are_asked_about_reviews(running: Live) -> None:
+    async with AdmissionHook() as hook:
+        about = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["tokenreviews"]}
+        rules = [{"operations": ["CREATE"], **about}]
+        for kind in ("Mutating", "Validating"):
+            path = f"{CONFIGURATIONS}/{kind.lower()}webhookconfigurations"
+            await running.ask("POST", path, configuration(kind, hook.stanza(kind.lower(), rules=rules)))
+        hook.behaviour = lambda call: (
+            patching(add("/spec/token", "anns"))(call) if call.path.startswith("/mutating") else refuse(call)
+        )
+        refused = await running.ask("POST", TOKENS, {"spec": {"token": "bobs"}}, expect=403)
+        assert refused["message"] == 'admission webhook "validating.example.com" denied the request: not today'
+        mutating, validating = hook.requests()
+        assert mutating["resource"] == {"group": "authentication.k8s.io", "version": "v1", "resource": "tokenreviews"}
+        assert (mutating["object"]["spec"], validating["object"]["spec"]) == ({"token": "bobs"}, {"token": "anns"})
+        assert "name" not in mutating
+
+
+async def test_the_body_need_not_say_what_it_is(running: Live) -> None:
+    named = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "anns"}}
+    for body in (named, {"spec": {"token": "anns"}}):
+        assert (await running.ask("POST", TOKENS, body))["status"]["authenticated"] is True
+    other = {**named, "kind": "SelfSubjectReview"}
+    assert (await running.ask("POST", TOKENS, other, expect=400))["message"] == (
+        'SelfSubjectReview in version "v1" cannot be handled as a TokenReview: '
+        "converting (v1.SelfSubjectReview) to (authentication.TokenReview): unknown conversion"
+    )
+    sent = encode_object(named, TOKEN_REVIEW)
+    assert json.loads((await running.client.call("POST", TOKENS, sent, PROTOBUF)).body)["status"]["authenticated"]
