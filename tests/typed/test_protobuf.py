@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from polykind.errors import APIError, NotFound
 from polykind.typed import decode
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1 as V1
+from polykind.typed.authorization import SUBJECT_ACCESS_REVIEW
 from polykind.typed.core import NAMESPACE
 from polykind.typed.kinds import Struct
 from polykind.typed.messagereader import decode_message
@@ -141,3 +142,19 @@ def test_damaged_messages_give_an_object_or_a_refusal(draw: st.DataObject) -> No
         whole[draw.draw(st.integers(4, len(whole) - 1))] = draw.draw(st.integers(0, 255))
     with suppress(APIError, ProtobufError):
         decode_object(bytes(whole), V1)
+
+
+def test_a_list_of_texts_in_a_map_is_a_message_of_its_own() -> None:
+    review: dict[str, Any] = {"spec": {"user": "u", "extra": {"a": ["b", "c"], "d": []}}}
+    decoded, _ = decode(review, SUBJECT_ACCESS_REVIEW, report=False)
+    message = encode_message(decoded, SUBJECT_ACCESS_REVIEW)
+    assert b"*\x0b\n\x01a\x12\x06\n\x01b\n\x01c*\x05\n\x01d\x12\x00" in message
+    assert decode_message(message, SUBJECT_ACCESS_REVIEW)["spec"]["extra"] == review["spec"]["extra"]
+
+
+def test_a_list_of_texts_in_a_map_may_be_null_but_not_a_text() -> None:
+    decoded, _ = decode({"spec": {"extra": {"a": None}}}, SUBJECT_ACCESS_REVIEW, report=False)
+    assert decoded["spec"] == {"extra": {"a": None}}
+    wrong = "cannot unmarshal string into Go struct field SubjectAccessReviewSpec.spec.extra of type v1.ExtraValue"
+    with pytest.raises(APIError, match=wrong):
+        decode({"spec": {"extra": {"a": "b"}}}, SUBJECT_ACCESS_REVIEW, report=False)

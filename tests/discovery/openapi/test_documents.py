@@ -231,3 +231,18 @@ def test_v2_definitions_named_default_survive() -> None:
     found = json.loads(Discovery([]).openapi_v2().body)["definitions"]
     schema = found["io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"]
     assert {"default", "description", "$ref"} <= schema["properties"].keys()
+
+
+def test_what_is_not_kept_can_only_be_created() -> None:
+    found = document(Discovery([]), "apis/authorization.k8s.io/v1")
+    root = "/apis/authorization.k8s.io/v1"
+    assert sorted(found["paths"]) == [
+        f"{root}/namespaces/{{namespace}}/localsubjectaccessreviews",
+        f"{root}/selfsubjectaccessreviews",
+        f"{root}/selfsubjectrulesreviews",
+        f"{root}/subjectaccessreviews",
+    ]
+    assert all(set(item) == {"post", "parameters"} for item in found["paths"].values())
+    schemas = found["components"]["schemas"]
+    assert "io.k8s.api.authorization.v1.SubjectAccessReview" in schemas
+    assert not [name for name in schemas if name.endswith(("List", "DeleteOptions", "ListMeta", "Patch"))]
