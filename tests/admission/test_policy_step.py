@@ -264,11 +264,19 @@ async def test_the_names_of_what_has_none() -> None:
     assert (await _said(step, None, VAT, name="")).startswith('vats.x.io "Unknown" is forbidden: ')
 
 
-@pytest.mark.parametrize("plural", ["validatingadmissionpolicies", "validatingadmissionpolicybindings"])
-async def test_policies_are_not_asked_about_themselves(plural: str) -> None:
+@pytest.mark.parametrize(
+    ("group", "plural"),
+    [
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    ],
+)
+async def test_policies_are_not_asked_about_themselves_nor_about_reviews(group: str, plural: str) -> None:
     every = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     step = _step([policy("false", matchConstraints={"resourceRules": [every]})], [binding()])
-    group = "admissionregistration.k8s.io"
     assert await _refused(step, VAT, group=group, plural=plural, namespace="") is None
     assert await _refused(step, VAT, group=group, plural="validatingwebhookconfigurations", namespace="") is not None
 

@@ -15,7 +15,16 @@ from polykind.admission.rules import GROUP
 from polykind.contract import JsonObject
 
 _EXEMPT = frozenset(
-    f"{how}admission{what}" for how in ("validating", "mutating") for what in ("policies", "policybindings")
+    {
+        *(
+            (GROUP, f"{how}admission{what}")
+            for how in ("validating", "mutating")
+            for what in ("policies", "policybindings")
+        ),
+        *(("authentication.k8s.io", plural) for plural in ("selfsubjectreviews", "tokenreviews")),
+        *(("authorization.k8s.io", f"{whose}subjectaccessreviews") for whose in ("", "local", "self")),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    }
 )
 
 
@@ -81,8 +90,8 @@ class Bound(ABC, Generic[P, B]):
 
 
 def exempt(asked: Attributes) -> bool:
-    """Whether no policy is asked, lest one keeps itself from being mended."""
-    return asked.resource.group == GROUP and asked.resource.plural in _EXEMPT
+    """Whether no policy is asked: not about policies, lest one keeps itself from being mended, nor about reviews."""
+    return (asked.resource.group, asked.resource.plural) in _EXEMPT
 
 
 def own_namespace(asked: Attributes) -> JsonObject | None:
