@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 from polykind import errors
-from polykind.admission import rules
 from polykind.admission.attributes import Attributes
 from polykind.admission.patching import defaulted, reread
 from polykind.admission.reinvocation import Asked
 from polykind.admission.review import JSON_PATCH, Shown, Verdict
 from polykind.admission.telling import converted, own, told_at
-from polykind.admission.webhook import CallFailed, Observer, Webhook
+from polykind.admission.webhook import CallFailed, Observer, Webhook, Webhooks
 from polykind.apply import jsonpatch
 from polykind.apply.rejected import Rejected
 from polykind.contract import JsonObject
@@ -23,27 +22,13 @@ from polykind.schema.equality import same
 from polykind.wire import codec
 
 
-class MutatingWebhooks:
+class MutatingWebhooks(Webhooks):
     """The mutating webhooks of all configurations."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-        self._webhooks: Sequence[Webhook] = ()
-
-    @property
-    def active(self) -> bool:
-        return bool(self._webhooks)
-
-    def configure(self, webhooks: Sequence[Webhook]) -> None:
-        """Who is asked from now on."""
-        self._webhooks = tuple(webhooks)
-
-    async def admit(self, asked: Attributes) -> None:
-        if rules.exempt(asked):
-            return
+    async def ask(self, asked: Attributes) -> None:
         again = asked.again.of(self)
         again.begin(asked.obj)
-        await _Round(asked, self._observer, again).run(self._webhooks)
+        await _Round(asked, self.observer, again).run(self.webhooks)
         again.end(asked.obj)
 
 

@@ -5,35 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from polykind.admission import rules
 from polykind.admission.attributes import Attributes
 from polykind.admission.review import Shown
 from polykind.admission.telling import told_at
-from polykind.admission.webhook import Observer, Webhook
+from polykind.admission.webhook import Webhook, Webhooks
 from polykind.eager import in_task
 
 
-class ValidatingWebhooks:
+class ValidatingWebhooks(Webhooks):
     """The validating webhooks of all configurations."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-        self._webhooks: Sequence[Webhook] = ()
-
-    @property
-    def active(self) -> bool:
-        return bool(self._webhooks)
-
-    def configure(self, webhooks: Sequence[Webhook]) -> None:
-        """Who is asked from now on."""
-        self._webhooks = tuple(webhooks)
-
-    async def admit(self, asked: Attributes) -> None:
-        if rules.exempt(asked):
-            return
+    async def ask(self, asked: Attributes) -> None:
         concerned: list[tuple[Webhook, Shown]] = []
         told: dict[str, Shown] = {}
-        for webhook in self._webhooks:
+        for webhook in self.webhooks:
             version = webhook.version(asked)
             if version is None:
                 continue
@@ -50,7 +35,7 @@ class ValidatingWebhooks:
 
         async def ask(webhook: Webhook, shown: Shown) -> None:
             try:
-                await webhook.ask(asked, shown, self._observer)
+                await webhook.ask(asked, shown, self.observer)
             except Exception as refusal:
                 refusals.append(refusal)
 

@@ -6,7 +6,8 @@ import logging
 import math
 import time
 import uuid
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from polykind import errors
@@ -48,6 +49,30 @@ class CallFailed(Exception):
     def __init__(self, webhook: str, why: str, code: int = 503) -> None:
         super().__init__(f"failed calling webhook {go_quote(webhook)}: {why}")
         self.code = code
+
+
+class Webhooks(ABC):
+    """The webhooks of all configurations of a kind, as a step of admission."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        self.webhooks: Sequence[Webhook] = ()
+
+    @property
+    def active(self) -> bool:
+        return bool(self.webhooks)
+
+    def configure(self, webhooks: Sequence[Webhook]) -> None:
+        """Who is asked from now on."""
+        self.webhooks = tuple(webhooks)
+
+    async def admit(self, asked: Attributes) -> None:
+        if not rules.exempt(asked):
+            await self.ask(asked)
+
+    @abstractmethod
+    async def ask(self, asked: Attributes) -> None:
+        """Ask those whom a write concerns."""
 
 
 class Webhook:

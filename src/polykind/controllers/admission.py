@@ -11,8 +11,8 @@ from polykind.controllers import policies, webhooks
 from polykind.controllers.policies import PolicyControl, find_params
 from polykind.controllers.webhooks import WebhookControl
 from polykind.conversion.resolver import Resolver
-from polykind.registry.mutatingpolicies import MutatingBindingKind, MutatingPolicyKind
-from polykind.registry.policies import BindingKind, PolicyKind
+from polykind.registry.mutatingpolicies import mutating_policies
+from polykind.registry.policies import validating_policies
 from polykind.registry.webhookconfigurations import WebhookConfigurationKind
 from polykind.verbs.call import Api
 
@@ -32,8 +32,8 @@ class AdmissionControl:
         self._api = api
         self._resolver = resolver
         cache = api.cache
-        changing = PolicyControl(api, MutatingPolicyKind(cache), MutatingBindingKind(cache), self._changing_policies)
-        refusing = PolicyControl(api, PolicyKind(cache), BindingKind(cache), self._refusing_policies)
+        changing = PolicyControl(api, *mutating_policies(cache), self._changing_policies)
+        refusing = PolicyControl(api, *validating_policies(cache), self._refusing_policies)
         mutating, validating = (self._webhooks(mutates=mutates) for mutates in (True, False))
         self._controls = (changing, mutating, refusing, validating)
         for control in self._controls:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
@@ -17,7 +17,7 @@ from polykind.registry.webhookconfigurations import WebhookConfigurationKind
 from polykind.verbs.call import Api
 
 if TYPE_CHECKING:
-    from polykind.admission.webhook import Webhook
+    from polykind.admission.webhook import Webhook, Webhooks
 
 log = logging.getLogger("polykind.admission")
 
@@ -26,18 +26,10 @@ _PAUSE = 2.0
 _RELOAD = "reload"
 
 
-class Asking(Protocol):
-    """The step of admission that asks them."""
-
-    def configure(self, webhooks: Sequence[Webhook]) -> None: ...
-
-    async def admit(self, asked: Attributes) -> None: ...
-
-
 class Machinery(NamedTuple):
-    """That step, and what makes a webhook of its configuration's name, its stanza there and its number."""
+    """The step that asks webhooks, and what makes one of its configuration's name, its stanza there and its number."""
 
-    step: Asking
+    step: Webhooks
     webhook: Callable[[str, JsonObject, int], Webhook]
 
 

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-from polykind.admission.rules import GROUP
 from polykind.apply.typemodel import MUTATING_ADMISSION_POLICY_BINDING_MODEL, MUTATING_ADMISSION_POLICY_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.kind import Kind
-from polykind.registry.policies import AdmissionVersion, default_match
+from polykind.registry.policies import AdmissionKind, AdmissionVersion, default_match
 from polykind.typed.admissionregistration import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
 from polykind.wire.table import MUTATING_POLICIES, POLICY_BINDINGS
 
 
-class MutatingPolicyKind(Kind):
-    """The resource `mutatingadmissionpolicies`."""
-
-    def __init__(self, cache: WatchCache) -> None:
-        super().__init__(
-            # As Kubernetes lays out what is built into it: without the group.
-            cache.resource("", "mutatingadmissionpolicies"),
-            group=GROUP,
-            plural="mutatingadmissionpolicies",
-            singular="mutatingadmissionpolicy",
-            kind="MutatingAdmissionPolicy",
-            list_kind="MutatingAdmissionPolicyList",
-            namespaced=False,
-        )
-        self.storage = "v1"
-        self.versions["v1"] = MutatingPolicyVersion(self, "v1", MUTATING_ADMISSION_POLICY)
-
-
-class MutatingBindingKind(Kind):
-    """The resource `mutatingadmissionpolicybindings`."""
-
-    def __init__(self, cache: WatchCache) -> None:
-        super().__init__(
-            cache.resource("", "mutatingadmissionpolicybindings"),
-            group=GROUP,
-            plural="mutatingadmissionpolicybindings",
-            singular="mutatingadmissionpolicybinding",
-            kind="MutatingAdmissionPolicyBinding",
-            list_kind="MutatingAdmissionPolicyBindingList",
-            namespaced=False,
-        )
-        self.storage = "v1"
-        self.versions["v1"] = MutatingBindingVersion(self, "v1", MUTATING_ADMISSION_POLICY_BINDING)
+def mutating_policies(cache: WatchCache) -> tuple[Kind, Kind]:
+    """The resources `mutatingadmissionpolicies` and `mutatingadmissionpolicybindings`."""
+    return (
+        AdmissionKind(cache, "mutatingadmissionpolicies", MUTATING_ADMISSION_POLICY, MutatingPolicyVersion),
+        AdmissionKind(
+            cache, "mutatingadmissionpolicybindings", MUTATING_ADMISSION_POLICY_BINDING, MutatingBindingVersion
+        ),
+    )
 
 
 class MutatingPolicyVersion(AdmissionVersion):

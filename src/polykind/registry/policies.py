@@ -13,6 +13,7 @@ from polykind.errors import FieldError
 from polykind.registry.builtin import BuiltinVersion
 from polykind.registry.kind import Kind
 from polykind.schema import metarules
+from polykind.typed import Struct
 from polykind.typed.admissionregistration import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
 from polykind.wire.jsonpath import JsonPath, JsonPathError
 from polykind.wire.table import POLICIES, POLICY_BINDINGS
@@ -22,39 +23,30 @@ _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletion
 """What of the metadata a write of the status does not change."""
 
 
-class PolicyKind(Kind):
-    """The resource `validatingadmissionpolicies`."""
+def validating_policies(cache: WatchCache) -> tuple[Kind, Kind]:
+    """The resources `validatingadmissionpolicies` and `validatingadmissionpolicybindings`."""
+    return (
+        AdmissionKind(cache, "validatingadmissionpolicies", VALIDATING_ADMISSION_POLICY, PolicyVersion),
+        AdmissionKind(cache, "validatingadmissionpolicybindings", VALIDATING_ADMISSION_POLICY_BINDING, BindingVersion),
+    )
 
-    def __init__(self, cache: WatchCache) -> None:
+
+class AdmissionKind(Kind):
+    """A resource of policies or of bindings."""
+
+    def __init__(self, cache: WatchCache, plural: str, struct: Struct, version: type[AdmissionVersion]) -> None:
         super().__init__(
             # As Kubernetes lays out what is built into it: without the group.
-            cache.resource("", "validatingadmissionpolicies"),
+            cache.resource("", plural),
             group=GROUP,
-            plural="validatingadmissionpolicies",
-            singular="validatingadmissionpolicy",
-            kind="ValidatingAdmissionPolicy",
-            list_kind="ValidatingAdmissionPolicyList",
+            plural=plural,
+            singular=struct.kind.lower(),
+            kind=struct.kind,
+            list_kind=f"{struct.kind}List",
             namespaced=False,
         )
         self.storage = "v1"
-        self.versions["v1"] = PolicyVersion(self, "v1", VALIDATING_ADMISSION_POLICY)
-
-
-class BindingKind(Kind):
-    """The resource `validatingadmissionpolicybindings`."""
-
-    def __init__(self, cache: WatchCache) -> None:
-        super().__init__(
-            cache.resource("", "validatingadmissionpolicybindings"),
-            group=GROUP,
-            plural="validatingadmissionpolicybindings",
-            singular="validatingadmissionpolicybinding",
-            kind="ValidatingAdmissionPolicyBinding",
-            list_kind="ValidatingAdmissionPolicyBindingList",
-            namespaced=False,
-        )
-        self.storage = "v1"
-        self.versions["v1"] = BindingVersion(self, "v1", VALIDATING_ADMISSION_POLICY_BINDING)
+        self.versions["v1"] = version(self, "v1", struct)
 
 
 class AdmissionVersion(BuiltinVersion):
