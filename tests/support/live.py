@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, Store
 from polykind.serve import Server
 from polykind.settings import Settings
 from tests.support.client import Client
@@ -74,9 +74,9 @@ class Live:
 
 
 @asynccontextmanager
-async def live(folder: Path, **settings: Any) -> AsyncIterator[Live]:
+async def live(folder: Path, *, store: Store | None = None, **settings: Any) -> AsyncIterator[Live]:
     """A server on a free port, with its data in a folder; start another on the same to see what was kept."""
-    async with Server(Settings(data_dir=folder / "data", secure_port=0, **settings)) as server:
+    async with Server(Settings(data_dir=folder / "data", secure_port=0, **settings), store=store) as server:
         running = Live(server)
         try:
             yield running

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +14,8 @@ from urllib.parse import quote
 import pytest
 import yaml
 
+from polykind.contract import Asked
+from polykind.store.sqlite import SqliteStore
 from polykind.wire.request import Request
 from polykind.wire.response import Response
 from tests.support.client import Reply
@@ -261,3 +263,57 @@ async def test_a_patch_of_a_collection_is_refused_for_its_type_before_its_lack_o
 async def test_a_subresource_that_is_not_there_is_not_found_whatever_the_method(running: Live) -> None:
     for method in ("GET", "OPTIONS"):
         await running.ask(method, f"{WIDGETS}/a/nope", expect=404)
+
+
+class Remote(SqliteStore):
+    """A store that must be asked for its newest revision, and has something happen before it answers."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.meanwhile: Callable[[], Awaitable[object]] = self.nothing
+
+    async def nothing(self) -> None:
+        return
+
+    def ask(self) -> Awaitable[Asked]:  # type: ignore[override]
+        async def sent() -> Asked:
+            return self
+
+        return sent()
+
+    async def answer(self) -> int:
+        # Once: what happens asks as well.
+        meanwhile, self.meanwhile = self.meanwhile, self.nothing
+        await meanwhile()
+        return await super().revision()
+
+    async def revision(self, asked: Asked | None = None) -> int:
+        return await (super().revision() if asked is None else self.answer())
+
+
+@pytest.mark.parametrize("query", ["", "?limit=2", "?labelSelector=app%21%3Dx"])
+async def test_what_was_written_before_the_store_answers_is_listed(tmp_path: Path, query: str) -> None:
+    store = Remote(tmp_path)
+    async with live(tmp_path, store=store) as running, running.another() as other:
+        await running.define(definition())
+        await running.ask("POST", WIDGETS, widget("b"))
+        store.meanwhile = lambda: other.call("POST", WIDGETS, widget("a"))
+        listed = await running.ask("GET", WIDGETS + query)
+        assert names(listed) == ["a", "b"]
+        assert listed["metadata"]["resourceVersion"] == listed["items"][0]["metadata"]["resourceVersion"]
+        store.meanwhile = lambda: other.call("DELETE", f"{WIDGETS}/a")
+        assert names(await running.ask("GET", WIDGETS + query)) == ["b"]
+
+
+async def test_what_was_collected_before_the_store_answers_is_as_new_as_its_answer(tmp_path: Path) -> None:
+    store = Remote(tmp_path)
+    async with live(tmp_path, store=store) as running, running.another() as other:
+        await running.define(definition())
+        for name in "abc":
+            await running.ask("POST", WIDGETS, widget(name))
+        store.meanwhile = lambda: other.call("POST", "/api/v1/namespaces", namespace("elsewhere"))
+        listed = await running.ask("GET", f"{WIDGETS}?limit=2")
+        made = await running.ask("GET", "/api/v1/namespaces/elsewhere")
+        assert names(listed) == ["a", "b"]
+        assert listed["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        assert names(await next_page(running, listed, limit=2)) == ["c"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from polykind import errors
 from polykind.cache.entry import Entry, Form, parse
@@ -25,6 +26,14 @@ async def list_(call: Call) -> Response:
     return await answer.list_answer(call, accepted, [form.data for _, form in items], metadata)
 
 
+class _Page(NamedTuple):
+    """Entries with their forms; if more are behind them, the key of the last, and how many that are if it is told."""
+
+    items: list[tuple[Entry, Form]]
+    last: str = ""
+    remaining: int = 0
+
+
 async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     """The selected entries with their forms, and the list's metadata."""
     asked = revisions.parse(options.resource_version, listing=True)
@@ -39,23 +48,62 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
             revision = asked
     if options.resource_version == "0":
         limit = 0
-    cache = call.kind.cache
-    if not revision:
+    page: _Page | None = None
+    if revision:
+        if await _past(call, revision):
+            page = await _past_page(call, selected, revision, after, limit)
+    else:
         if asked:
             await call.api.cache.reach(asked)
+        page = await _meanwhile(call, selected, after, limit)
+    # No more than what was seen when the page was begun, or found unchanged: watches go on from there.
+    at = revision or _seen(call)
+    if page is None:
+        page = await _current(call, selected, after, limit)
+    token = continuation.encode(call, at, page.last) if page.last else ""
+    return page.items, call.version.list_metadata(at, token, page.remaining)
+
+
+def _seen(call: Call) -> int:
+    return max(call.kind.cache.revision, call.api.cache.revision)
+
+
+async def _meanwhile(call: Call, selected: Selected, after: str, limit: int) -> _Page | None:
+    """Wait until everything is in the cache that was written before; what there is now is collected meanwhile.
+
+    None if that has changed by then, or if nobody had to be asked.
+    """
+    cache = call.kind.cache
+    if call.asked is None or not cache.loaded:
         await call.api.cache.fresh(cache, call.asked)
-    short = limit > 0 and selected.everything and selected.name is None
-    if revision and await _past(call, revision):
-        entries, behind = await _past_entries(call, selected, revision, after, limit if short else 0)
-        if short:
-            return await _short_page(call, selected, entries, behind, revision)
-        return await _page(call, selected, entries, revision, limit)
-    at = revision or max(cache.revision, call.api.cache.revision)
-    if short:
-        entries = cache.snapshot(selected.namespace, after, limit)
-        behind = cache.remaining(selected.namespace, entries[-1].key) if len(entries) == limit else 0
-        return await _short_page(call, selected, entries, behind, at)
-    return await _page(call, selected, selected.entries(after), at, limit)
+        return None
+    seen = _seen(call)
+    page = await _current(call, selected, after, limit)
+    await call.api.cache.fresh(cache, call.asked)
+    return page if cache.changed <= seen and cache.since <= seen else None
+
+
+def _is_short(selected: Selected, limit: int) -> bool:
+    """Whether it is a page of everything: no more need be looked at than is shown."""
+    return limit > 0 and selected.everything and selected.name is None
+
+
+async def _current(call: Call, selected: Selected, after: str, limit: int) -> _Page:
+    """A page of what the cache holds."""
+    cache = call.kind.cache
+    if not _is_short(selected, limit):
+        return await _page(call, selected, selected.entries(after), limit)
+    entries = cache.snapshot(selected.namespace, after, limit)
+    behind = cache.remaining(selected.namespace, entries[-1].key) if len(entries) == limit else 0
+    return await _short_page(call, selected, entries, behind)
+
+
+async def _past_page(call: Call, selected: Selected, revision: int, after: str, limit: int) -> _Page:
+    """A page of what was there at a revision."""
+    if not _is_short(selected, limit):
+        entries, _ = await _past_entries(call, selected, revision, after, 0)
+        return await _page(call, selected, entries, limit)
+    return await _short_page(call, selected, *await _past_entries(call, selected, revision, after, limit))
 
 
 async def _past(call: Call, revision: int) -> bool:
@@ -70,15 +118,10 @@ async def _past(call: Call, revision: int) -> bool:
     return cache.changed > revision or revision < cache.since
 
 
-async def _short_page(
-    call: Call, selected: Selected, entries: Sequence[Entry], behind: int, revision: int
-) -> tuple[list[tuple[Entry, Form]], JsonObject]:
-    """A page of everything: no more is looked at than is shown."""
-    version = call.version
-    forms = await version.view_many(entries)
-    token = continuation.encode(call, revision, entries[-1].key) if behind else ""
-    remaining = 0 if selected.narrow else behind
-    return list(zip(entries, forms, strict=True)), version.list_metadata(revision, token, remaining)
+async def _short_page(call: Call, selected: Selected, entries: Sequence[Entry], behind: int) -> _Page:
+    forms = await call.version.view_many(entries)
+    items = list(zip(entries, forms, strict=True))
+    return _Page(items, entries[-1].key, 0 if selected.narrow else behind) if behind else _Page(items)
 
 
 async def _past_entries(
@@ -107,13 +150,10 @@ async def _past_entries(
     return entries, page.remaining
 
 
-async def _page(
-    call: Call, selected: Selected, entries: Sequence[Entry], revision: int, limit: int
-) -> tuple[list[tuple[Entry, Form]], JsonObject]:
+async def _page(call: Call, selected: Selected, entries: Sequence[Entry], limit: int) -> _Page:
     version = call.version
     found: list[tuple[Entry, Form]] = []
     candidates = entries if selected.broad else [e for e in entries if selected.may_match(e)]
-    token, remaining = "", 0
     for start in range(0, len(candidates), _SLICE):
         part = candidates[start : start + _SLICE]
         if limit and selected.everything:
@@ -133,12 +173,11 @@ async def _page(
             read = candidates if selected.single else entries
             behind = len(read) - 1 - _index(read, last, start)
             if behind:
-                token = continuation.encode(call, revision, last.key)
-                remaining = 0 if selected.narrow else behind
+                return _Page(found, last.key, 0 if selected.narrow else behind)
             break
         if len(candidates) > _SLICE:
             await asyncio.sleep(0)
-    return found, version.list_metadata(revision, token, remaining)
+    return _Page(found)
 
 
 def _index(entries: Sequence[Entry], entry: Entry, start: int) -> int:
