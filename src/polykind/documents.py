@@ -26,12 +26,12 @@ from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
-_GROUPS = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION)
+BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION)
 """The groups, besides the core, that are served without definitions."""
-_UNKNOWN = ("/api/", *(f"/apis/{group}/" for group in _GROUPS))
+_UNKNOWN = ("/api/", *(f"/apis/{group}/" for group in BUILT_IN))
 """Below these what is not found is told with a Status."""
 _ONLY_READ = frozenset(
-    ("/version", "/api", "/api/v1", f"/apis/{GROUP}/v1beta1", *(f"/apis/{group}/v1" for group in _GROUPS))
+    ("/version", "/api", "/api/v1", f"/apis/{GROUP}/v1beta1", *(f"/apis/{group}/v1" for group in BUILT_IN))
 )
 """What refuses methods other than GET, HEAD too; other documents are given whatever the method is."""
 _MINOR = "36"

@@ -8,17 +8,13 @@ from typing import Any
 from urllib.parse import unquote
 
 from polykind import errors
-from polykind.admission.rules import GROUP as ADMISSION
 from polykind.auth.authentication import Authentication
 from polykind.contract import Unavailable, Uncertain
 from polykind.conversion.observer import Counted
-from polykind.crd.codec import GROUP
-from polykind.documents import Documents
+from polykind.documents import BUILT_IN, Documents
 from polykind.monitor import Monitor
 from polykind.registry.kind import Version
 from polykind.registry.reviews import ReviewVersion
-from polykind.reviews.access import GROUP as AUTHORIZATION
-from polykind.reviews.identity import GROUP as AUTHENTICATION
 from polykind.verbs.call import Api, Call
 from polykind.verbs.create import create
 from polykind.verbs.delete import delete
@@ -59,8 +55,6 @@ _LABELS: dict[Verb, str] = {
 }
 """The verbs as metrics name them."""
 
-BUILT_IN = ("", GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION)
-"""The groups that are served without definitions."""
 _OF_NAMESPACES = ("status", "finalize")
 """What may follow a namespace's name and be about the namespace itself."""
 
@@ -124,7 +118,9 @@ class Router:
             return await self._document(request)
         served = self._api.registry.find(group, version, plural)
         if served is None or (served.typed and len(rest) > 3):
-            return self._documents.refuse(request, errors.nothing_here()) if group in BUILT_IN else NOT_FOUND
+            return (
+                self._documents.refuse(request, errors.nothing_here()) if not group or group in BUILT_IN else NOT_FOUND
+            )
         call = Call(self._api, request, served, namespace, name, subresource)
         call.asked = asked
         verb = self._built_in(call, legacy_watch) if served.typed else self._verb(call, legacy_watch)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polykind.admission.attributes import Attributes
-from polykind.admission.rules import Rule, exempt, matching_version
+from polykind.admission.rules import Rule, exempt, matching_version, name_warnings
 from tests.admission.support import asked
 
 OBJ = {"metadata": {"name": "v"}}
@@ -77,3 +77,11 @@ def test_nobody_is_asked_about_those_who_are_asked() -> None:
     assert exempt(_of("ValidatingAdmissionPolicyBinding"))
     assert not exempt(_of("MutatingWebhookConfiguration", "x.io"))
     assert not exempt(_of("Other"))
+
+
+def test_names_of_static_configurations_are_warned_of() -> None:
+    assert name_warnings("x.y") == []
+    assert name_warnings("x.static.k8s.io") == [
+        'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations '
+        "and cannot be managed via the API"
+    ]

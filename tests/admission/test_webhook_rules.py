@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.admission.webhook_rules import fill_in, problems, warnings
+from polykind.admission.webhook_rules import fill_in, problems
 from polykind.contract import JsonObject
 
 
@@ -145,11 +145,3 @@ def test_label_values_of_terms_and_conditions_stay_allowed() -> None:
     assert said(*old, old=old) == []
     assert len(said(webhook(objectSelector=bad), old=[webhook()])) == 1
     assert len(said(webhook(matchConditions=broken), old=[webhook()])) == 1
-
-
-def test_names_of_static_configurations_are_warned_of() -> None:
-    assert warnings("x.y") == []
-    assert warnings("x.static.k8s.io") == [
-        'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations '
-        "and cannot be managed via the API"
-    ]

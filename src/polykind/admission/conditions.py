@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from polykind.admission import match_rules
@@ -10,6 +11,7 @@ from polykind.admission.expression import OUT_OF_BUDGET, PER_MATCH, Environment
 from polykind.admission.patience import Interrupted, patiently
 from polykind.cel import Condition, ConditionError
 from polykind.cel.frame import Check
+from polykind.cel.types import BOOL, Type
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, internal, invalid
 
@@ -23,15 +25,15 @@ class MatchFailure(Exception):
 def condition_problems(conditions: Sequence[JsonObject], at: str, *, params: bool = False) -> list[FieldError]:
     """What is wrong with match conditions that are written; `params`: they may name some."""
     environment = Environment(params=params)
-    return match_rules.condition_problems(
-        conditions, at, lambda text, path: expression_problems(environment, text, path)
-    )
+    return match_rules.condition_problems(conditions, at, partial(compile_problems, environment))
 
 
-def expression_problems(environment: Environment, text: str, path: str) -> list[FieldError]:
-    """What is wrong with an expression that must give a bool."""
+def compile_problems(
+    environment: Environment, text: str, path: str, results: Sequence[Type] = (BOOL,)
+) -> list[FieldError]:
+    """What is wrong with an expression that must give one of the results."""
     try:
-        environment.compile(text)
+        environment.compile(text, results)
     except ConditionError as wrong:
         return [problem(path, text, wrong)]
     return []

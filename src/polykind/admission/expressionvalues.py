@@ -43,9 +43,7 @@ def request_value(asked: Attributes, kind_version: str = "", resource_version: s
         "name": asked.name,
         "namespace": asked.namespace,
         "operation": asked.operation,
-        "userInfo": _filled(
-            {"username": asked.user.name, "uid": asked.user.uid, "groups": list(asked.user.groups)},
-        ),
+        "userInfo": asked.user.info(),
         "object": None,
         "oldObject": None,
         "dryRun": asked.dry_run,
@@ -73,7 +71,3 @@ def _kind(api_version: str, kind: str) -> dict[str, str]:
 
 def _resource(asked: Attributes, version: str) -> dict[str, str]:
     return {"group": asked.resource.group, "version": version, "resource": asked.resource.plural}
-
-
-def _filled(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value}

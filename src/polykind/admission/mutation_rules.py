@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from polykind.admission.conditions import compile_problems
 from polykind.admission.expression import MUTATIONS, Environment
 from polykind.admission.policy_binding_rules import bound_problems
 from polykind.admission.policy_rules import (
     choice_problems,
-    compile_problems,
     constraint_problems,
     kept_condition_problems,
     variable_problems,
@@ -80,4 +80,4 @@ def _mutation(mutation: JsonObject, at: str, environment: Environment) -> list[F
 
 def _expression(text: str, at: str, environment: Environment, result: Type) -> list[FieldError]:
     trimmed = trim(text)
-    return compile_problems(environment, trimmed, (result,), at) if trimmed else [required(at)]
+    return compile_problems(environment, trimmed, at, (result,)) if trimmed else [required(at)]

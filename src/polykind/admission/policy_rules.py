@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from polykind.admission.conditions import condition_problems, problem
+from polykind.admission.conditions import compile_problems, condition_problems, problem
 from polykind.admission.expression import Environment, composed_type
 from polykind.admission.match_rules import named_rule_problems
 from polykind.admission.selection import selector_problems
 from polykind.cel import ConditionError
 from polykind.cel.library.strings import trim
-from polykind.cel.types import BOOL, DYN, NULL, STRING, Type
+from polykind.cel.types import DYN, NULL, STRING, Type
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
 from polykind.schema.names import dns1035_label, dns1123_subdomain, qualified_name, size
@@ -59,11 +59,11 @@ class _Judgement:
         text, message = validation["expression"], validation.get("message") or ""
         telling = validation.get("messageExpression") or ""
         if trim(text):
-            found = compile_problems(self.environment, text, (BOOL,), f"{at}.expression")
+            found = compile_problems(self.environment, text, f"{at}.expression")
         else:
             found = [required(f"{at}.expression", "expression is not specified")]
         if trim(telling):
-            found += compile_problems(self.messages, telling, (STRING,), f"{at}.messageExpression")
+            found += compile_problems(self.messages, telling, f"{at}.messageExpression", (STRING,))
         elif telling:
             found.append(invalid(f"{at}.messageExpression", telling, "must be non-empty if specified"))
         if message and not trim(message):
@@ -106,15 +106,6 @@ class _Judgement:
         except ConditionError as wrong:
             found.append(problem(f"{at}.valueExpression", text, wrong))
         return found
-
-
-def compile_problems(environment: Environment, text: str, results: tuple[Type, ...], path: str) -> list[FieldError]:
-    """What is wrong with an expression that must give one of the results."""
-    try:
-        environment.compile(text, results)
-    except ConditionError as wrong:
-        return [problem(path, text, wrong)]
-    return []
 
 
 def choice_problems(spec: JsonObject) -> list[FieldError]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polykind import errors
@@ -12,6 +11,8 @@ from polykind.admission.expressionvalues import namespace_value, request_value
 from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding, exempt, own_namespace, told_name
 from polykind.admission.policy_evaluation import Denial, Evaluation
 from polykind.admission.policy_params import ParamError, collect
+from polykind.admission.review import Shown
+from polykind.admission.telling import own
 from polykind.contract import JsonObject
 
 _CODES = {"Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
@@ -39,15 +40,6 @@ class _Denied(NamedTuple):
     denial: Denial
 
 
-@dataclass(slots=True)
-class _Versioned:
-    """A write as it is told at the version that a policy matched it at."""
-
-    obj: JsonObject | None
-    old: JsonObject | None
-    kind_version: str
-
-
 class Policies(Bound[Policy, Binding]):
     """All ValidatingAdmissionPolicies that are bound."""
 
@@ -72,7 +64,7 @@ class Policies(Bound[Policy, Binding]):
         except ParamError as error:
             return _misconfigured(policy, None, str(error))
         denied: list[_Denied] = []
-        told: _Versioned | None = None
+        told: Shown | None = None
         for binding in bindings:
             try:
                 if not binding.matches(asked):
@@ -86,7 +78,7 @@ class Policies(Bound[Policy, Binding]):
                 denied += _misconfigured(policy, binding, error.message)
             else:
                 if told is not None:
-                    denied += await _evaluated(policy, binding, asked, told, version, params)
+                    denied += await _evaluated(policy, binding, asked, told, params)
         return denied
 
 
@@ -94,16 +86,15 @@ async def _evaluated(
     policy: Policy,
     binding: Binding,
     asked: Attributes,
-    told: _Versioned,
-    version: str,
+    told: Shown,
     params: Sequence[JsonObject | None],
 ) -> list[_Denied]:
     namespace = own_namespace(asked)
     common: dict[str, Any] = {"object": told.obj, "oldObject": told.old}
-    conditions = {**common, "request": request_value(asked, told.kind_version)}
+    conditions = {**common, "request": request_value(asked, told.api_version)}
     values = {
         **common,
-        "request": request_value(asked, told.kind_version, version),
+        "request": request_value(asked, told.api_version, told.version),
         "namespaceObject": namespace_value(namespace),
     }
     denied: list[_Denied] = []
@@ -122,10 +113,10 @@ async def _evaluated(
     return denied
 
 
-async def _told_at(asked: Attributes, version: str) -> _Versioned:
+async def _told_at(asked: Attributes, version: str) -> Shown:
     resource = asked.resource
     if version == resource.version or resource.subresource == "scale":
-        return _Versioned(asked.obj, asked.old, resource.kind_version)
+        return own(asked)._replace(version=version)
     wanted = f"{resource.group}/{version}"
     try:
         obj, old = [await asked.convert(one, wanted) if one is not None else None for one in (asked.obj, asked.old)]
@@ -133,7 +124,7 @@ async def _told_at(asked: Attributes, version: str) -> _Versioned:
         raise ParamError(f"failed to convert object version: {error.message}") from None
     if (obj is None) != (asked.obj is None) or (old is None) != (asked.old is None):
         raise ParamError(f"failed to convert object version: {wanted} is not served")
-    return _Versioned(obj, old, wanted)
+    return Shown(version, wanted, obj, old)
 
 
 def _misconfigured(policy: Policy, binding: Binding | None, why: str) -> list[_Denied]:

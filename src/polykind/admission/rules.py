@@ -16,6 +16,19 @@ OWN_KINDS = frozenset(
 """The kinds of the group, whether they are served here or not."""
 
 
+_STATIC = ".static.k8s.io"
+
+
+def name_warnings(name: str) -> list[str]:
+    """What is warned of in the name of a configuration, a policy or a binding."""
+    if not name.endswith(_STATIC):
+        return []
+    return [
+        f'metadata.name: names ending with "{_STATIC}" are reserved for static manifest-based configurations and '
+        "cannot be managed via the API"
+    ]
+
+
 def exempt(asked: Attributes) -> bool:
     """Whether nobody is asked: of who is asked about a write nobody is, lest nothing can be mended any more."""
     return asked.resource.group == GROUP and asked.resource.kind in OWN_KINDS

@@ -16,6 +16,7 @@ from polykind.admission.attributes import Attributes
 from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
 from polykind.admission.expressionvalues import request_value
 from polykind.admission.review import Denied, Misanswered, Shown, Verdict
+from polykind.admission.webhook_rules import HARMLESS
 from polykind.contract import JsonObject
 from polykind.conversion import answer, envelope
 from polykind.conversion.fault import Fault
@@ -26,7 +27,6 @@ from polykind.gotext import go_quote
 log = logging.getLogger("polykind.admission")
 
 _ANSWER_BYTES = 16 * 1024 * 1024
-_HARMLESS = ("None", "NoneOnDryRun")
 _DEFAULT_SECONDS = 10
 
 
@@ -180,7 +180,7 @@ class Webhook:
         if asked.dry_run:
             if self._side_effects is None:
                 raise CallFailed(self.name, "Webhook SideEffects is nil", 400)
-            if self._side_effects not in _HARMLESS:
+            if self._side_effects not in HARMLESS:
                 raise errors.BadRequest(f"admission webhook {go_quote(self.name)} does not support dry run")
         if self._version is None:
             why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"

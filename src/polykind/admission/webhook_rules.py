@@ -15,11 +15,10 @@ from polykind.schema.names import dns1035_label, dns1123_subdomain
 _FAILURE_POLICIES = ("Fail", "Ignore")
 _MATCH_POLICIES = ("Equivalent", "Exact")
 _REINVOCATION_POLICIES = ("IfNeeded", "Never")
-_HARMLESS = ("None", "NoneOnDryRun")
+HARMLESS = ("None", "NoneOnDryRun")
 _SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
 _REVIEW_VERSIONS = ("v1", "v1beta1")
 _LONGEST = 30
-_STATIC = ".static.k8s.io"
 
 
 def fill_in(webhooks: Sequence[JsonObject], *, mutating: bool) -> None:
@@ -70,19 +69,10 @@ def problems(webhooks: Sequence[JsonObject], old: Sequence[JsonObject] | None = 
     return found
 
 
-def warnings(name: str) -> list[str]:
-    if not name.endswith(_STATIC):
-        return []
-    return [
-        f'metadata.name: names ending with "{_STATIC}" are reserved for static manifest-based configurations '
-        "and cannot be managed via the API"
-    ]
-
-
 def _leniency(new: Sequence[JsonObject], old: Sequence[JsonObject]) -> _Leniency:
     versions = [webhook.get("admissionReviewVersions") or [] for webhook in old]
     return _Leniency(
-        side_effects=any(webhook.get("sideEffects") not in _HARMLESS for webhook in old),
+        side_effects=any(webhook.get("sideEffects") not in HARMLESS for webhook in old),
         review_versions=any(listed and not _accepted(listed) for listed in versions),
         names=len({webhook["name"] for webhook in old}) < len(old),
         label_values=any(
@@ -100,7 +90,7 @@ def _webhook_problems(webhook: JsonObject, at: str, lenient: _Leniency) -> list[
         found += match_rules.rule_problems(rule, f"{at}.rules[{index}]")
     found += _choice(webhook, "failurePolicy", _FAILURE_POLICIES, at)
     found += _choice(webhook, "matchPolicy", _MATCH_POLICIES, at)
-    effects = _SIDE_EFFECTS if lenient.side_effects else _HARMLESS
+    effects = _SIDE_EFFECTS if lenient.side_effects else HARMLESS
     if webhook.get("sideEffects") is None:
         found.append(required(f"{at}.sideEffects", f"must specify one of {', '.join(effects)}"))
     found += _choice(webhook, "sideEffects", effects, at)

@@ -186,9 +186,13 @@ def _embedded_fields() -> dict[str, Field]:
     return {name: Field(f"f:{name}", kind, None) for name, kind in kinds.items()}
 
 
-def _object(spec: Type, status: Type, zero: JsonObject) -> TypeModel:
-    root = _struct(apiVersion=STRING, kind=STRING, metadata=META, spec=spec, status=status)
+def _stored(zero: JsonObject, **fields: Type) -> TypeModel:
+    root = _struct(apiVersion=STRING, kind=STRING, metadata=META, **fields)
     return TypeModel(None, root=root, zero={"metadata": {}, **zero}, ordered=True)
+
+
+def _object(spec: Type, status: Type, zero: JsonObject) -> TypeModel:
+    return _stored(zero, spec=spec, status=status)
 
 
 def _condition(*more: str) -> Type:
@@ -269,8 +273,7 @@ def _webhooks(**more: Type) -> TypeModel:
         timeoutSeconds=NUMERIC,
         **more,
     )
-    root = _struct(apiVersion=STRING, kind=STRING, metadata=META, webhooks=_keyed(webhook, "name"))
-    return TypeModel(None, root=root, zero={"metadata": {}}, ordered=True)
+    return _stored({}, webhooks=_keyed(webhook, "name"))
 
 
 VALIDATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks()
@@ -301,49 +304,28 @@ VALIDATING_ADMISSION_POLICY_MODEL = _object(
     {"spec": {}, "status": {}},
 )
 _PARAM_REF = _atomic(name=STRING, namespace=STRING, parameterNotFoundAction=STRING, selector=_LABEL_SELECTOR)
-VALIDATING_ADMISSION_POLICY_BINDING_MODEL = TypeModel(
-    None,
-    root=_struct(
-        apiVersion=STRING,
-        kind=STRING,
-        metadata=META,
-        spec=_struct(
-            matchResources=_MATCH_RESOURCES,
-            paramRef=_PARAM_REF,
-            policyName=STRING,
-            validationActions=Type(list_type=ListType(STRING, atomic=False)),
-        ),
+VALIDATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
+    {"spec": {}},
+    spec=_struct(
+        matchResources=_MATCH_RESOURCES,
+        paramRef=_PARAM_REF,
+        policyName=STRING,
+        validationActions=Type(list_type=ListType(STRING, atomic=False)),
     ),
-    zero={"metadata": {}, "spec": {}},
-    ordered=True,
 )
-MUTATING_ADMISSION_POLICY_MODEL = TypeModel(
-    None,
-    root=_struct(
-        apiVersion=STRING,
-        kind=STRING,
-        metadata=META,
-        spec=_struct(
-            failurePolicy=STRING,
-            matchConditions=_MATCH_CONDITIONS,
-            matchConstraints=_MATCH_RESOURCES,
-            mutations=_ATOMIC,
-            paramKind=_atomic(apiVersion=STRING, kind=STRING),
-            reinvocationPolicy=STRING,
-            variables=_ATOMIC,
-        ),
+MUTATING_ADMISSION_POLICY_MODEL = _stored(
+    {"spec": {}},
+    spec=_struct(
+        failurePolicy=STRING,
+        matchConditions=_MATCH_CONDITIONS,
+        matchConstraints=_MATCH_RESOURCES,
+        mutations=_ATOMIC,
+        paramKind=_atomic(apiVersion=STRING, kind=STRING),
+        reinvocationPolicy=STRING,
+        variables=_ATOMIC,
     ),
-    zero={"metadata": {}, "spec": {}},
-    ordered=True,
 )
-MUTATING_ADMISSION_POLICY_BINDING_MODEL = TypeModel(
-    None,
-    root=_struct(
-        apiVersion=STRING,
-        kind=STRING,
-        metadata=META,
-        spec=_struct(matchResources=_MATCH_RESOURCES, paramRef=_PARAM_REF, policyName=STRING),
-    ),
-    zero={"metadata": {}, "spec": {}},
-    ordered=True,
+MUTATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
+    {"spec": {}},
+    spec=_struct(matchResources=_MATCH_RESOURCES, paramRef=_PARAM_REF, policyName=STRING),
 )

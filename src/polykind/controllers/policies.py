@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from polykind import errors
@@ -53,13 +54,10 @@ class PolicyControl(Generic[P, B]):
         self._bindings: dict[str, B] = {}
         self._reloading: set[asyncio.Task[None]] = set()
         self._make = make
-        self._made: Machinery[P, B] | None = None
 
-    @property
+    @cached_property
     def _machinery(self) -> Machinery[P, B]:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        return self._make()
 
     async def admit(self, asked: Attributes) -> None:
         await self._machinery.step.admit(asked)

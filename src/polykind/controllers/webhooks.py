@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polykind import errors
@@ -45,16 +46,13 @@ class WebhookControl:
         self._kind = kind
         self.kinds = (kind,)
         self._make = make
-        self._made: Machinery | None = None
         self._webhooks: dict[str, list[Webhook]] = {}
         """By the name of their configuration."""
         self._tasks: set[asyncio.Task[None]] = set()
 
-    @property
+    @cached_property
     def _machinery(self) -> Machinery:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        return self._make()
 
     async def admit(self, asked: Attributes) -> None:
         await self._machinery.step.admit(asked)
@@ -118,9 +116,9 @@ class WebhookControl:
     def _configure(self) -> None:
         """Configurations are asked in the order of their names, the webhooks of each in theirs."""
         webhooks = [webhook for name in sorted(self._webhooks) for webhook in self._webhooks[name]]
+        if webhooks or self.active:
+            self._machinery.step.configure(webhooks)
         self.active = bool(webhooks)
-        if self._made is not None:
-            self._made.step.configure(webhooks)
         self._api.admission.refresh()
 
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:

@@ -7,7 +7,7 @@ from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.kind import Kind
-from polykind.registry.policies import AdmissionKind, AdmissionVersion, default_match
+from polykind.registry.policies import AdmissionKind, AdmissionVersion
 from polykind.typed.admissionregistration import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
 from polykind.wire.table import MUTATING_POLICIES, POLICY_BINDINGS
 
@@ -25,15 +25,9 @@ def mutating_policies(cache: WatchCache) -> tuple[Kind, Kind]:
 class MutatingPolicyVersion(AdmissionVersion):
     """What v1 asks of a policy."""
 
+    of_policies = True
     model = MUTATING_ADMISSION_POLICY_MODEL
     table = MUTATING_POLICIES
-
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        spec = obj["spec"]
-        spec.setdefault("failurePolicy", "Fail")
-        default_match(spec.get("matchConstraints"))
-        return obj, unknown
 
     def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         from polykind.admission.mutation_rules import mutating_policy_problems
@@ -46,11 +40,6 @@ class MutatingBindingVersion(AdmissionVersion):
 
     model = MUTATING_ADMISSION_POLICY_BINDING_MODEL
     table = POLICY_BINDINGS
-
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        default_match(obj["spec"].get("matchResources"))
-        return obj, unknown
 
     def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         from polykind.admission.mutation_rules import mutating_binding_problems

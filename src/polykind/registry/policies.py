@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from polykind.admission.rules import GROUP
+from polykind.admission.rules import GROUP, name_warnings
 from polykind.apply.typemodel import VALIDATING_ADMISSION_POLICY_BINDING_MODEL, VALIDATING_ADMISSION_POLICY_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
@@ -18,7 +18,6 @@ from polykind.typed.admissionregistration import VALIDATING_ADMISSION_POLICY, VA
 from polykind.wire.jsonpath import JsonPath, JsonPathError
 from polykind.wire.table import POLICIES, POLICY_BINDINGS
 
-_STATIC = ".static.k8s.io"
 _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
 """What of the metadata a write of the status does not change."""
 
@@ -55,6 +54,16 @@ class AdmissionVersion(BuiltinVersion):
     package = "admissionregistration"
     scheme = "pkg/api/legacyscheme/scheme.go:30"
     known = ("v1", "v1beta1", "v1alpha1")
+    of_policies = False
+    """Whether it is of policies, and not of bindings."""
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        spec = obj["spec"]
+        if self.of_policies:
+            spec.setdefault("failurePolicy", "Fail")
+        _default_match(spec.get("matchConstraints" if self.of_policies else "matchResources"))
+        return obj, unknown
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["metadata"]["generation"] = 1
@@ -80,27 +89,16 @@ class AdmissionVersion(BuiltinVersion):
         raise NotImplementedError
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
-        if not new["metadata"].get("name", "").endswith(_STATIC):
-            return []
-        return [
-            f'metadata.name: names ending with "{_STATIC}" are reserved for static manifest-based configurations and '
-            "cannot be managed via the API"
-        ]
+        return name_warnings(new["metadata"].get("name", ""))
 
 
 class PolicyVersion(AdmissionVersion):
     """What v1 asks of a policy."""
 
+    of_policies = True
     has_status = True
     model = VALIDATING_ADMISSION_POLICY_MODEL
     table = POLICIES
-
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        spec = obj["spec"]
-        spec.setdefault("failurePolicy", "Fail")
-        default_match(spec.get("matchConstraints"))
-        return obj, unknown
 
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)
@@ -132,18 +130,13 @@ class BindingVersion(AdmissionVersion):
     model = VALIDATING_ADMISSION_POLICY_BINDING_MODEL
     table = POLICY_BINDINGS
 
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        default_match(obj["spec"].get("matchResources"))
-        return obj, unknown
-
     def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         from polykind.admission.policy_binding_rules import binding_problems
 
         return binding_problems(new)
 
 
-def default_match(match: Any) -> None:
+def _default_match(match: Any) -> None:
     """Fill in what the MatchResources of a policy or of a binding leave open."""
     if match is None:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind.admission import webhook_rules as rules
-from polykind.admission.rules import GROUP, OWN_KINDS
+from polykind.admission.rules import GROUP, OWN_KINDS, name_warnings
 from polykind.apply.typemodel import MUTATING_WEBHOOK_CONFIGURATION_MODEL, VALIDATING_WEBHOOK_CONFIGURATION_MODEL
 from polykind.cache.entry import Entry
 from polykind.cache.root import WatchCache
@@ -91,4 +91,4 @@ class WebhookConfigurationVersion(BuiltinVersion):
         raise NotImplementedError
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
-        return rules.warnings(new["metadata"].get("name", ""))
+        return name_warnings(new["metadata"].get("name", ""))

@@ -41,8 +41,6 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         raise errors.Forbidden(kind.plural, kind.group, meta.get("name", ""), why)
     managing.dedupe_owners(call, meta, made=tracked)
     if not tracked:
-        for gone in ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
-            meta.pop(gone, None)
         await managing.created(call, obj, options.field_manager)
     made = tracked
     if call.api.admission.mutates:

@@ -8,9 +8,14 @@ from polykind.schema import metarules
 from polykind.verbs.call import Call
 from polykind.wire.options import manager_name
 
+_THE_SERVERS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+"""What of the metadata no client can state."""
+
 
 async def created(call: Call, obj: JsonObject, manager: str) -> None:
-    """Track a create."""
+    """Track a create. What only the server can say is taken out before."""
+    for gone in _THE_SERVERS:
+        obj["metadata"].pop(gone, None)
     obj["metadata"]["managedFields"] = await _track(call, None, obj, manager)
     if not obj["metadata"]["managedFields"]:
         del obj["metadata"]["managedFields"]

@@ -10,8 +10,6 @@ from polykind.wire import codec, negotiation
 from polykind.wire.options import CreateOptions
 from polykind.wire.response import Response
 
-_NOT_THE_CLIENTS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-
 
 async def review(call: Call) -> Response:
     """Read it as any other object, and answer it. Its namespace need not exist."""
@@ -24,8 +22,6 @@ async def review(call: Call) -> Response:
     meta = obj["metadata"]
     match_namespace(call, meta)
     managing.dedupe_owners(call, meta)
-    for gone in _NOT_THE_CLIENTS:
-        meta.pop(gone, None)
     await managing.created(call, obj, options.field_manager)
     obj = await admitting.mutated(call, obj, None, options)
     version.check(obj)
