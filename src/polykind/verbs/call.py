@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from polykind.admission.admission import Admission
+from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.root import WatchCache
 from polykind.contract import Asked, Chance, Clock, Store
@@ -28,6 +29,7 @@ class Api:
     chance: Chance
     metrics: Metrics
     admission: Admission = field(default_factory=Admission)
+    authorizer: Authorizer = field(default_factory=AlwaysAllow)
     bookmark_interval: float = 60.0
 
 
