@@ -206,8 +206,10 @@ class Forbidden(APIError):
         details = _about(name, group, resource)
         if causes:
             details["causes"] = causes
-        subject = f'{qualified(resource, group)} "{name}"' if name else qualified(resource, group)
-        super().__init__(f"{subject} is forbidden: {why}", details=details)
+        subject = qualified(resource, group)
+        if subject:
+            subject = f"{subject} {go_quote(name)} is " if name else f"{subject} is "
+        super().__init__(f"{subject}forbidden: {why}", details=details)
 
 
 class NotFound(APIError):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from polykind.contract import JsonObject
+from polykind.schema.names import dns1123_label, dns1123_subdomain
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,18 +16,42 @@ class User:
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     def info(self) -> JsonObject:
         """The user as reviews tell of it."""
-        told = {"username": self.name, "uid": self.uid, "groups": list(self.groups)}
+        extra = {key: list(self.extra[key]) for key in sorted(self.extra)}
+        told = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
         return {key: value for key, value in told.items() if value}
 
 
 ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
+"""Who shows no credential, where such a one may ask at all."""
+
+_ACCOUNT = "system:serviceaccount:"
+
+
+def service_account_name(namespace: str, name: str) -> str:
+    """The name that a service account has as a user."""
+    return f"{_ACCOUNT}{namespace}:{name}"
+
+
+def service_account_groups(namespace: str) -> tuple[str, ...]:
+    return "system:serviceaccounts", f"system:serviceaccounts:{namespace}"
+
+
+def split_service_account(username: str) -> tuple[str, str] | None:
+    """The namespace and the name of the service account that a user is; None if he is none."""
+    namespace, separator, name = username.removeprefix(_ACCOUNT).partition(":")
+    if not username.startswith(_ACCOUNT) or not separator or dns1123_label(namespace) or dns1123_subdomain(name):
+        return None
+    return namespace, name
 
 
 def service_account(name: str) -> User:
     """One of the controllers that, in the reference, come as service accounts of the system's own namespace."""
-    groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system", AUTHENTICATED)
-    return User(f"system:serviceaccount:kube-system:{name}", "", groups)
+    groups = (*service_account_groups("kube-system"), AUTHENTICATED)
+    return User(service_account_name("kube-system", name), "", groups)

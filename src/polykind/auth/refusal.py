@@ -1,0 +1,31 @@
+"""How somebody is told that he may not do something."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.auth.authorizer import Access, Authorizer
+from polykind.gotext import go_quote
+
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+def demand(authorizer: Authorizer, access: Access) -> None:
+    """Raise Forbidden unless it is allowed."""
+    decision = authorizer.decide(access)
+    if not decision.allowed:
+        raise forbidden(access, decision.reason)
+
+
+def forbidden(access: Access, why: str) -> errors.Forbidden:
+    """The refusal of an access; what users have chosen is told so that no browser takes it for HTML."""
+    told = _told(access).translate(_ESCAPES)
+    return errors.Forbidden(access.resource, access.group, access.name, f"{told}: {why}" if why else told)
+
+
+def _told(access: Access) -> str:
+    beginning = f"User {go_quote(access.user.name)} cannot {access.verb}"
+    if access.path is not None:
+        return f"{beginning} path {go_quote(access.path)}"
+    part = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+    where = f"in the namespace {go_quote(access.namespace)}" if access.namespace else "at the cluster scope"
+    return f"{beginning} resource {go_quote(part)} in API group {go_quote(access.group)} {where}"
