@@ -10,6 +10,7 @@ import pytest
 from polykind import errors
 from polykind.schema import Schema
 from polykind.schema import compile as compile_schema
+from polykind.schema.objectmeta import MisfitError
 
 Json = dict[str, Any]
 
@@ -126,13 +127,14 @@ EMBEDDED = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kuberne
 def test_malformed_embedded_metadata_is_refused_on_the_way_in_and_dropped_from_storage(warm: bool) -> None:
     schema = made({"open": EMBEDDED}, warm=warm)
     bad = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": 1}, "name": "p", "x": 1}}
-    with pytest.raises(errors.BadRequest) as refusal:
+    with pytest.raises(MisfitError) as refusal:
         schema.admit(thing(open=dict(bad)), report=True)
-    assert refusal.value.message == (
-        'Thing in version "v1" cannot be handled as a Thing: open.metadata: Invalid value: '
-        '{"labels":{"a":1},"name":"p","x":1}: '
+    why = (
+        'open.metadata: Invalid value: {"labels":{"a":1},"name":"p","x":1}: '
         "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
     )
+    assert refusal.value.message == f'Thing in version "v1" cannot be handled as a Thing: {why}'
+    assert refusal.value.why == why
     stored = thing(open={**bad, "kind": 5})
     schema.read(stored)
     assert stored["open"] == {"apiVersion": "v1", "metadata": {"name": "p"}}

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
+from polykind.schema import objectmeta
 from polykind.schema.codewriter import Function
 from polykind.schema.correlation import Correlation
 from polykind.schema.embedded import MisfitError, coerce_embedded, validate_embedded
@@ -92,7 +93,7 @@ class Schema:
             kind = obj.get("kind", "")
             version = str(obj.get("apiVersion", "")).rpartition("/")[2]
             text = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
-            raise errors.BadRequest(text) from None
+            raise objectmeta.MisfitError(text, str(error)) from None
         default(self.root, obj, root=True)
         return [*sorted(unknown), *sorted(in_metadata)] if report else []
 
