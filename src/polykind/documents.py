@@ -14,6 +14,7 @@ from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.metrics import Metrics
+from polykind.registry.rbac import GROUP as RBAC
 from polykind.reviews.access import GROUP as AUTHORIZATION
 from polykind.reviews.identity import GROUP as AUTHENTICATION
 from polykind.typed.discovery import encode_document
@@ -26,7 +27,7 @@ from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
-BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION)
+BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC)
 """The groups, besides the core, that are served without definitions."""
 _UNKNOWN = ("/api/", *(f"/apis/{group}/" for group in BUILT_IN))
 """Below these what is not found is told with a Status."""

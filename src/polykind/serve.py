@@ -39,6 +39,7 @@ from polykind.metrics import Metrics
 from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
 from polykind.registry.namespaces import NamespaceKind
+from polykind.registry.rbac import rbac_kinds
 from polykind.registry.registry import Registry
 from polykind.registry.reviews import reviews
 from polykind.registry.services import ServiceKind
@@ -133,7 +134,9 @@ class Server:
         self.registry.put(namespaces)
         self.registry.put(services)
         self.registry.put(definitions)
-        for review in reviews(tokens):
+        for kind in rbac_kinds(self.cache):
+            self.registry.put(kind)
+        for review in reviews(tokens, self.api.authorizer):
             self.registry.answer(review)
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)

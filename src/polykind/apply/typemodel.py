@@ -329,3 +329,22 @@ MUTATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
     {"spec": {}},
     spec=_struct(matchResources=_MATCH_RESOURCES, paramRef=_PARAM_REF, policyName=STRING),
 )
+
+_POLICY_RULES = Type(
+    list_type=ListType(
+        _struct(**dict.fromkeys(("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"), _TEXTS)),
+        atomic=True,
+    )
+)
+_SUBJECT = _atomic(**dict.fromkeys(("apiGroup", "kind", "name", "namespace"), STRING))
+ROLE_MODEL = _stored({"rules": None}, rules=_POLICY_RULES)
+CLUSTER_ROLE_MODEL = _stored(
+    {"rules": None},
+    aggregationRule=_struct(clusterRoleSelectors=Type(list_type=ListType(_LABEL_SELECTOR, atomic=True))),
+    rules=_POLICY_RULES,
+)
+ROLE_BINDING_MODEL = _stored(
+    {"roleRef": {"apiGroup": "", "kind": "", "name": ""}},
+    roleRef=_atomic(apiGroup=STRING, kind=STRING, name=STRING),
+    subjects=Type(list_type=ListType(_SUBJECT, atomic=True)),
+)

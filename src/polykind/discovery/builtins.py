@@ -133,6 +133,18 @@ _AUTHORIZATION: Final = (
     _review("SubjectAccessReview"),
 )
 
+
+def _rights(kind: str, *, namespaced: bool) -> ResourceEntry:
+    return _resource(f"{kind.lower()}s", kind, "rbac.authorization.k8s.io/v1", namespaced=namespaced)
+
+
+_RBAC: Final = (
+    _rights("ClusterRoleBinding", namespaced=False),
+    _rights("ClusterRole", namespaced=False),
+    _rights("RoleBinding", namespaced=True),
+    _rights("Role", namespaced=True),
+)
+
 # Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
 _TABLE: Final = (
     GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES, _SERVICES)),
@@ -141,6 +153,7 @@ _TABLE: Final = (
     GroupVersionEntry("apiextensions.k8s.io", "v1beta1", 16700, 9, (_DEFINITIONS,)),
     GroupVersionEntry("authentication.k8s.io", "v1", 17700, 15, _AUTHENTICATION),
     GroupVersionEntry("authorization.k8s.io", "v1", 17600, 15, _AUTHORIZATION),
+    GroupVersionEntry("rbac.authorization.k8s.io", "v1", 17000, 15, _RBAC),
 )
 
 

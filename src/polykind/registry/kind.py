@@ -94,6 +94,8 @@ class Kind:
     """Whether the beginning of a deletion already minds what is to become of dependents."""
     deletes_many = True
     """Whether a collection may be deleted."""
+    created_by_update = False
+    """Whether an update of what is not there creates it."""
     returns_deleted = False
     """Whether the reply to a delete is the object even when it is gone."""
 
@@ -139,6 +141,8 @@ class Version(ABC):
         """Where requests are counted; kept here because they are looked up at each."""
         self._flights = Flights(self._convert)
 
+    grants = False
+    """Whether objects give rights, which only those who have them may give."""
     typed = False
     """Whether bodies are decoded into a type, so that they need not say what they are of."""
     object_type = partial.CUSTOM_OBJECT

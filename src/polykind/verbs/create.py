@@ -48,6 +48,10 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         if admitted is not obj:
             obj, meta, made = admitted, admitted["metadata"], True
             managing.dedupe_owners(call, meta, made=True)
+    if version.grants:
+        from polykind.verbs import granting
+
+        await granting.check(call, obj, None)
     given = meta.pop("resourceVersion", "")
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_TRIES if prefix else 1):

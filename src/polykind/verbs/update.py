@@ -11,9 +11,10 @@ from polykind.schema import metarules, names
 from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, modified, remove
+from polykind.verbs.create import create_object
 from polykind.verbs.lifecycle import match_namespace
 from polykind.wire import codec
-from polykind.wire.options import UpdateOptions, WriteOptions
+from polykind.wire.options import CreateOptions, UpdateOptions, WriteOptions
 from polykind.wire.response import Response
 
 Change = Callable[[JsonObject], Awaitable[JsonObject]]
@@ -33,8 +34,28 @@ async def update(call: Call) -> Response:
         fresh: JsonObject = codec.decode(encoded)
         return fresh
 
+    if call.kind.created_by_update:
+        created = await _created(call, encoded, options)
+        if created is not None:
+            return answer.object_answer(call, accepted, 201, created)
     data = await change_object(call, replaced, options, whole=True)
     return answer.object_answer(call, accepted, 200, data)
+
+
+async def _created(call: Call, encoded: bytes, options: UpdateOptions) -> bytes | None:
+    """An update where nothing is yet: a create. None where something is."""
+    await call.api.cache.fresh(call.kind.cache)
+    if call.kind.cache.get(call.key) is not None:
+        return None
+    obj: JsonObject = codec.decode(encoded)
+    _check_uid(call, obj, {"metadata": {}}, options.dry_run)
+    given = obj["metadata"].pop("resourceVersion", "")
+    if given and (nonsense := revisions.unparsable(given)):
+        raise errors.Unexplained(nonsense)
+    try:
+        return await create_object(call, obj, CreateOptions(options.dry_run, options.field_manager))
+    except errors.AlreadyExists:
+        return None
 
 
 def check_name(call: Call, obj: JsonObject) -> None:
@@ -76,6 +97,10 @@ async def change_object(
             await managing.updated(call, new, old, options.field_manager)
         if shown is None and call.api.admission.mutates:
             new = await admitting.mutated(call, new, old, options)
+        if call.version.grants:
+            from polykind.verbs import granting
+
+            await granting.check(call, new, old)
         made = applied or new is not changed
         conditional = _check_revision(call, new, old, entry) and whole
         managing.dedupe_owners(call, new["metadata"], made=True)
@@ -106,7 +131,7 @@ def _check_uid(call: Call, new: JsonObject, old: JsonObject, dry_run: bool) -> N
         key = f"{prefix}{call.key}"
         why = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata'].get('uid')}"
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata'].get('uid', '')}"
         )
         raise errors.conflict(kind.plural, kind.group, call.name, why)
 

@@ -255,6 +255,24 @@ def _selector_text(selector: JsonObject) -> str:
     )
 
 
+def _role_ref(obj: JsonObject, now: datetime) -> str:
+    ref = obj.get("roleRef") or {}
+    return f"{ref.get('kind', '')}/{ref.get('name', '')}"
+
+
+def _subjects(kind: str) -> Cell:
+    """The names of a binding's subjects of a kind; those of service accounts with their namespaces."""
+
+    def cell(obj: JsonObject, now: datetime) -> str:
+        return ", ".join(
+            f"{subject.get('namespace', '')}/{subject['name']}" if kind == "ServiceAccount" else subject["name"]
+            for subject in obj.get("subjects") or ()
+            if subject["kind"] == kind
+        )
+
+    return cell
+
+
 DEFAULT: Final = TableFormat.built_in([(_definition("Created At", "date", "", _CREATED), _created)])
 """For definitions, and for every built-in kind without columns of its own."""
 
@@ -305,6 +323,19 @@ POLICY_BINDINGS: Final = TableFormat.built_in(
         (_definition("PolicyName", "string", "", "The policy that is bound"), _policy_name),
         (_definition("ParamRef", "string", "", "What gives the policy its parameters here"), _param_ref),
         (_definition("Age", "string", "", _AGE), _age),
+    ]
+)
+
+ROLE_BINDINGS: Final = TableFormat.built_in(
+    [
+        (_definition("Role", "string", "", "The role that is given"), _role_ref),
+        (_definition("Age", "string", "", _AGE), _age),
+        (_definition("Users", "string", "", "The users who have it", 1), _subjects("User")),
+        (_definition("Groups", "string", "", "The groups that have it", 1), _subjects("Group")),
+        (
+            _definition("ServiceAccounts", "string", "", "The service accounts that have it", 1),
+            _subjects("ServiceAccount"),
+        ),
     ]
 )
 

@@ -112,6 +112,7 @@ def test_index_points_to_every_document() -> None:
         "apis/authentication.k8s.io/v1",
         "apis/authorization.k8s.io/v1",
         "apis/music.example.com/v1",
+        "apis/rbac.authorization.k8s.io/v1",
         "apis/stable.example.com/v1",
         "apis/stable.example.com/v1beta1",
     ]

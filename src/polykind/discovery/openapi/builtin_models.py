@@ -19,6 +19,7 @@ from polykind.discovery.openapi.models import (
     text,
 )
 from polykind.discovery.openapi.policy_models import POLICY_MODELS
+from polykind.discovery.openapi.rbac_models import RBAC_MODELS
 from polykind.discovery.openapi.review_models import REVIEW_MODELS
 from polykind.discovery.openapi.schemas import META
 from polykind.discovery.openapi.webhook_models import WEBHOOK_MODELS
@@ -286,6 +287,7 @@ BUILTIN_MODELS: Final[Mapping[str, Model]] = {
     **_SERVICES,
     **_DEFINITIONS,
     **POLICY_MODELS,
+    **RBAC_MODELS,
     **REVIEW_MODELS,
     **WEBHOOK_MODELS,
 }

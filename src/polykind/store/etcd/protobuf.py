@@ -1,4 +1,4 @@
-"""Values that Kubernetes keeps as Protocol Buffers, read as JSON: namespaces, and who is asked before a write.
+"""Values that Kubernetes keeps as Protocol Buffers, read as JSON: namespaces, who is asked before a write, and rights.
 
 Custom resources and their definitions it keeps as JSON; and it reads JSON wherever it would write the other.
 """
@@ -20,6 +20,7 @@ from polykind.typed.admissionregistration import (
 from polykind.typed.core import NAMESPACE
 from polykind.typed.messagereader import decode_message
 from polykind.typed.protobuf import MAGIC, open_envelope
+from polykind.typed.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 
 __all__ = ["MAGIC", "as_json"]
 
@@ -34,6 +35,10 @@ _STRUCTS = {
             VALIDATING_ADMISSION_POLICY,
             VALIDATING_ADMISSION_POLICY_BINDING,
         )
+    },
+    **{
+        ("rbac.authorization.k8s.io/v1", struct.kind): struct
+        for struct in (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
     },
     # These it keeps at a version that is not served any more, whose messages are the same.
     **{

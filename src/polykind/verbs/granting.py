@@ -1,0 +1,90 @@
+"""Nobody may grant what he does not hold: to write a role takes its rules, to write a binding those of its role.
+
+Unless he may `escalate` roles, or `bind` that one; and whoever may do everything may do this as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polykind import errors
+from polykind.auth.authorizer import Access
+from polykind.auth.coverage import Rule, rules_for
+from polykind.auth.escalation import EVERYTHING, refusal
+from polykind.auth.user import ADMIN_GROUP
+from polykind.contract import JsonObject
+from polykind.gotext import go_quote
+from polykind.schema import names
+from polykind.verbs.call import Call
+
+_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")
+"""What of the metadata those change who collect garbage."""
+_ROLES = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+
+async def check(call: Call, new: JsonObject, old: JsonObject | None) -> None:
+    """Refuse to write a role or a binding that gives more than the writer has."""
+    user = call.request.user
+    if user is None or ADMIN_GROUP in user.groups or (old is not None and _only_collected(new, old)):
+        return
+    if "roleRef" in new:
+        await _check_binding(call, new)
+    elif not _may(call, "escalate", call.kind.group, call.kind.plural, call.name):
+        _confirm(call, new, new["rules"] or ())
+        if _aggregates(new) or (old is not None and _aggregates(old)):
+            _confirm(call, new, EVERYTHING, "must have cluster-admin privileges to use the aggregationRule")
+
+
+async def _check_binding(call: Call, new: JsonObject) -> None:
+    ref = new["roleRef"]
+    plural = _ROLES.get(ref["kind"])
+    if plural is None:
+        raise errors.Unexplained(f"unsupported role reference kind: {go_quote(ref['kind'])}")
+    if not _may(call, "bind", ref["apiGroup"], plural, ref["name"]):
+        _confirm(call, new, await _rules_of(call, plural, ref["name"]))
+
+
+async def _rules_of(call: Call, plural: str, name: str) -> Sequence[Rule]:
+    """The rules of a role that a binding is to give."""
+    kind = call.api.registry.kind(call.kind.group, plural)
+    if kind is None:
+        raise AssertionError("roles are always served")
+    if kind.namespaced and not call.namespace:
+        raise errors.BadRequest("Namespace parameter required.")
+    if not name:
+        raise errors.BadRequest("Name parameter required.")
+    if wrong := names.path_segment(name):
+        raise errors.BadRequest(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
+    await call.api.cache.fresh(kind.cache)
+    entry = kind.cache.get(kind.key(call.namespace or "", name))
+    if entry is None:
+        raise kind.not_found(name)
+    rules: list[Rule] = entry.value().get("rules") or []
+    return rules
+
+
+def _may(call: Call, verb: str, group: str, resource: str, name: str) -> bool:
+    access = Access(call.user, verb, group, "*", resource, namespace=call.namespace or "", name=name)
+    return call.api.authorizer.decide(access).allowed
+
+
+def _confirm(call: Call, obj: JsonObject, granted: Sequence[Rule], instead: str = "") -> None:
+    """Refuse if the user lacks any of the rules; `instead`: what is said then."""
+    held, trouble = rules_for(call.api.authorizer, call.user, call.namespace or "")
+    if why := refusal(call.user, held, granted, trouble):
+        kind = call.kind
+        raise errors.Forbidden(kind.plural, kind.group, obj["metadata"].get("name", ""), instead or why)
+
+
+def _aggregates(role: JsonObject) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _only_collected(new: JsonObject, old: JsonObject) -> bool:
+    """Whether nothing changes but what leads to the collection of garbage."""
+    return _told(new) == _told(old)
+
+
+def _told(obj: JsonObject) -> JsonObject:
+    meta = {name: value for name, value in obj["metadata"].items() if name not in _COLLECTED}
+    return {**{name: value or None for name, value in obj.items()}, "metadata": meta}
