@@ -15,7 +15,12 @@ from polykind.settings import Settings, SettingsError
     [
         ({"tls_cert_file": Path("a")}, "--tls-cert-file and --tls-private-key-file go together: give both or neither"),
         ({"tls_private_key_file": Path("a")}, "--tls-cert-file and --tls-private-key-file go together"),
-        ({"authorization_mode": "ABAC"}, "--authorization-mode ABAC is not supported"),
+        ({"authorization_mode": ("RBAC", "ABAC")}, "--authorization-mode ABAC is not supported: only AlwaysAllow, "),
+        (
+            {"authorization_mode": ("RBAC", "RBAC")},
+            r'--authorization-mode \["RBAC" "RBAC"\] has mode specified more than once',
+        ),
+        ({"authorization_mode": ()}, "--authorization-mode needs at least one mode"),
         ({"feature_gates": {"Nonsense": True}}, "--feature-gates: unknown gate Nonsense; known are "),
         ({"secure_port": 65536}, "--secure-port must be between 0 and 65535 .0: any free port."),
         ({"secure_port": -1}, "--secure-port must be between 0 and 65535"),

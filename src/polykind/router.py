@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from polykind import errors
@@ -32,6 +33,9 @@ from polykind.wire.request import Request
 from polykind.wire.response import TEXT, Response, Stream
 from polykind.wire.warning import headers as warning_headers
 
+if TYPE_CHECKING:
+    from polykind.auth.permission import Permission
+
 Verb = Callable[[Call], Coroutine[Any, Any, Response | Stream]]
 
 _ITEM: dict[str, Verb] = {"GET": get, "HEAD": get, "PUT": update, "PATCH": patch, "DELETE": delete, "POST": create}
@@ -58,7 +62,8 @@ _LABELS: dict[Verb, str] = {
 _OF_NAMESPACES = ("status", "finalize")
 """What may follow a namespace's name and be about the namespace itself."""
 
-NOT_FOUND = Response(404, b"404 page not found\n", TEXT, ((b"X-Content-Type-Options", b"nosniff"),))
+_NOT_SNIFFED = (b"X-Content-Type-Options", b"nosniff")
+NOT_FOUND = Response(404, b"404 page not found\n", TEXT, (_NOT_SNIFFED,))
 
 
 class Router:
@@ -81,12 +86,26 @@ class Router:
         except errors.APIError as error:
             return self._documents.refuse(request, error)
         parts = (unquote(path) if "%" in path else path).strip("/").split("/")
+        if not self._api.authorizer.everything or b"impersonate-" in b"\n".join(request.headers):
+            try:
+                request.user = self._permission.check(request, request.user, parts)
+            except errors.APIError as error:
+                refusal = self._documents.refuse(request, error)
+                refusal.headers = (*refusal.headers, _NOT_SNIFFED)
+                return refusal
         # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.
         if len(parts) > 3 and parts[0] == "apis":
             return await self._resource(request, parts[1], parts[2], parts[3:])
         if len(parts) > 2 and parts[0] == "api":
             return await self._resource(request, "", parts[1], parts[2:])
         return await self._document(request)
+
+    @cached_property
+    def _permission(self) -> Permission:
+        """Where everything is allowed it is rarely asked, and only then imported."""
+        from polykind.auth.permission import Permission
+
+        return Permission(self._api.authorizer)
 
     async def _document(self, request: Request) -> Response:
         started = perf_counter()

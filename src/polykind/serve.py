@@ -18,6 +18,7 @@ from types import TracebackType
 
 from polykind import certificates
 from polykind.auth.authentication import Authentication
+from polykind.auth.modes import chosen
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.root import WatchCache
@@ -113,7 +114,8 @@ class Server:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         tls = self._tls()
         tokens = self._tokens()
-        authentication = Authentication(tokens)
+        authentication = Authentication(tokens, anonymous="AlwaysAllow" not in settings.authorization_mode)
+        authorizer, rbac = chosen(settings.authorization_mode)
         await self.store.start()
         begun(self.store.close)
         self.metrics = Metrics()
@@ -121,7 +123,9 @@ class Server:
         await self.cache.start()
         begun(self.cache.close)
         self.registry = Registry()
-        self.api = Api(self.store, self.cache, self.registry, self.clock, self.chance, self.metrics)
+        self.api = Api(
+            self.store, self.cache, self.registry, self.clock, self.chance, self.metrics, authorizer=authorizer
+        )
         namespaces = NamespaceKind(self.cache)
         definitions = DefinitionKind(
             self.cache,
@@ -134,9 +138,10 @@ class Server:
         self.registry.put(namespaces)
         self.registry.put(services)
         self.registry.put(definitions)
-        for kind in rbac_kinds(self.cache):
+        roles = rbac_kinds(self.cache)
+        for kind in roles:
             self.registry.put(kind)
-        for review in reviews(tokens, self.api.authorizer):
+        for review in reviews(tokens, authorizer):
             self.registry.answer(review)
         self._namespaces = Namespaces(self.api, namespaces, self._stamp, self.leadership)
         self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
@@ -167,6 +172,12 @@ class Server:
             self.definitions.start(),
             self.admission.start(),
         )
+        if rbac is not None:
+            from polykind.controllers.rbac import RbacControl
+
+            self._rbac = RbacControl(self.api, rbac, roles)
+            begun(self._rbac.close)
+            await self._rbac.start()
         if settings.garbage_collector:
             self.garbage.start()
         await self.leadership.start()

@@ -8,6 +8,9 @@ from pathlib import Path
 GATES = {"CustomResourceWebhookConversion": True, "CustomResourceDefaulting": True}
 """The feature gates that are known, with their defaults."""
 
+MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC")
+"""Who can decide what users may do."""
+
 
 class SettingsError(ValueError):
     """A setting that cannot be; the text says which and what to do."""
@@ -33,7 +36,7 @@ class Settings:
     etcd_compaction_interval: float = 300.0
     feature_gates: dict[str, bool] = field(default_factory=dict)
     request_timeout: float = 60.0
-    authorization_mode: str = "AlwaysAllow"
+    authorization_mode: tuple[str, ...] = ("AlwaysAllow",)
     conversion_cache: bool = True
     resolve: tuple[str, ...] = ()
     converter: tuple[str, ...] = ()
@@ -46,11 +49,7 @@ class Settings:
     def check(self) -> None:
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             raise SettingsError("--tls-cert-file and --tls-private-key-file go together: give both or neither")
-        if self.authorization_mode != "AlwaysAllow":
-            raise SettingsError(
-                f"--authorization-mode {self.authorization_mode} is not supported: only AlwaysAllow is "
-                "(every authenticated user may do everything)"
-            )
+        self._check_modes()
         for url in self.etcd_servers:
             if not url.startswith(("http://", "https://")):
                 raise SettingsError(f"--etcd-servers: {url} is not an address such as http://127.0.0.1:2379")
@@ -63,3 +62,16 @@ class Settings:
             raise SettingsError("--request-timeout must be longer than 0s")
         if not 0 <= self.secure_port <= 65535:
             raise SettingsError("--secure-port must be between 0 and 65535 (0: any free port)")
+
+    def _check_modes(self) -> None:
+        chosen = self.authorization_mode
+        for mode in chosen:
+            if mode not in MODES:
+                raise SettingsError(
+                    f"--authorization-mode {mode} is not supported: only {', '.join(MODES)} are, in any order"
+                )
+        if len(set(chosen)) != len(chosen):
+            shown = " ".join(f'"{mode}"' for mode in chosen)
+            raise SettingsError(f"--authorization-mode [{shown}] has mode specified more than once")
+        if not chosen:
+            raise SettingsError("--authorization-mode needs at least one mode")

@@ -60,25 +60,34 @@ def test_a_local_question_stays_in_its_namespace() -> None:
     ]
 
 
-def test_the_answer_is_yes() -> None:
-    assert access.status({"nonResourceAttributes": {}}) == {"allowed": True}
+def test_an_answer_tells_what_there_is_to_tell() -> None:
+    told = access.status({}, allowed=True, denied=False, reason="", error="")
+    assert told == {"allowed": True}
+    told = access.status({}, allowed=False, denied=True, reason="why", error="wrong")
+    assert told == {"allowed": False, "denied": True, "reason": "why", "evaluationError": "wrong"}
+
+
+def test_selectors_that_are_not_understood_are_told_after_other_errors() -> None:
     limited = {"resourceAttributes": {"labelSelector": {"rawSelector": "a in ("}}}
-    assert access.status(limited) == {
-        "allowed": True,
-        "evaluationError": "spec.resourceAttributes.labelSelector ignored due to parse error",
-    }
+    ignored = "spec.resourceAttributes.labelSelector ignored due to parse error"
+    told = access.status(limited, allowed=True, denied=False, reason="", error="")
+    assert told == {"allowed": True, "evaluationError": ignored}
+    told = access.status(limited, allowed=False, denied=False, reason="", error="wrong")
+    assert told == {"allowed": False, "evaluationError": f"wrong; {ignored}"}
 
 
 def test_rules_are_asked_for_of_a_namespace() -> None:
     access.check_rules({"spec": {"namespace": "a"}})
     with pytest.raises(BadRequest, match="no namespace on request"):
         access.check_rules({"spec": {}})
-    assert access.rules() == {
+
+
+def test_a_review_of_rules_has_nothing_of_the_one_that_was_sent() -> None:
+    resources, paths = [{"verbs": ["get"], "resources": ["x"]}], [{"verbs": ["*"], "nonResourceURLs": ["*"]}]
+    assert access.rules(resources, paths, incomplete=False, error="") == {
         "metadata": {},
         "spec": {},
-        "status": {
-            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-            "incomplete": False,
-        },
+        "status": {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False},
     }
+    told = access.rules([], [], incomplete=True, error="wrong")["status"]
+    assert told == {"resourceRules": [], "nonResourceRules": [], "incomplete": True, "evaluationError": "wrong"}

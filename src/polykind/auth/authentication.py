@@ -7,15 +7,19 @@ from typing import Any
 
 from polykind import errors
 from polykind.auth.tokens import Tokens
-from polykind.auth.user import AUTHENTICATED, User
+from polykind.auth.user import ANONYMOUS, AUTHENTICATED, User
 from polykind.wire.request import Request
 
 
 class Authentication:
-    """The client certificate that TLS has verified first, then tokens."""
+    """The client certificate that TLS has verified first, then tokens.
 
-    def __init__(self, tokens: Tokens) -> None:
+    `anonymous`: who shows neither is somebody as well; a token that nobody knows is refused all the same.
+    """
+
+    def __init__(self, tokens: Tokens, *, anonymous: bool = False) -> None:
         self._tokens = tokens
+        self._anonymous = anonymous
         self._latest: tuple[bytes, User | None] = b"", None
 
     def user(self, request: Request) -> User:
@@ -36,7 +40,9 @@ class Authentication:
     def _token_user(self, header: bytes) -> User | None:
         scheme, _, token = header.strip().partition(b" ")
         token = token.strip()
-        return self._tokens.find(token) if scheme.lower() == b"bearer" and token else None
+        if scheme.lower() == b"bearer" and token:
+            return self._tokens.find(token)
+        return ANONYMOUS if self._anonymous else None
 
 
 def _certificate_user(certificate: dict[str, Any]) -> User | None:

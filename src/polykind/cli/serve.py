@@ -71,7 +71,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="DURATION",
         help="the longest a request may take, such as 1m30s (default: %(default)s)",
     )
-    flag("--authorization-mode", default="AlwaysAllow", metavar="MODE", help="what users may do (default: %(default)s)")
+    flag(
+        "--authorization-mode",
+        action="append",
+        default=[],
+        metavar="MODES",
+        help="who decides what users may do, in order: AlwaysAllow, AlwaysDeny, RBAC (default: AlwaysAllow)",
+    )
     flag(
         "--conversion-cache",
         type=_truth,
@@ -175,7 +181,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
         etcd_compaction_interval=_seconds("--etcd-compaction-interval", chosen.etcd_compaction_interval),
         feature_gates=gates,
         request_timeout=timeout,
-        authorization_mode=chosen.authorization_mode,
+        authorization_mode=tuple((",".join(chosen.authorization_mode) or "AlwaysAllow").split(",")),
         conversion_cache=chosen.conversion_cache,
         resolve=tuple(chosen.resolve),
         converter=tuple(chosen.converter),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from polykind import errors
 from polykind.apply.typemodel import TypeModel
+from polykind.auth.authorizer import Access, Authorizer, Rules
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
 from polykind.cache.resource import ResourceCache
@@ -38,7 +39,7 @@ _VERSIONS = {
 _ORDER = tuple(field.name for field in OBJECT_META.fields)
 
 
-def reviews(tokens: Tokens) -> Iterator[ReviewVersion]:
+def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ReviewVersion]:
     """All of them, at the version that they are served at."""
 
     def owner(token: str) -> JsonObject | None:
@@ -57,29 +58,48 @@ def reviews(tokens: Tokens) -> Iterator[ReviewVersion]:
         identity.check_token,
         lambda review, user, now: {**review, "status": identity.token_status(review["spec"], owner)},
     )
-    yield _access(authorization.SUBJECT_ACCESS_REVIEW, subject=True)
-    yield _access(authorization.LOCAL_SUBJECT_ACCESS_REVIEW, subject=True, local=True)
-    yield _access(authorization.SELF_SUBJECT_ACCESS_REVIEW)
+    yield _access(authorization.SUBJECT_ACCESS_REVIEW, authorizer, subject=True)
+    yield _access(authorization.LOCAL_SUBJECT_ACCESS_REVIEW, authorizer, subject=True, local=True)
+    yield _access(authorization.SELF_SUBJECT_ACCESS_REVIEW, authorizer)
     yield ReviewVersion(
         authorization.SELF_SUBJECT_RULES_REVIEW,
         access.GROUP,
         access.check_rules,
-        lambda review, user, now: access.rules(),
+        lambda review, user, now: _rules(authorizer.rules(user, review["spec"]["namespace"])),
     )
 
 
-def _access(struct: Struct, *, subject: bool = False, local: bool = False) -> ReviewVersion:
+def _access(struct: Struct, authorizer: Authorizer, *, subject: bool = False, local: bool = False) -> ReviewVersion:
     def check(review: JsonObject) -> None:
         if found := access.problems(review, _ORDER, subject=subject, local=local):
             raise errors.Invalid("", access.GROUP, "", found)
 
-    return ReviewVersion(
-        struct,
-        access.GROUP,
-        check,
-        lambda review, user, now: {**review, "status": access.status(review["spec"])},
-        namespaced=local,
-    )
+    def answer(review: JsonObject, user: User, now: str) -> JsonObject:
+        spec = review["spec"]
+        allowed, reason, denied, error = authorizer.decide(_asked(spec, _subject(spec) if subject else user))
+        status = access.status(spec, allowed=allowed, denied=denied, reason=reason, error=error)
+        return {**review, "status": status}
+
+    return ReviewVersion(struct, access.GROUP, check, answer, namespaced=local)
+
+
+def _subject(spec: JsonObject) -> User:
+    extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
+    return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
+
+
+def _asked(spec: JsonObject, user: User) -> Access:
+    """What a review asks about; without a version about all of them."""
+    given = spec.get("resourceAttributes")
+    if given is None:
+        other = spec["nonResourceAttributes"]
+        return Access(user, other.get("verb", ""), path=other.get("path", ""))
+    texts = {key: given.get(key, "") for key in ("verb", "group", "resource", "subresource", "namespace", "name")}
+    return Access(user, version=given.get("version") or "*", **texts)
+
+
+def _rules(found: Rules) -> JsonObject:
+    return access.rules(found.resources, found.paths, incomplete=found.incomplete, error=found.error)
 
 
 class ReviewVersion(BuiltinVersion):

@@ -1,4 +1,4 @@
-"""Who may do what. Here everybody who is known may do everything, so that a question only has to be a good one."""
+"""Who may do what: which questions are good ones, and how they are answered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from polykind.gotext import json_bytes
 from polykind.reviews import selectors
 
 GROUP = "authorization.k8s.io"
-_ALL = ["*"]
+
+Rule = dict[str, list[str]]
 
 
 def problems(review: JsonObject, metadata_order: Iterable[str], *, subject: bool, local: bool) -> list[FieldError]:
@@ -56,10 +57,11 @@ def _path(attributes: JsonObject) -> JsonObject:
     return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
 
 
-def status(spec: JsonObject) -> JsonObject:
-    """The answer: yes. It tells which selectors were not understood."""
-    error = selectors.not_understood(spec.get("resourceAttributes") or {}, "spec.resourceAttributes")
-    return {"allowed": True, "evaluationError": error} if error else {"allowed": True}
+def status(spec: JsonObject, *, allowed: bool, denied: bool, reason: str, error: str) -> JsonObject:
+    """The answer. It tells which selectors were not understood."""
+    ignored = selectors.not_understood(spec.get("resourceAttributes") or {}, "spec.resourceAttributes")
+    told = {"denied": denied, "reason": reason, "evaluationError": "; ".join(text for text in (error, ignored) if text)}
+    return {"allowed": allowed, **{key: value for key, value in told.items() if value}}
 
 
 def check_rules(review: JsonObject) -> None:
@@ -67,14 +69,9 @@ def check_rules(review: JsonObject) -> None:
         raise errors.BadRequest("no namespace on request")
 
 
-def rules() -> JsonObject:
-    """The rules of everybody, in a review that has nothing of the one that was sent."""
-    return {
-        "metadata": {},
-        "spec": {},
-        "status": {
-            "resourceRules": [{"verbs": _ALL, "apiGroups": _ALL, "resources": _ALL}],
-            "nonResourceRules": [{"verbs": _ALL, "nonResourceURLs": _ALL}],
-            "incomplete": False,
-        },
-    }
+def rules(resources: list[Rule], paths: list[Rule], *, incomplete: bool, error: str) -> JsonObject:
+    """Somebody's rules, in a review that has nothing of the one that was sent."""
+    status: JsonObject = {"resourceRules": resources, "nonResourceRules": paths, "incomplete": incomplete}
+    if error:
+        status["evaluationError"] = error
+    return {"metadata": {}, "spec": {}, "status": status}

@@ -96,7 +96,10 @@ class Arrival:
         self._grow_head(len(name) + len(value))
         name = name.lower()
         known = self._headers.get(name)
-        self._headers[name] = value if known is None else b"%b, %b" % (known, value)
+        if known is not None:
+            # A group's name may have commas.
+            value = known + (b"\0" if name.startswith(b"impersonate-") else b", ") + value
+        self._headers[name] = value
 
     def _grow_head(self, size: int) -> None:
         self._head_size += size

@@ -30,7 +30,7 @@ class Request:
         """The path as sent: percent-encoded."""
         self.query = query
         self.headers = headers
-        """Names in lower case; the values of a repeated header are joined by commas."""
+        """Names in lower case; the values of a repeated header are joined by commas, those of impersonation by NUL."""
         self.body = body
         self.audit_id = b""
         self.peer_certificate: dict[str, Any] | None = None

@@ -1,0 +1,118 @@
+"""Roles and bindings come to life: who may do what follows those that are stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from polykind import errors
+from polykind.auth.rbac import Rbac
+from polykind.cache.entry import Entry
+from polykind.cache.resource import Occurrence
+from polykind.contract import JsonObject
+from polykind.registry.kind import Kind
+from polykind.verbs.call import Api
+from polykind.wire import codec
+
+log = logging.getLogger("polykind.rbac")
+
+_PAUSE = 2.0
+"""Seconds between two attempts to read what is stored anew."""
+
+
+class RbacControl:
+    """Follows the four kinds, of roles and of bindings: a change holds by the time its write is answered."""
+
+    def __init__(self, api: Api, rbac: Rbac, kinds: Sequence[Kind]) -> None:
+        self._followers = [_Follower(api, rbac, kind) for kind in kinds]
+
+    async def start(self) -> None:
+        await asyncio.gather(*(follower.start() for follower in self._followers))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(follower.close() for follower in self._followers))
+
+
+class _Follower:
+    """Follows one of the kinds."""
+
+    def __init__(self, api: Api, rbac: Rbac, kind: Kind) -> None:
+        self._api = api
+        self._kind = kind
+        self._version = kind.versions[kind.storage]
+        binds = kind.kind.endswith("Binding")
+        self._put = self._put_binding if binds else self._put_role
+        self._drop = rbac.drop_binding if binds else rbac.drop_role
+        self._rbac = rbac
+        self._known: set[str] = set()
+        self._reloading: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        await self._api.cache.load(self._kind.cache)
+        self._kind.cache.observers.append(self)
+        self._take_all()
+
+    async def close(self) -> None:
+        for task in self._reloading:
+            task.cancel()
+        await asyncio.gather(*self._reloading, return_exceptions=True)
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        for occurrence in occurrences:
+            if occurrence.new is not None:
+                self._take(occurrence.new)
+            elif occurrence.old is not None:
+                self._forget(occurrence.old.key)
+
+    def on_reset(self) -> None:
+        """Changes may have been missed; until that is known, what is known holds."""
+        task = asyncio.get_running_loop().create_task(self._reload())
+        self._reloading.add(task)
+        task.add_done_callback(self._reloading.discard)
+
+    async def _reload(self) -> None:
+        await self._api.cache.load_again(self._kind.cache, _PAUSE)
+        self._take_all()
+
+    def _take_all(self) -> None:
+        entries = self._kind.cache.snapshot(None)
+        for key in self._known - {entry.key for entry in entries}:
+            self._forget(key)
+        for entry in entries:
+            self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        try:
+            self._put(entry)
+            self._known.add(entry.key)
+        except errors.APIError as error:
+            what = self._kind.kind
+            log.error("%s %s in the store cannot be read and is not minded: %s", what, entry.key, error.message)
+            self._forget(entry.key)
+        except Exception:
+            log.exception("%s %s in the store makes no sense and is not minded", self._kind.kind, entry.key)
+            self._forget(entry.key)
+
+    def _forget(self, key: str) -> None:
+        self._known.discard(key)
+        self._drop(*_named(key))
+
+    def _put_role(self, entry: Entry) -> None:
+        self._rbac.put_role(*_named(entry.key), self._read(entry).get("rules") or ())
+
+    def _put_binding(self, entry: Entry) -> None:
+        self._rbac.put_binding(*_named(entry.key), self._read(entry))
+
+    def _read(self, entry: Entry) -> JsonObject:
+        form = self._version.ready(entry)
+        if form is None:
+            raise AssertionError("a built-in kind that must be converted")
+        obj: JsonObject = codec.decode(form.data)
+        return obj
+
+
+def _named(key: str) -> tuple[str, str]:
+    """A key's namespace, "" if it has none, and its name."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
