@@ -59,6 +59,8 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             meta["name"] = prefix[:_BASE] + call.api.chance.suffix()
         if attempt == 0:
             _found(call, obj)
+        if call.request.method != "POST" and not call.api.authorizer.everything:
+            _demand_create(call)
         if call.api.admission.validates:
             await admitting.approve(call, obj, None, options)
         # The store refuses a revision; what is none at all is passed over.
@@ -75,6 +77,18 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         await version.after_write(meta["name"], options.dry_run)
         return form.data
     raise _exists(call, meta["name"], generated=bool(meta.get("generateName")))
+
+
+def _demand_create(call: Call) -> None:
+    """Refuse who may update or patch, if that creates, and he may not create."""
+    from polykind.auth.authorizer import Access
+    from polykind.auth.refusal import demand
+
+    kind, where = call.kind, call.namespace or ""
+    demand(
+        call.api.authorizer,
+        Access(call.user, "create", kind.group, call.version.version, kind.plural, namespace=where, name=call.name),
+    )
 
 
 def _found(call: Call, obj: JsonObject) -> None:
