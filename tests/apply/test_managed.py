@@ -203,6 +203,11 @@ async def test_what_does_not_fit_another_version_with_an_entry_leaves_none() -> 
     assert entries(same) == []
 
 
+async def test_what_was_there_must_fit_as_well() -> None:
+    live = {**await written(None, garden(size=1), "amy"), "spec": {"size": "big"}}
+    assert entries(await written(live, {**live, "spec": {"size": 2}}, "ben")) == []
+
+
 async def test_what_a_subresource_passes_over_must_fit_as_well() -> None:
     live = await written(None, garden(name="a", size=1), "amy")
     reset = {V1: managed.STATUS_RESET}

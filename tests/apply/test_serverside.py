@@ -166,3 +166,21 @@ async def test_deep_nesting_is_refused_at_most() -> None:
     with pytest.raises(errors.BadRequest):
         await managed.apply(None, garden(free=deep), kind="Garden", force=False, convert=convert, **rules)
     assert await managed.update(None, garden(free=deep), convert=convert, **rules) == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "what"),
+    [
+        ({}, "failed to create manager for existing fields: failed to convert new object (/x; {}) to smd typed"),
+        (
+            {"managedFields": [entry("amy", "Apply", {"f:spec": {"f:size": {}}})]},
+            "failed to create typed live object (/x; {})",
+        ),
+    ],
+)
+async def test_nothing_is_merged_with_what_fits_its_schema_no_more(metadata: Json, what: str) -> None:
+    live = garden(metadata=metadata, size="big")
+    with pytest.raises(errors.Unexplained) as caught:
+        await applied(live, garden(size=1), "ben", force=True)
+    named = what.format("g.io/v1, Kind=Garden")
+    assert caught.value.message == f"{named}: .spec.size: expected numeric (int or float), got string"

@@ -58,9 +58,11 @@ async def update(
     try:
         reconcile(entries, models)
         old = live if live is not None else model.zero
-        found = compare(bare(old), bare(new), model.root).excluding(reset.get(api_version))
-        if subresource:
-            _check_others(new, old, model.root)
+        before, after = bare(old), bare(new)
+        check(after, model.root)
+        # What is there may not fit either, if the schema has changed since it was written.
+        check(before, model.root)
+        found = compare(before, after, model.root).excluding(reset.get(api_version))
         # Even where nothing changes the object is looked at, at every version that has an entry.
         await subtract(entries, found, old, new, api_version, models, convert, reset)
         if found:
@@ -93,14 +95,6 @@ def same_but_times(old: JsonObject, new: JsonObject) -> bool:
         elif name != "resourceVersion" and not same(ours.get(name), theirs.get(name)):
             return False
     return all(name == "metadata" or same(value, new[name]) for name, value in old.items())
-
-
-def _check_others(new: JsonObject, old: JsonObject, root: Type) -> None:
-    """Raises MisfitError for fields that do not fit; those that a subresource passes over nobody else looks at."""
-    fields = root.map.fields if root.map is not None else {}
-    for name, value in new.items():
-        if name != "metadata" and name in fields and value != old.get(name):
-            check(value, fields[name].type)
 
 
 def _timeless(listed: Any) -> Any:

@@ -13,7 +13,7 @@ from polykind.apply.model import MisfitError
 from polykind.apply.prune import Pruning
 from polykind.apply.rejected import too_deep
 from polykind.apply.tracking import STRIPPED, Convert, Models, Reset, Versions, bare, reconcile
-from polykind.apply.typed import misfit_error, owned
+from polykind.apply.typed import check, misfit_error, owned
 from polykind.contract import JsonObject
 
 BEFORE = "before-first-apply"
@@ -76,16 +76,22 @@ class _Applying:
 
     def _track_the_past(self, owner: Owner) -> None:
         """Whatever is there before the first apply belongs to a manager of its own."""
+        self._check_live("failed to create manager for existing fields: failed to convert new object ({}) to smd typed")
         zero = self.models[self.version].zero
-        try:
-            found = compare(bare(zero), bare(self.live), self.kind).excluding(self.reset.get(self.version))
-        except MisfitError:
-            return
+        found = compare(bare(zero), bare(self.live), self.kind).excluding(self.reset.get(self.version))
         if fields := difference(union(found.modified, found.added), STRIPPED):
             self.entries[owner] = Entry(fields, self.version, self.now)
 
+    def _check_live(self, what: str) -> None:
+        """What is there may not fit, if the schema has changed since it was written: nothing can be merged with it."""
+        try:
+            check(self.live, self.kind)
+        except MisfitError:
+            raise misfit_error(what.format(body.shown(self.live)), self.live, self.kind, unique=False) from None
+
     async def run(self, force: bool) -> JsonObject:
         fields = self._fields()
+        self._check_live("failed to create typed live object ({})")
         reconcile(self.entries, self.models)
         lives = await self._lives()
         try:

@@ -11,7 +11,7 @@ from polykind.apply.entries import Entries
 from polykind.apply.fieldset import LEAF, Fields, difference
 from polykind.apply.model import MisfitError
 from polykind.apply.remove import reconciled
-from polykind.apply.typed import check, explain, owned
+from polykind.apply.typed import explain, owned
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 
@@ -120,8 +120,8 @@ async def compare_at(
     if before is None or after is None:
         return None
     before, after = bare(before), bare(after)
-    check(before, model.root)
-    check(after, model.root)
+    owned(before, model.root, unique=True)
+    owned(after, model.root, unique=True)
     return compare(before, after, model.root).excluding(reset.get(version))
 
 

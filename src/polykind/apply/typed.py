@@ -178,33 +178,37 @@ def check(value: Any, kind: Type) -> None:
     if type(value) is dict:
         if kind.map is None:
             raise MisfitError
+        fields, element = kind.map.fields, kind.map.element
         for name, item in value.items():
-            field = kind.map.fields.get(name)
-            below = field.type if field is not None else kind.map.element
+            field = fields.get(name)
+            below = field.type if field is not None else element
             if below is None:
                 raise MisfitError
-            check(item, below)
+            if type(item) not in below.scalars:
+                check(item, below)
     elif type(value) is list:
-        if kind.list is None:
+        items = kind.list
+        if items is None:
             raise MisfitError
         for item in value:
-            if not kind.list.atomic:
-                kind.list.item_key(item)
-            check(item, kind.list.element)
+            if not items.atomic:
+                items.item_key(item)
+            if type(item) not in items.element.scalars:
+                check(item, items.element)
     elif type(value) not in kind.scalars:
         raise MisfitError
 
 
-def explain(value: Any, kind: Type) -> str:
-    """Why a value does not fit its type, in the reference's words."""
+def explain(value: Any, kind: Type, *, unique: bool = True) -> str:
+    """Why a value does not fit its type, in the reference's words. Not unique: items may stand in a list twice."""
     found: list[str] = []
-    _explain(value, kind, (), found)
+    _explain(value, kind, (), found, unique)
     if len(found) == 1:
         return found[0]
     return "\n".join(["errors:", *(f"  {text}" for text in found)])
 
 
-def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str]) -> None:
+def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str], unique: bool) -> None:
     def tell(why: str, *below: str) -> None:
         where = path_text((*path, *below))
         found.append(f"{where}: {why}" if where else why)
@@ -222,7 +226,7 @@ def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str]) ->
             if below is None:
                 tell("field not declared in schema", f"f:{name}")
                 return
-            _explain(item, below, (*path, f"f:{name}"), found)
+            _explain(item, below, (*path, f"f:{name}"), found, unique)
     elif kind.scalar and (not isinstance(value, dict | list) or not _allowed(value, kind)):
         if type(value) not in kind.scalars:
             tell(_scalar_text(value, kind.scalar))
@@ -239,10 +243,10 @@ def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str]) ->
                 except MisfitError as error:
                     tell(f"element {index}: {error}")
                     return
-                if key in seen:
+                if unique and key in seen:
                     tell(f"duplicate entries for key {path_text((key,))}")
                 seen.add(key)
-            _explain(item, kind.list.element, (*path, key), found)
+            _explain(item, kind.list.element, (*path, key), found, unique)
     else:
         tell("schema error: invalid atom: inlined")
 
@@ -301,6 +305,6 @@ def go_literal(value: Any) -> str:
     return "interface {}(nil)" if value is None else go_plain(value)
 
 
-def misfit_error(what: str, value: Any, kind: Type) -> errors.Unexplained:
-    """The answer to an apply of something that does not fit: a 500 without a reason, as the reference gives."""
-    return errors.Unexplained(f"{what}: {explain(value, kind)}")
+def misfit_error(what: str, value: Any, kind: Type, *, unique: bool = True) -> errors.Unexplained:
+    """The answer to an apply where something does not fit: a 500 without a reason, as the reference gives."""
+    return errors.Unexplained(f"{what}: {explain(value, kind, unique=unique)}")
