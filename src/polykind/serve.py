@@ -173,11 +173,17 @@ class Server:
             self.admission.start(),
         )
         if rbac is not None:
+            from polykind.controllers.aggregation import Aggregation
+            from polykind.controllers.bootstrap import Bootstrap
             from polykind.controllers.rbac import RbacControl
 
-            self._rbac = RbacControl(self.api, rbac, roles)
-            begun(self._rbac.close)
-            await self._rbac.start()
+            for follower in (
+                RbacControl(self.api, rbac, roles),
+                Bootstrap(self.api, self.leadership),
+                Aggregation(self.api, self.leadership),
+            ):
+                begun(follower.close)
+                await follower.start()
         if settings.garbage_collector:
             self.garbage.start()
         await self.leadership.start()

@@ -5,6 +5,7 @@ Unless he may `escalate` roles, or `bind` that one; and whoever may do everythin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from polykind import errors
@@ -19,6 +20,7 @@ from polykind.verbs.call import Call
 
 _COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 """What of the metadata those change who collect garbage."""
+_missing_role = re.compile(r'(?:cluster)?role\.rbac\.authorization\.k8s\.io "')
 _ROLES = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 
@@ -58,7 +60,8 @@ async def _rules_of(call: Call, plural: str, name: str) -> Sequence[Rule]:
     await call.api.cache.fresh(kind.cache)
     entry = kind.cache.get(kind.key(call.namespace or "", name))
     if entry is None:
-        raise kind.not_found(name)
+        # The reference looks for it on behalf of the request, and so names the resource of that.
+        raise call.kind.not_found(name)
     rules: list[Rule] = entry.value().get("rules") or []
     return rules
 
@@ -70,9 +73,10 @@ def _may(call: Call, verb: str, group: str, resource: str, name: str) -> bool:
 
 def _confirm(call: Call, obj: JsonObject, granted: Sequence[Rule], instead: str = "") -> None:
     """Refuse if the user lacks any of the rules; `instead`: what is said then."""
+    kind = call.kind
     held, trouble = rules_for(call.api.authorizer, call.user, call.namespace or "")
+    trouble = _missing_role.sub(f'{kind.qualified} "', trouble)
     if why := refusal(call.user, held, granted, trouble):
-        kind = call.kind
         raise errors.Forbidden(kind.plural, kind.group, obj["metadata"].get("name", ""), instead or why)
 
 

@@ -1,0 +1,108 @@
+"""ClusterRoles that are put together of others: their rules follow those of the roles that they select."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from polykind.admission.selection import labels_of, selector
+from polykind.auth.default_roles import GROUP
+from polykind.auth.user import service_account
+from polykind.cache.resource import Occurrence
+from polykind.contract import JsonObject, Leadership
+from polykind.controllers.workqueue import WorkQueue
+from polykind.registry.kind import Kind
+from polykind.verbs.apply import Applied, apply_change
+from polykind.verbs.call import Api, Call
+from polykind.verbs.update import change_object
+from polykind.wire.options import PatchOptions
+from polykind.wire.request import Request
+
+_MANAGER = "clusterrole-aggregation-controller"
+_USER = service_account(_MANAGER)
+_PAUSE = 2.0
+"""Seconds between two attempts to read what is stored anew."""
+
+
+class Aggregation:
+    """Follows the ClusterRoles in the store, as the leader."""
+
+    def __init__(self, api: Api, leadership: Leadership) -> None:
+        kind = api.registry.kind(GROUP, "clusterroles")
+        if kind is None:
+            raise AssertionError("roles are always served")
+        self._api = api
+        self._kind: Kind = kind
+        self._leadership = leadership
+        self._queue: WorkQueue[str] = WorkQueue(self._look)
+        self._reloading: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        await self._api.cache.load(self._kind.cache)
+        self._kind.cache.observers.append(self)
+        self._leadership.follow(self._lead)
+        self._lead(self._leadership.leading)
+
+    async def close(self) -> None:
+        if self._reloading is not None:
+            self._reloading.cancel()
+            await asyncio.gather(self._reloading, return_exceptions=True)
+        await self._queue.close()
+
+    def _lead(self, leading: bool) -> None:
+        if leading:
+            self._queue.open()
+            self._look_at_all()
+        else:
+            self._queue.pause()
+
+    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+        # Any role may be a part of any other: which are cannot be told without looking.
+        if self._leadership.leading:
+            self._look_at_all()
+
+    def on_reset(self) -> None:
+        self._reloading = asyncio.get_running_loop().create_task(self._reload())
+
+    async def _reload(self) -> None:
+        await self._api.cache.load_again(self._kind.cache, _PAUSE)
+        if self._leadership.leading:
+            self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        for name, role in self._roles().items():
+            if role.get("aggregationRule"):
+                self._queue.add(name)
+
+    def _roles(self) -> dict[str, JsonObject]:
+        """The roles by their names, in the order of these."""
+        return {entry.name: entry.value() for entry in self._kind.cache.snapshot(None)}
+
+    async def _look(self, name: str) -> None:
+        roles = self._roles()
+        role = roles.pop(name, None)
+        aggregation = role.get("aggregationRule") if role is not None else None
+        if role is None or not aggregation:
+            return
+        rules = _gathered(aggregation, roles)
+        if rules == (role.get("rules") or []):
+            return
+        applied: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
+        if rules:
+            applied["rules"] = rules
+        request = Request("PATCH", "", "", {}, b"")
+        request.user = _USER
+        call = Call(self._api, request, self._kind.versions["v1"], None, name, "")
+        options = PatchOptions(field_manager=_MANAGER, force=True)
+        await change_object(call, apply_change(call, Applied(applied, []), options), options, whole=False, applied=True)
+
+
+def _gathered(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any]:
+    """The rules of all roles that are selected, each once, in the order of the selectors and of the roles' names."""
+    found: list[Any] = []
+    for wanted in aggregation.get("clusterRoleSelectors") or ():
+        selected = selector(wanted)
+        for name in sorted(roles):
+            if selected.matches(labels_of(roles[name])):
+                found += [rule for rule in roles[name].get("rules") or () if rule not in found]
+    return found
