@@ -114,6 +114,14 @@ def test_defaults_fill_what_is_absent_down_to_the_last_level(warm: bool) -> None
     assert third["spec"] == {"inner": {"a": 1, "b": ["x"]}}
 
 
+def test_a_null_that_becomes_a_container_hides_no_other(warm: bool) -> None:
+    listed = {"type": "array", "items": {"type": "string"}}
+    schema = made({"filled": {**listed, "default": []}, "wrong": listed}, warm=warm)
+    obj: Json = {"filled": None, "wrong": {"unknown": 1}}
+    assert schema.admit(obj, report=True) == ["wrong.unknown"]
+    assert obj == {"filled": [], "wrong": {}}
+
+
 def test_after_a_conversion_nothing_is_defaulted(warm: bool) -> None:
     schema = made({"spec": {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}}, warm=warm)
     obj = thing(spec={"b": 1})

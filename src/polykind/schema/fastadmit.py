@@ -78,7 +78,7 @@ class Steward:
             f" if type({item}) is not str and type({item}) is not int:",
             f"  if type({item}) is dict or type({item}) is list: {count} += 1",
             f"  elif {item} is None: {null} = True",
-            f"if {null}: {self._nulls(node, root)}({var})",
+            f"if {null}: {count} += {self._nulls(node, root)}({var})",
             f"if {count}:",
         )
         lines.indent += 1
@@ -182,9 +182,10 @@ class Steward:
         lines.indent -= 1
 
     def _nulls(self, node: Node, root: bool) -> str:
-        """A helper that drops or replaces the nulls directly in an object."""
+        """A helper that drops or replaces the nulls directly in an object; it tells how many became containers."""
 
-        def settle(value: dict[str, Any]) -> None:
+        def settle(value: dict[str, Any]) -> int:
+            containers = 0
             for key in [key for key, item in value.items() if item is None]:
                 child = None if root and key in META_KEYS else node.child(key)
                 if child is None or child.nullable:
@@ -194,6 +195,8 @@ class Steward:
                     del value[key]
                 elif self._fill:
                     value[key] = fresh(filling)
+                    containers += type(filling) in (dict, list)
+            return containers
 
         return self.program.constant(settle)
 
