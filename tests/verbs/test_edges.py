@@ -93,6 +93,30 @@ async def test_a_scale_need_not_say_what_it_is_but_must_be_one(server: Live) -> 
         )
 
 
+async def test_a_foreign_namespace_is_refused_before_a_missing_name(server: Live) -> None:
+    says = "the namespace of the provided object does not match the namespace sent on the request"
+    nowhere = {"metadata": {"namespace": "elsewhere"}}
+    assert await refusal(server, "PUT", f"{CUPS}/a", 400, {**CUP, **nowhere}) == says
+    assert await refusal(server, "PUT", f"{CUPS}/a/scale", 400, {**nowhere, "spec": {"replicas": 4}}) == says
+    patch = {"metadata": {"namespace": "elsewhere", "name": None}}
+    assert await refusal(server, "PATCH", f"{CUPS}/a", 400, patch, "application/merge-patch+json") == says
+
+
+async def test_the_name_in_the_path_of_a_create_is_passed_over(server: Live) -> None:
+    made = await server.ask("POST", f"{CUPS}/a", {**CUP, "metadata": {"name": "other"}})
+    assert made["metadata"]["name"] == "other"
+    says = 'Cup.paths.example.com "" is invalid: metadata.name: Required value: name or generateName is required'
+    assert await refusal(server, "POST", f"{CUPS}/none", 422, {**CUP, "metadata": {}}) == says
+
+
+async def test_a_patched_scale_is_shown_with_the_metadata_it_touches_in_order(server: Live) -> None:
+    kind, bad = "application/merge-patch+json", {"spec": {"replicas": "x"}}
+    untouched = await refusal(server, "PATCH", f"{CUPS}/a/scale", 422, bad, kind)
+    assert '\\"metadata\\":{\\"name\\":\\"a\\",\\"namespace' in untouched
+    touched = await refusal(server, "PATCH", f"{CUPS}/a/scale", 422, {**bad, "metadata": {"name": "a"}}, kind)
+    assert '\\"metadata\\":{\\"creationTimestamp\\":' in touched
+
+
 async def test_an_applied_scale_may_own_what_is_there_and_change_nothing(server: Live) -> None:
     applied, kind = {**CUP, "metadata": {"name": "s"}, "spec": {"n": 3}}, "application/apply-patch+yaml"
     await server.ask("PATCH", f"{CUPS}/s?fieldManager=amy", applied, kind=kind)

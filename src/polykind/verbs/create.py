@@ -28,12 +28,6 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
     """Store an object that is not there yet; what a read of it gives. `tracked`: an apply made it and its entries."""
     kind, version, meta = call.kind, call.version, obj["metadata"]
     match_namespace(call, meta)
-    if call.name and meta.get("name") != call.name:
-        if meta.get("name"):
-            raise errors.BadRequest(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({call.name})"
-            )
-        meta["name"] = call.name
     await call.api.cache.load(kind.cache)
     await check_namespace(call, meta.get("name", ""))
     if not kind.creatable:

@@ -113,8 +113,8 @@ def decode_patched(call: Call, patched: Any, complaints: list[str], validation: 
         raise _unfit(encoded, f"strict decoding error: {', '.join(found)}")
     for text in found:
         call.request.warn(text)
-    check_name(call, obj)
     match_namespace(call, obj["metadata"])
+    check_name(call, obj)
     return obj
 
 

@@ -64,8 +64,8 @@ async def update_scale(call: Call) -> Response:
     if found and options.field_validation == "Strict":
         raise errors.BadRequest(_NO_SUCH_TYPE)
     _warn(call, found, options.field_validation)
-    check_name(call, scale)
     match_namespace(call, scale["metadata"])
+    check_name(call, scale)
 
     async def replaced(_: JsonObject) -> JsonObject:
         return {**scale, "metadata": dict(scale["metadata"])}
@@ -116,20 +116,27 @@ async def patch_scale(call: Call) -> Response:
             why = error.why if isinstance(error, typed.Undecodable) else error.message
             raise errors.Invalid("", "", "", [errors.invalid("patch", _shown(old, made), why)]) from None
         _warn(call, found, options.field_validation)
-        check_name(call, scale)
         match_namespace(call, scale["metadata"])
+        check_name(call, scale)
         return scale
 
     return await _change(call, accepted, patched, options)
 
 
 def _shown(old: JsonObject, made: Any) -> str:
-    """What a patch made of a Scale, as text: metadata that it left alone are in the order of their type."""
+    """What a patch made of a Scale, as text: what it left alone of the metadata is in the order of its type."""
     shown = made
     if isinstance(made, dict):
-        shown = dict(sorted(made.items()))
-        if made.get("metadata") == old["metadata"]:
-            shown["metadata"] = partial.metadata(old["metadata"])
+        shown = {
+            key: dict(sorted(item.items())) if isinstance(item, dict) else item for key, item in sorted(made.items())
+        }
+        if isinstance(meta := made.get("metadata"), dict):
+            before = old["metadata"]
+            known = partial.metadata(before)
+            if meta is not before:
+                kept = {key: item for key, item in known.items() if meta.get(key) == before[key]}
+                known = dict(sorted({**meta, **kept}.items()))
+            shown["metadata"] = known
     return codec.encode_ordered(shown).decode("utf-8", "replace")
 
 

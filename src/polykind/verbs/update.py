@@ -25,8 +25,8 @@ async def update(call: Call) -> Response:
     accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
     obj = payload.read(call, options.field_validation)
-    check_name(call, obj)
     match_namespace(call, obj["metadata"])
+    check_name(call, obj)
     managing.dedupe_owners(call, obj["metadata"])
     encoded = codec.encode(obj)
 
