@@ -95,9 +95,9 @@ async def test_conditions_that_together_cost_too_much() -> None:
             "error parsing regexp: missing closing ): `(`",
         ),
         (
-            "authorizer.requestResource.check('create').allowed()",
-            "m[0].expression: Invalid value: \"authorizer.requestResource.check('create').allowed()\": "
-            "authorizer is not supported: this server has no authorization that could be asked",
+            "authorizer.requestResource.check('create')",
+            "m[0].expression: Invalid value: \"authorizer.requestResource.check('create')\": "
+            "must evaluate to bool but got kubernetes.authorization.Decision",
         ),
         (
             "authorizer.foo",
@@ -110,7 +110,15 @@ def test_what_is_wrong_with_a_condition(text: str, expected: str) -> None:
     assert [str(e) for e in condition_problems(_conditions(text), "m")] == [expected]
 
 
-@pytest.mark.parametrize("text", ["object.a == 1", "[1].all(authorizer, authorizer > 0)", "'authorizer' != ''"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "object.a == 1",
+        "[1].all(authorizer, authorizer > 0)",
+        "'authorizer' != ''",
+        "authorizer.requestResource.check('create').allowed()",
+    ],
+)
 def test_what_is_right(text: str) -> None:
     assert condition_problems(_conditions(text), "m") == []
 

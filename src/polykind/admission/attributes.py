@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from polykind.admission.reinvocation import Reinvocation
 from polykind.apply.model import Type
+from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.contract import JsonObject
+
+if TYPE_CHECKING:
+    from polykind.cel.library.authorization import Answer, Question
 
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 
@@ -63,6 +68,9 @@ class Attributes:
     """The types of the object at an apiVersion; None if nothing is known of them."""
     complaint: Callable[[JsonObject], str] = field(default=lambda made: "")
     """What a strict reader has against an object that a mutating step has made; empty if it has nothing."""
+    authorizer: Authorizer = field(default_factory=AlwaysAllow)
+    decided: dict[Question, Answer] = field(default_factory=dict)
+    """What expressions have asked it."""
     again: Reinvocation = field(default_factory=Reinvocation)
     changed: bool = field(default=False)
     """Whether a mutating step has replaced the object."""

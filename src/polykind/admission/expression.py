@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polykind.cel import Condition, ConditionError, condition
+from polykind.admission.authorizing import AUTHORIZER
+from polykind.cel import Condition, condition
 from polykind.cel.patches import OBJECT, PATCH
 from polykind.cel.types import (
-    AUTHORIZATION,
     BOOL,
     DYN,
     INT,
@@ -73,10 +73,6 @@ _FIELDS: dict[str, dict[str, Type]] = {
 }
 _PLAIN = frozenset((*PRIMITIVES.values(), NULL))
 _ALWAYS = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESPACE, "request": _REQUEST}
-_AUTHORIZER = {
-    "authorizer": AUTHORIZATION["Authorizer"],
-    "authorizer.requestResource": AUTHORIZATION["ResourceCheck"],
-}
 
 
 class Environment:
@@ -90,10 +86,7 @@ class Environment:
         variables: dict[str, Type] | None = None,
         patches: bool = False,
     ) -> None:
-        """`authorizer`: the reference has one there, and an expression that uses it is refused by its name.
-
-        With `patches`, they may make objects and JSON patches.
-        """
+        """With `patches`, they may make objects and JSON patches."""
         self._variables: Mapping[str, Type] = {
             **_ALWAYS,
             **({"params": DYN} if params else {}),
@@ -105,15 +98,10 @@ class Environment:
 
     def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Condition:
         """Raises ConditionError."""
-        try:
-            return self._compiled(text, self._variables, results)
-        except ConditionError:
-            if not self._authorizer or "authorizer" not in text:
-                raise
-        self._compiled(text, {**self._variables, **_AUTHORIZER}, results)
-        raise ConditionError("authorizer is not supported: this server has no authorization that could be asked")
-
-    def _compiled(self, text: str, variables: Mapping[str, Type], results: Sequence[Type]) -> Condition:
+        variables = self._variables
+        if self._authorizer and "authorizer" in text:
+            # Every variable costs something: most expressions have no need of this one.
+            variables = {**variables, **AUTHORIZER}
         return condition(text, variables, fields=self._field, results=results, patches=self._patches)
 
     def _field(self, type_: str, name: str) -> Type | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from polykind import errors
 from polykind.admission.attributes import DELETE, Attributes
+from polykind.admission.authorizing import authorizer_values
 from polykind.admission.conditions import Conditions, MatchFailure
 from polykind.admission.expression import Environment
 from polykind.admission.expressionvalues import request_value
@@ -153,6 +154,7 @@ class _Round:
         self._invocations = gathering.invocations
         self._again = again
         self._namespace = _unmanaged(own_namespace(gathering.asked))
+        self._authorizer = authorizer_values(gathering.asked)
         self._last: _Told | None = None
         self._failures: list[_Failure] = []
 
@@ -198,7 +200,13 @@ class _Round:
                 self._failures.append(_Failure(invocation.policy, invocation.binding, str(failure), "Invalid"))
 
     def _values(self, invocation: _Invocation, told: _Told, request: JsonObject) -> dict[str, Any]:
-        return {"object": told.obj, "oldObject": told.old, "request": request, "params": invocation.param}
+        return {
+            "object": told.obj,
+            "oldObject": told.old,
+            "request": request,
+            "params": invocation.param,
+            **self._authorizer,
+        }
 
     async def _settle(self) -> None:
         """Bring the object up to date: of what was done at several versions, the last counts."""

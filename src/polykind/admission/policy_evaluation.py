@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from polykind.admission.authorizing import AUTHORIZER
 from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
 from polykind.admission.expression import OUT_OF_BUDGET, PER_EVALUATION, Environment
 from polykind.admission.patience import Interrupted, patiently
@@ -89,6 +90,8 @@ class Evaluation:
             return []
         scope = Scope(values, self._variables, PER_EVALUATION, check)
         results = [one.expression.run(scope) for one in self._validations]
+        # Annotations, and the variables that messages name, may speak of an authorizer, but there is none for them.
+        values = {**values, **dict.fromkeys(AUTHORIZER)}
         denied = self._judged(results, Scope(values, self._variables, scope.left, check))
         whole = Scope({**values, "namespaceObject": namespace}, self._variables, PER_EVALUATION, check)
         annotated = [one.run(whole) for one in self._annotations]

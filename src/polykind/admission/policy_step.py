@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
+from polykind.admission.authorizing import authorizer_values
 from polykind.admission.expressionvalues import namespace_value, request_value
 from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding, exempt, own_namespace, told_name
 from polykind.admission.policy_evaluation import Denial, Evaluation
@@ -90,7 +91,7 @@ async def _evaluated(
     params: Sequence[JsonObject | None],
 ) -> list[_Denied]:
     namespace = own_namespace(asked)
-    common: dict[str, Any] = {"object": told.obj, "oldObject": told.old}
+    common: dict[str, Any] = {"object": told.obj, "oldObject": told.old, **authorizer_values(asked)}
     conditions = {**common, "request": request_value(asked, told.api_version)}
     values = {
         **common,

@@ -13,6 +13,7 @@ from typing import Protocol
 from polykind import errors
 from polykind.admission import review, rules, selection
 from polykind.admission.attributes import Attributes
+from polykind.admission.authorizing import authorizer_values
 from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
 from polykind.admission.expressionvalues import request_value
 from polykind.admission.review import Denied, Misanswered, Shown, Verdict
@@ -130,7 +131,12 @@ class Webhook:
         """Whether its match conditions hold. Raises Forbidden if that cannot be told, unless failures are ignored."""
         if self._conditions is None:
             return True
-        values = {"object": shown.obj, "oldObject": shown.old, "request": request_value(asked, shown.api_version)}
+        values = {
+            "object": shown.obj,
+            "oldObject": shown.old,
+            "request": request_value(asked, shown.api_version),
+            **authorizer_values(asked),
+        }
         try:
             return await self._conditions.match(values)
         except MatchFailure as failure:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from polykind.cel import types
 from polykind.cel.bounds import LARGEST, UNKNOWN, Bounds, fixed
-from polykind.cel.spending import ACCESSORS
+from polykind.cel.spending import ACCESSORS, CHECK
 from polykind.cel.tree import Expr, Literal
 from polykind.cel.types import Type
 
@@ -179,18 +179,29 @@ def _validate(target: Argument | None, args: Sequence[Argument], sizes: Sizes, o
     return CallCost(_size(args[0], sizes).scaled(_ONCE).scaled(_LONGEST_NAME_REGEX * _REGEX))
 
 
+def _check(target: Argument | None, args: Sequence[Argument], sizes: Sizes, overload: str) -> CallCost:
+    return CallCost(fixed(CHECK))
+
+
+def _selector(target: Argument | None, args: Sequence[Argument], sizes: Sizes, overload: str) -> CallCost | None:
+    if len(args) != 1:
+        return None
+    size = _size(args[0], sizes)
+    return CallCost(fixed(10).plus(size.scaled(_ONCE)).plus(size.scaled(0.5).scaled(50)))
+
+
 def _equal(target: Argument | None, args: Sequence[Argument], sizes: Sizes, overload: str) -> CallCost | None:
     if len(args) != 2 or args[0].type != args[1].type:
         return None
     match args[0].type:
-        case types.IP | types.CIDR | types.QUANTITY | types.SEMVER:
+        case types.IP | types.CIDR:
             return CallCost(_ONE)
         case types.FORMAT:
             return CallCost(Bounds(1, _LONGEST_FORMAT).scaled(_ONCE))
         case types.URL:
             size = args[1].size
             return CallCost(Bounds(1, size.high if size is not None else 1).scaled(_ONCE))
-    return None
+    return CallCost(_ONE) if args[0].type in types.LIBRARY_STRUCTS else None
 
 
 def _allocated(factor: float, size: Bounds) -> CallCost:
@@ -281,6 +292,8 @@ BY_FUNCTION: dict[str, Estimate] = {
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
     "validate": _validate,
+    "check": _check,
+    **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     "_==_": _equal,
 }
 """Asked next, by the function."""

@@ -109,9 +109,9 @@ class Checker:
         if named is not None:
             node.type = named
             return
-        if name in self.scopes[0] and not node.test:
+        if name is not None and name.removeprefix(".") in self.scopes[0]:
             # A variable whose name has a dot in it.
-            node.type = self.scopes[0][name]
+            node.type = self.scopes[0][name.removeprefix(".")]
             return
         found = self._field(node, node.operand, node.name)
         node.type = BOOL if node.test else substituted(self.bindings, found, free_to_dyn=False)

@@ -12,8 +12,19 @@ from polykind.cel.frame import OLD, SELF, Frame, Part, Run
 from polykind.cel.library import IMPLEMENTATIONS, core
 from polykind.cel.overloads import BY_ID, Overload
 from polykind.cel.spending import QUADRATIC, Spend, spend_of
-from polykind.cel.tree import Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, StructExpr
-from polykind.cel.types import Type
+from polykind.cel.tree import (
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    StructExpr,
+    qualified_name,
+)
+from polykind.cel.types import AUTHORIZATION, Type
 from polykind.cel.values import (
     FAILURES,
     NONE,
@@ -25,6 +36,8 @@ from polykind.cel.values import (
     Texts,
     named_type,
 )
+
+_AUTHORIZERS = frozenset(AUTHORIZATION.values())
 
 
 class _Variable(NamedTuple):
@@ -84,6 +97,8 @@ class Compiler:
             constant = named_type(node.type.params[0])
             return Part(lambda frame: constant, 0)
         slot, declared = variable
+        if node.type in _AUTHORIZERS:
+            return _authorizer(node.name.removeprefix("."), slot)
         read = declared.read if declared is not None else None
         if slot == OLD and self.optional_old:
             return Part(_old_reader(read), 1)
@@ -129,6 +144,11 @@ class Compiler:
         if node.type.kind == "type" and self._is_type_name(node):
             constant = named_type(node.type.params[0])
             return Part(lambda frame: constant, 0)
+        if node.type in _AUTHORIZERS:
+            # A variable whose name has a dot in it.
+            whole = (qualified_name(node) or "").removeprefix(".")
+            if whole in self.scopes[0]:
+                return _authorizer(whole, self.scopes[0][whole].slot)
         operand, cost = self.compile(node.operand)
         name = node.name
         kind = node.operand.type.kind
@@ -369,6 +389,18 @@ def _getter(below: Run, key: str, name: str) -> Run:
 
 def _reading(getter: Run, read: Callable[[Any], Any]) -> Run:
     return lambda frame: read(getter(frame))
+
+
+def _authorizer(name: str, slot: int) -> Part:
+    """A variable that is declared in more places than it is given in."""
+
+    def get(frame: Frame) -> Any:
+        value = frame[slot]
+        if value is None:
+            raise EvalError(f"no such attribute(s): {name}")
+        return value
+
+    return Part(get, 1)
 
 
 def _old_reader(read: Callable[[Any], Any] | None) -> Run:

@@ -11,11 +11,13 @@ from polykind.cel import times
 from polykind.cel.tree import UInt
 from polykind.cel.types import Type
 from polykind.cel.values import (
+    NO_OVERLOAD,
     BuiltList,
     BuiltMap,
     Duration,
     JoinedList,
     Made,
+    Opaque,
     Optional,
     Texts,
     Timestamp,
@@ -94,6 +96,8 @@ def _value(value: Any) -> Any:
             return native(value)
         except Unconvertible as wrong:
             return Foreign(str(wrong), str(wrong), "*types.Err")
+    if isinstance(value, Opaque):
+        return Foreign(NO_OVERLOAD, NO_OVERLOAD, "*types.Err")
     if isinstance(value, Type):
         return "type" if value.kind == "struct" else value.name
     if type(value) in (bool, int, float, str, list, dict):
@@ -217,7 +221,8 @@ def json_value(value: Any) -> Any:
         raise Unconvertible("type conversion not supported for 'type'")
     if kind_of(value) == "JSONPatch":
         raise Unconvertible("cannot convert to native type: *structpb.Value")
-    raise Unconvertible(f"type conversion error from '{type(value).__name__}' to '*structpb.Value'")
+    name = kind_of(value) if isinstance(value, Opaque) else type(value).__name__
+    raise Unconvertible(f"type conversion error from '{name}' to '*structpb.Value'")
 
 
 def _key(key: Any) -> str:

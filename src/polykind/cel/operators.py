@@ -157,7 +157,10 @@ def equality(nodes: Sequence[Expr], args: Sequence[Part], *, negated: bool) -> P
             frame[0] += 1
             return (one == other) is not negated
         frame[0] += tenth(min(size(one), size(other)))
-        return equals(one, other) is not negated
+        found = equals(one, other)
+        if found is None and not negated:
+            raise EvalError(NO_OVERLOAD)
+        return bool(found) is not negated
 
     return Part(run, cost)
 
@@ -168,7 +171,7 @@ def _text_equality(left: Run, right: Run, negated: bool) -> Run:
         if type(one) is str and type(other) is str:
             frame[0] += (min(len(one), len(other)) + 9) // 10
             return (one == other) is not negated
-        return equals(one, other) is not negated
+        return bool(equals(one, other)) is not negated
 
     return run
 

@@ -243,7 +243,7 @@ _AUTHORIZATION = """
 .fieldSelector authorizer_fieldselector ResourceCheck string -> ResourceCheck
 .labelSelector authorizer_labelselector ResourceCheck string -> ResourceCheck
 """
-"""Declared, though nothing in a rule has such a type: a call is refused for its types, not for its name."""
+"""Declared everywhere, though nothing in a rule has such a type: a call is refused for its types, not for its name."""
 
 _PATCHES = "jsonpatch.escapeKey string_jsonpatch_escapeKey_string string -> string"
 """Declared where expressions make patches."""

@@ -50,7 +50,7 @@ class Patch(Obj):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Patch) or any(self.get(name) != other.get(name) for name in _TEXTS):
             return False
-        return self.has("value") == other.has("value") and equals(self.get("value"), other.get("value"))
+        return self.has("value") == other.has("value") and equals(self.get("value"), other.get("value")) is True
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -72,7 +72,8 @@ def _outcome(run: Run, frame: Frame) -> Outcome:
         if frame[0] > LIMIT:
             raise CostExceeded
     except FAILURES as failure:
-        return Outcome(None, told(failure), frame[0])
+        # What fails costs as much as if it had not.
+        return Outcome(None, told(failure) if frame[0] <= LIMIT else str(CostExceeded()), frame[0])
     except RecursionError:
         return Outcome(None, NO_OVERLOAD, frame[0])
     except CostExceeded as failure:

@@ -16,6 +16,8 @@ ACCESSORS = (
     "patch getScheme getHostname getHost getPort getEscapedPath getQuery"
 )
 """Functions that do no more than look something up."""
+CHECK = 350_000
+"""To ask an authorizer: no expression can do it more than twice."""
 _ONE = frozenset(ACCESSORS.split())
 _PARSED = "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver"
 _ONCE = frozenset([*_PARSED.split(), "jsonpatch.escapeKey"])
@@ -35,6 +37,8 @@ def spend_of(function: str, overload: str) -> Spend | int:
     """The cost of a call: a number, or a function of its arguments and result."""
     if function in _ONE:
         return 1
+    if function == "check":
+        return CHECK
     found = _BY_FUNCTION.get(function)
     if found is not None:
         return 1 if overload == "cidr_ip" else found
@@ -79,6 +83,12 @@ def _contains_cidr(args: Sequence[Any], result: Any) -> int:
 
 def _validate(args: Sequence[Any], result: Any) -> int:
     return tenth(1 + size(args[1])) * math.ceil(float(args[0].regex_size) * 0.25)
+
+
+def _selector(args: Sequence[Any], result: Any) -> int:
+    """Going over the text, and for every second character a term, which is a list and a struct."""
+    length = size(args[1])
+    return 10 + tenth(length) + math.ceil(length * 0.5) * 50
 
 
 def _compared(args: Sequence[Any], result: Any) -> int:
@@ -131,6 +141,8 @@ _BY_FUNCTION: dict[str, Spend] = {
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
     "validate": _validate,
+    "fieldSelector": _selector,
+    "labelSelector": _selector,
 }
 _BY_OVERLOAD: dict[str, Spend] = {
     **dict.fromkeys(

@@ -185,6 +185,12 @@ class Made:
     __hash__ = None  # type: ignore[assignment]
 
 
+class Opaque:
+    """A value that functions know what to do with: it cannot be compared with anything, nor handed out."""
+
+    __slots__ = ()
+
+
 class MapList(list[Any]):
     """A list of type map: equal whatever the order, added by key."""
 
@@ -263,14 +269,15 @@ def size(value: Any) -> int:
     return measure() if measure is not None else 1
 
 
-def equals(left: Any, right: Any) -> bool:
+def equals(left: Any, right: Any) -> bool | None:
+    """None if that cannot be told: lists and maps are equal if nothing in them tells otherwise."""
     if left is None or right is None:
         return left is right
     one, other = kind_of(left), kind_of(right)
     if one != other:
         if one in _NUMERIC and other in _NUMERIC:
             return compare(left, right) == 0 if left == left and right == right else False
-        return False
+        return None if isinstance(left, Opaque) else False
     if one == "list":
         return _same_lists(left, right)
     if one == "map":
@@ -283,7 +290,7 @@ def equals(left: Any, right: Any) -> bool:
         return bool(left.ns == right.ns)
     if one == "type":
         return bool(left.name == right.name)
-    return bool(left == right)
+    return None if isinstance(left, Opaque) else bool(left == right)
 
 
 def _same_lists(left: list[Any], right: list[Any]) -> bool:
@@ -299,7 +306,7 @@ def _same_lists(left: list[Any], right: list[Any]) -> bool:
             if mine is None or not equals(mine, item):
                 return False
         return True
-    return all(equals(a, b) for a, b in zip(left, right, strict=True))
+    return all(equals(a, b) is not False for a, b in zip(left, right, strict=True))
 
 
 def _same_maps(left: Any, right: Any) -> bool:
@@ -307,7 +314,7 @@ def _same_maps(left: Any, right: Any) -> bool:
         return _same_objects(left, right)
     if len(left) != len(right):
         return False
-    return all(key in right and equals(value, right[key]) for key, value in left.items())
+    return all(key in right and equals(value, right[key]) is not False for key, value in left.items())
 
 
 def _same_objects(left: Any, right: Any) -> bool:
@@ -337,7 +344,7 @@ def _identical(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(_identical, left, right))
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(_identical(value, right[key]) for key, value in left.items())
-    return equals(left, right)
+    return equals(left, right) is True
 
 
 def compare(left: Any, right: Any) -> int:

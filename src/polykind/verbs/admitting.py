@@ -114,6 +114,7 @@ def _attributes(
         patience=call.request.timeout,
         model=lambda api_version: _model(call, api_version),
         complaint=lambda made: _complaint(call, made),
+        authorizer=call.api.authorizer,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polykind.cel.library import core, formats, lists, net, quantity, regex, semver, strings, urls
+from polykind.cel.library import authorization, core, formats, lists, net, quantity, regex, semver, strings, urls
 from polykind.cel.overloads import BY_ID
 from polykind.cel.values import NO_OVERLOAD, EvalError
 
@@ -25,5 +25,6 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     **semver.FUNCTIONS,
     **urls.FUNCTIONS,
     **formats.FUNCTIONS,
+    **authorization.FUNCTIONS,
 }
 """By the overload's id; what is evaluated lazily is not among them."""
