@@ -138,6 +138,13 @@ async def test_the_oldest_of_many_updaters_become_one() -> None:
     assert sorted(owned_by_all) == sorted(f"f:n{i}" for i in range(1, 13))
 
 
+async def test_too_many_updaters_become_fewer_even_if_nothing_changes() -> None:
+    stated = [entry(f"m{n}", "Update", {"f:spec": {"f:size": {}}}, n) for n in range(12)]
+    live = await written(None, garden(size=1), "amy")
+    after = await written(live, garden(metadata={"managedFields": stated}, size=1), "ben", 30)
+    assert [e["manager"] for e in entries(after)] == ["ancient-changes", *(f"m{n}" for n in range(3, 12))]
+
+
 @pytest.mark.parametrize("sent", [[{}], [{"manager": ""}], [None]])
 async def test_entries_can_be_cleared_and_stay_so_until_an_apply(sent: Any) -> None:
     live = await written(None, garden(name="a"), "amy")

@@ -151,6 +151,13 @@ async def test_kubectl_takes_over_what_it_applied_on_the_clients_side() -> None:
         await applied(live, garden(size=2), "another")
 
 
+async def test_kubectl_does_not_take_what_it_applied_to_another_kind() -> None:
+    other = {**garden(size=1, name="a"), "kind": "Park"}
+    live = await written(None, garden(metadata=last(other), size=1, name="a"), "kubectl-client")
+    with pytest.raises(errors.Conflicted):
+        await applied(live, garden(size=2, name="a"), "kubectl")
+
+
 async def test_kubectl_does_not_take_what_has_changed_since() -> None:
     live = await written(None, garden(metadata=last(garden(size=1, name="b")), size=1, name="a"), "editor")
     with pytest.raises(errors.Conflicted) as caught:

@@ -31,7 +31,7 @@ def fields(live: JsonObject, api_version: str, kind: Type) -> Fields | None:
         return None
     try:
         last = msgspec.json.decode(text)
-        if not isinstance(last, dict) or last.get("apiVersion") != api_version:
+        if not isinstance(last, dict) or (last.get("apiVersion"), last.get("kind")) != (api_version, live.get("kind")):
             return None
         out = owned(last, kind, unique=True) or {}
         for part in compare(last, live, kind):

@@ -67,7 +67,7 @@ async def update(
         await subtract(entries, found, old, new, api_version, models, convert, reset)
         if found:
             _own(entries, found, book.updater(manager, api_version, subresource), now)
-            book.cap(entries)
+        book.cap(entries)
     except (MisfitError, RecursionError):
         # What does not fit its schema is refused when it is validated; the entries are of no use then.
         return []

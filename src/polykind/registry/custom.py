@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,13 @@ class CustomKind(Kind):
         """The storage version, served or not: what is stored at it needs no conversion."""
         served = self.versions.get(self.storage)
         return served or CustomVersion(self, next(v for v in self.crd["spec"]["versions"] if v["name"] == self.storage))
+
+    @cached_property
+    def models(self) -> Mapping[str, TypeModel]:
+        """The types of each version that is declared: a manager may own fields at one that is not served any more."""
+        stanzas = self.crd["spec"]["versions"]
+        versions = [self.versions.get(stanza["name"]) or CustomVersion(self, stanza) for stanza in stanzas]
+        return {version.api_version: version.model for version in versions}
 
     def openapi(self, version: str) -> JsonObject | None:
         """The schema of a version as it was declared."""
