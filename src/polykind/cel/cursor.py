@@ -1,4 +1,8 @@
-"""The tokens of an expression as they are read; complaints are worded as the reference's own parser words them."""
+"""The tokens of an expression as they are read; complaints are worded as the reference's own parser words them.
+
+It also goes on after a complaint as that one does: a single stray token is left out, a single missing one is imagined,
+and else tokens are passed over up to one that somebody waits for.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +21,26 @@ _OPENING = "[ { ( . - ! true false null NUM_FLOAT NUM_INT NUM_UINT STRING BYTES 
 _NAMED = frozenset({"<EOF>", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER"})
 STARTS = frozenset(_OPENING.split())
 MEMBER_STARTS = STARTS - {"!"}
-_OPERATORS = frozenset(["==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", ".", "-", "?", "+", "*", "/", "%"])
 ELEMENTS = STARTS | {"?"}
-_RESUMING = _OPERATORS - {".", "["}
 FIELD_NAMES = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
 NUMBERS = frozenset({"NUM_INT", "NUM_FLOAT"})
+SELECTORS = frozenset({".", "["})
+OPERATORS = frozenset(["==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "-", "+", "*", "/", "%"])
+_WORDS = frozenset({".true", ".false", ".null"})
+_MOST_ATTEMPTS = 30
+_FARTHEST = 512
 
 
 class StopParsing(Exception):
     """Parsing cannot go on; what is wrong has been reported."""
+
+
+class Unreadable(Exception):
+    """What stands here cannot be read; it has been reported. Whoever reads the part around it goes on behind it."""
+
+    def __init__(self, site: str) -> None:
+        super().__init__(site)
+        self.site = site
 
 
 class Cursor:
@@ -36,9 +51,14 @@ class Cursor:
         self.tokens = tokens(source)
         self.position = 0
         self.depth = 0
-        self.enclosing: list[frozenset[str]] = [frozenset({"<EOF>"})]
+        self.enclosing: list[frozenset[str]] = [frozenset({"<EOF>", "?"})]
         """What may follow an expression, besides operators, inside each bracket that is open."""
+        self.awaited: list[frozenset[str]] = [frozenset({"<EOF>"})]
+        """What somebody waits for: those who have begun to read something and are not done."""
         self.recovering = False
+        self._attempts = 0
+        self._failed_at = -1
+        self._failed_sites: set[str] = set()
 
     @property
     def next(self) -> Token:
@@ -50,16 +70,22 @@ class Cursor:
 
     def take(self) -> Token:
         token = self.tokens[self.position]
-        self.recovering = False
-        self.skip()
+        self._recovered()
+        self._skip()
         return token
-
-    def skip(self) -> None:
-        if self.position < len(self.tokens) - 1:
-            self.position += 1
 
     def accept(self, kind: str) -> Token | None:
         return self.take() if self.next.kind == kind else None
+
+    def _skip(self) -> None:
+        if self.position < len(self.tokens) - 1:
+            self.position += 1
+
+    def _recovered(self) -> None:
+        if self.recovering:
+            self.recovering = False
+            self._failed_at = -1
+            self._failed_sites.clear()
 
     # ------------------------------------------------------------------ complaints
 
@@ -69,57 +95,97 @@ class Cursor:
             self.source.report((token or self.next).at, f"Syntax error: {message}")
         self.recovering = True
 
-    def mismatched(self, expected: Iterable[str]) -> NoReturn:
-        self.syntax(f"mismatched input '{self.next.text}' expecting {expected_text(expected)}")
-        raise StopParsing
+    def mismatched(self, expected: Iterable[str], site: str) -> NoReturn:
+        self.syntax(f"mismatched input {_quoted(self.next.text)} expecting {expected_text(expected)}")
+        raise Unreadable(site)
 
-    def no_viable(self, start: Token) -> None:
-        """Nothing that starts so can be read; parsing goes on where an operator or the end of a bracket comes."""
-        end = self.next.at + (0 if self.next.kind == "<EOF>" else len(self.next.text))
-        text = self.source.text[start.at : end].strip()
-        if text in (".true", ".false", ".null"):
-            self.syntax(f"mismatched input '{text[1:]}' expecting IDENTIFIER")
+    def no_viable(self, last: int, site: str) -> NoReturn:
+        """Nothing begins like the tokens from here to the one at `last`."""
+        last = min(last, len(self.tokens) - 1)
+        start, end = self.next, self.tokens[last]
+        text = "<EOF>" if start.kind == "<EOF>" else self._between(start, end)
+        if text in _WORDS:
+            self.syntax(f"mismatched input '{text[1:]}' expecting IDENTIFIER", end)
         else:
-            self.syntax(f"no viable alternative at input '{text}'")
-        self.resume()
+            self.syntax(f"no viable alternative at input {_quoted(text)}", end)
+        raise Unreadable(site)
 
-    def resume(self) -> None:
-        while self.next.kind not in _RESUMING and self.next.kind not in self.enclosing[-1]:
-            if self.next.kind == "<EOF>":
-                return
-            self.skip()
+    def _between(self, start: Token, end: Token) -> str:
+        """The text from one token to another, without what is no token."""
+        stop = end.at + (0 if end.kind == "<EOF>" else len(end.text))
+        parts, at = [], start.at
+        for begin, finish in self.source.garbage:
+            if at <= begin < stop:
+                parts.append(self.source.text[at:begin])
+                at = finish
+        parts.append(self.source.text[at:stop])
+        return "".join(parts)
 
-    def stray(self, expected: frozenset[str]) -> bool:
-        """Whether what must come next does; a single stray token before it is left out."""
-        if self.next.kind in expected:
-            return False
-        if self.after in expected and self.next.kind != "<EOF>":
-            self.syntax(f"extraneous input '{self.next.text}' expecting {expected_text(expected)}")
-            self.skip()
-            return False
-        return True
+    # ------------------------------------------------------------------ going on
 
-    def sync(self, expected: frozenset[str]) -> None:
-        if self.stray(expected):
-            self.mismatched(expected)
+    def sync(self, expected: frozenset[str], site: str) -> None:
+        """What may come next, does; a single stray token before it is left out. Not asked while recovering."""
+        if self.recovering or self.next.kind in expected or self._left_out(expected):
+            return
+        self.mismatched(expected, site)
 
-    def expect(self, kind: str, *also: str) -> Token:
-        """A token that closes something; one that is only missing is added, one stray token before it left out."""
+    def sync_loop(self, expected: frozenset[str]) -> None:
+        """As `sync`, where more of the same may come: what is passed over then goes on to where somebody waits."""
+        if self.recovering or self.next.kind in expected:
+            return
+        self.syntax(f"extraneous input {_quoted(self.next.text)} expecting {expected_text(expected)}")
+        self._pass_over(expected.union(*self.awaited))
+
+    def expect(self, kind: str) -> Token:
+        """A token that must come; one that is only missing is imagined, one stray token before it left out."""
         if self.next.kind == kind:
             return self.take()
-        expected = {kind, *also}
-        if self.after == kind and self.next.kind != "<EOF>":
-            self.syntax(f"extraneous input '{self.next.text}' expecting {expected_text(expected)}")
-            self.skip()
+        self._attempt()
+        if self._left_out(frozenset({kind})):
             return self.take()
-        follows = STARTS if kind == ":" else _OPERATORS | self.enclosing[-1]
-        if not also and self.next.kind in follows:
-            self.syntax(f"missing '{kind}' at '{self.next.text}'")
+        follows = STARTS if kind == ":" else OPERATORS | SELECTORS | self.enclosing[-1]
+        if kind != "<EOF>" and self.next.kind in follows:
+            self.syntax(f"missing '{kind}' at {_quoted(self.next.text)}")
             return self.next
-        return self.mismatched(expected)
+        return self.mismatched({kind}, kind)
 
-    def inside(self, *closing: str) -> None:
-        self.enclosing.append(frozenset(closing))
+    def recover(self, failure: Unreadable, awaited: int) -> None:
+        """Pass over what cannot be read; `awaited` is how many waited before it was begun."""
+        del self.awaited[awaited:]
+        self._attempt()
+        if self._failed_at == self.position and failure.site in self._failed_sites:
+            self._skip()
+        self._failed_at = self.position
+        self._failed_sites.add(failure.site)
+        self._pass_over(frozenset().union(*self.awaited))
+
+    def _left_out(self, expected: frozenset[str]) -> bool:
+        if self.after not in expected or self.next.kind == "<EOF>":
+            return False
+        self.syntax(f"extraneous input {_quoted(self.next.text)} expecting {expected_text(expected)}")
+        self._skip()
+        self._recovered()
+        return True
+
+    def _pass_over(self, wanted: frozenset[str]) -> None:
+        start = self.position
+        while self.next.kind not in wanted and self.next.kind != "<EOF>":
+            if self.position - start == _FARTHEST:
+                self.source.report(-1, f"error recovery token lookahead limit exceeded: {_FARTHEST}")
+                raise StopParsing
+            self._skip()
+
+    def _attempt(self) -> None:
+        if self._attempts == _MOST_ATTEMPTS:
+            message = f"Syntax error: error recovery attempt limit exceeded: {_MOST_ATTEMPTS}"
+            self.source.report(self.next.at, message)
+            raise StopParsing
+        self._attempts += 1
+
+
+def _quoted(text: str) -> str:
+    shown = text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{shown}'"
 
 
 def expected_text(kinds: Iterable[str]) -> str:

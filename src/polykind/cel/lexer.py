@@ -30,7 +30,8 @@ _TOKEN = re.compile(
     r"|(?P<OPERATOR>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])"
 )
 _KEYWORDS = frozenset({"in", "true", "false", "null"})
-_UNFINISHED = frozenset("\"'&|=`")
+_UNFINISHED = frozenset("\"'&|=")
+_ESCAPED_NAME = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
 
 
 class Token(NamedTuple):
@@ -50,6 +51,7 @@ def tokens(source: Source) -> list[Token]:
         if match is None:
             end = _garbage_end(text, at)
             source.report(at, f"Syntax error: token recognition error at: '{text[at:end]}'")
+            source.garbage.append((at, end))
             at = end
             continue
         kind, matched = str(match.lastgroup), match[0]
@@ -69,6 +71,8 @@ def _garbage_end(text: str, at: int) -> int:
         return _garbage_end(text, at + 1)
     if char in "\"'":
         return _quoted_end(text, at)
+    if named := _ESCAPED_NAME.match(text, at):
+        return min(named.end() + 1, len(text))
     if char in _UNFINISHED:
         return min(at + 2, len(text))
     return at + 1

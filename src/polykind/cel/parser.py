@@ -8,13 +8,15 @@ from polykind.cel.cursor import (
     FIELD_NAMES,
     MEMBER_STARTS,
     NUMBERS,
+    OPERATORS,
+    SELECTORS,
     STARTS,
     Cursor,
     StopParsing,
-    expected_text,
+    Unreadable,
 )
 from polykind.cel.macros import MacroError, expand
-from polykind.cel.source import Source
+from polykind.cel.source import UNREAD, Source
 from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapEntry, MapExpr, Select, StructExpr, UInt
 
 _MOST_CODE_POINTS = 100_000
@@ -23,6 +25,8 @@ _WORDS = "as break const continue else for function if import let loop package n
 _RESERVED = frozenset(_WORDS.split())
 _RELATIONS = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
 _BINDING = {"||": 1, "&&": 2} | dict.fromkeys(_RELATIONS, 3) | {"+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
+_CONDITION = OPERATORS | {"?"}
+_CHOICE = OPERATORS | {":"}
 _FUNCTIONS = _RELATIONS | {op: f"_{op}_" for op in ("||", "&&", *"+-*/%")}
 
 
@@ -43,7 +47,7 @@ def parse(source: Source) -> Expr | None:
 
 
 class _Parser(Cursor):
-    """Precedence climbing over the tokens."""
+    """Precedence climbing over the tokens. Each rule that may fail goes on behind what it cannot read."""
 
     def error(self, at: int, message: str) -> Expr:
         self.source.report(at, message)
@@ -53,11 +57,10 @@ class _Parser(Cursor):
 
     def whole(self) -> Expr:
         tree = self.expr()
-        if self.next.kind != "<EOF>":
-            if self.after == "<EOF>":
-                self.syntax(f"extraneous input '{self.next.text}' expecting <EOF>")
-                raise StopParsing
-            self.mismatched({"<EOF>"})
+        try:
+            self.expect("<EOF>")
+        except Unreadable as failure:
+            self.recover(failure, 0)
         return tree
 
     def expr(self) -> Expr:
@@ -65,14 +68,31 @@ class _Parser(Cursor):
         if self.depth > _DEEPEST:
             self.source.report(-1, f"expression recursion limit exceeded: {_DEEPEST}")
             raise StopParsing
+        waiting = len(self.awaited)
+        self.awaited.append(_CONDITION)
         tree = self.binary(1)
+        self.awaited.pop()
         if mark := self.accept("?"):
-            self.inside(":")
-            middle = self.binary(1)
-            self.enclosing.pop()
-            self.expect(":")
-            tree = Call(mark.at, "_?_:_", None, [tree, middle, self.expr()])
+            try:
+                self.awaited.append(_CHOICE)
+                self.enclosing.append(frozenset({":"}))
+                middle = self.binary(1)
+                self.enclosing.pop()
+                self.awaited.pop()
+                self.expect(":")
+                tree = Call(mark.at, "_?_:_", None, [tree, middle, self.expr()])
+            except Unreadable as failure:
+                self.recover(failure, waiting)
         self.depth -= 1
+        return tree
+
+    def expr_in(self, enclosing: frozenset[str], awaited: frozenset[str] | None = None) -> Expr:
+        """An expression inside a bracket: what may follow it there, and what its surroundings wait for."""
+        self.enclosing.append(enclosing | {"?"})
+        self.awaited.append(awaited or enclosing)
+        tree = self.expr()
+        self.awaited.pop()
+        self.enclosing.pop()
         return tree
 
     def binary(self, least: int) -> Expr:
@@ -97,48 +117,44 @@ class _Parser(Cursor):
         return left
 
     def unary(self) -> Expr:
-        if self.stray(STARTS):
-            return self.nothing()
-        kind = self.next.kind
-        if kind not in ("!", "-") or (kind == "-" and self.after in NUMBERS):
-            return self.member()
-        if kind == "-" and self.after not in MEMBER_STARTS:
-            return self.lone_minus()
-        first = self.take()
-        count = 1
+        waiting = len(self.awaited)
+        try:
+            self.sync(STARTS, "unary")
+            first = self.next
+            if first.kind not in ("!", "-") or (first.kind == "-" and self.after in NUMBERS):
+                if first.kind not in STARTS:
+                    self.no_viable(self.position, "unary")
+                return self.member()
+            negated = self.negations(first.kind)
+            operand = self.member()
+            return Call(first.at, f"{first.kind}_", None, [operand]) if negated else operand
+        except Unreadable as failure:
+            self.recover(failure, waiting)
+            return Literal(UNREAD, None)
+
+    def negations(self, kind: str) -> bool:
+        """Any number of the same sign: whether they change anything."""
+        count = 0
         while self.next.kind == kind:
+            if kind == "-" and self.after not in MEMBER_STARTS:
+                self.no_viable(self.position + 1, f"sign {min(count, 1)}")
             self.take()
             count += 1
-        if self.next.kind not in STARTS:
-            self.syntax(f"extraneous input '{self.next.text}' expecting {expected_text(STARTS)}")
-            while self.next.kind not in STARTS:
-                if self.next.kind == "<EOF>":
-                    raise StopParsing
-                self.skip()
-        operand = self.member()
-        return operand if count % 2 == 0 else Call(first.at, f"{kind}_", None, [operand])
-
-    def nothing(self) -> Expr:
-        """No operand where one must stand; parsing goes on behind it."""
-        at = self.next.at
-        self.syntax(f"mismatched input '{self.next.text}' expecting {expected_text(STARTS)}")
-        self.resume()
-        return Literal(at, None)
-
-    def lone_minus(self) -> Expr:
-        """A minus before nothing it could negate is then read as one that subtracts."""
-        start = self.next
-        self.position += 1
-        end = self.next.at + (0 if self.next.kind == "<EOF>" else len(self.next.text))
-        self.syntax(f"no viable alternative at input '{self.source.text[start.at : end]}'")
-        self.position -= 1
-        return Literal(start.at, None)
+            self.sync_loop(STARTS if kind == "!" else MEMBER_STARTS)
+        return count % 2 == 1
 
     def member(self) -> Expr:
+        waiting = len(self.awaited)
+        self.awaited.append(SELECTORS)
         tree = self.primary()
+        self.awaited.pop()
         chain = 0
-        while self.next.kind in (".", "["):
-            tree = self.selected(tree) if self.next.kind == "." else self.indexed(tree)
+        while self.next.kind in SELECTORS:
+            try:
+                tree = self.selected(tree) if self.next.kind == "." else self.indexed(tree)
+            except Unreadable as failure:
+                self.recover(failure, waiting)
+                return tree
             chain += 1
             if chain + self.depth > _DEEPEST:
                 self.source.report(-1, "max recursion depth exceeded")
@@ -146,49 +162,61 @@ class _Parser(Cursor):
         return tree
 
     def selected(self, operand: Expr) -> Expr:
+        if self.after not in FIELD_NAMES and self.after != "?":
+            self.no_viable(self.position + 1, "selector")
         dot = self.take()
-        optional = self.accept("?")
-        if self.next.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-            if optional:
-                at = self.next.at
-                self.syntax(f"mismatched input '{self.next.text}' expecting {{IDENTIFIER, ESC_IDENTIFIER}}")
-                self.resume()
-                return self.error(at, "unsupported ident kind")
-            self.no_viable(dot)
-            return operand
-        name = self.take()
-        if name.kind == "ESC_IDENTIFIER":
-            self.error(name.at, "unsupported syntax: '`'")
-        if optional:
-            return Call(dot.at, "_?._", None, [operand, Literal(name.at, name.text)])
-        if name.kind == "IDENTIFIER" and (opened := self.accept("(")):
-            return self.call(opened.at, name.text, operand, self.arguments())
-        return Select(dot.at, operand, name.text)
+        if self.accept("?"):
+            at, name = self.field_name(SELECTORS)
+            return Call(dot.at, "_?._", None, [operand, Literal(at, name)])
+        if self.next.kind == "IDENTIFIER" and self.after == "(":
+            name = self.take().text
+            opened = self.take()
+            return self.call(opened.at, name, operand)
+        return Select(dot.at, operand, self.field_name(SELECTORS)[1])
+
+    def field_name(self, awaited: frozenset[str]) -> tuple[int, str]:
+        """Where a name stands, and the name; one between backquotes is not understood."""
+        at, waiting = self.next.at, len(self.awaited)
+        self.awaited.append(awaited)
+        try:
+            self.sync(FIELD_NAMES, "field name")
+            at = self.next.at
+            if self.next.kind not in FIELD_NAMES:
+                self.no_viable(self.position, "field name")
+            name = self.take()
+            if name.kind == "ESC_IDENTIFIER":
+                self.error(name.at, "unsupported syntax: '`'")
+            return at, name.text
+        except Unreadable as failure:
+            self.recover(failure, len(self.awaited))
+            self.error(at, "unsupported ident kind")
+            return at, ""
+        finally:
+            del self.awaited[waiting:]
 
     def indexed(self, operand: Expr) -> Expr:
         opened = self.take()
+        self.sync(ELEMENTS, "index")
         optional = self.accept("?")
-        if not optional:
-            self.sync(STARTS | {"?"})
-        self.inside("]")
-        index = self.expr()
-        self.enclosing.pop()
+        index = self.expr_in(frozenset({"]"}))
         self.expect("]")
         return Call(opened.at, "_[?_]" if optional else "_[_]", None, [operand, index])
 
-    def arguments(self) -> list[Expr]:
-        self.sync(STARTS | {")"})
-        found: list[Expr] = []
-        if self.next.kind != ")":
-            self.inside(",", ")")
-            found.append(self.expr())
+    def call(self, at: int, function: str, target: Expr | None) -> Expr:
+        args: list[Expr] = []
+        self.sync(STARTS | {")"}, "arguments")
+        if self.next.kind in STARTS:
+            inside = frozenset({",", ")"})
+            args.append(self.expr_in(inside))
             while self.accept(","):
-                found.append(self.expr())
-            self.enclosing.pop()
-        self.expect(")")
-        return found
+                args.append(self.expr_in(inside))
+        try:
+            self.expect(")")
+        finally:
+            made = self.made(at, function, target, args)
+        return made
 
-    def call(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
+    def made(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
         try:
             expanded = expand(at, function, target, args)
         except MacroError as wrong:
@@ -198,41 +226,41 @@ class _Parser(Cursor):
     # ------------------------------------------------------------------ what an expression is made of
 
     def primary(self) -> Expr:
-        token = self.next
-        kind = token.kind
-        if kind in ("IDENTIFIER", "."):
-            return self.named()
-        if kind == "(":
-            self.take()
-            self.inside(")")
-            tree = self.expr()
-            self.enclosing.pop()
-            self.expect(")")
-            return tree
-        if kind == "[":
-            return self.listed()
-        if kind == "{":
-            opened = self.take()
-            return MapExpr(opened.at, self.entries())
-        return self.literal()
+        waiting = len(self.awaited)
+        try:
+            self.sync(MEMBER_STARTS, "primary")
+            match self.next.kind:
+                case "IDENTIFIER" | ".":
+                    return self.named()
+                case "(":
+                    self.take()
+                    tree = self.expr_in(frozenset({")"}))
+                    self.expect(")")
+                    return tree
+                case "[":
+                    return self.listed()
+                case "{":
+                    return MapExpr(self.take().at, self.entries())
+            if self.next.kind not in MEMBER_STARTS:
+                self.no_viable(self.position, "primary")
+            return self.literal()
+        except Unreadable as failure:
+            self.recover(failure, waiting)
+            return Literal(UNREAD, None)
 
     def named(self) -> Expr:
+        if self.next.kind == "." and self.after != "IDENTIFIER":
+            self.no_viable(self.position + 1, "primary")
         dot = self.accept(".")
-        if self.next.kind != "IDENTIFIER":
-            self.no_viable(dot or self.next)
-            return Literal(self.next.at, None)
         start = self.next
         if self._opens_message():
             return self.message("." if dot else "")
         token = self.take()
         name = f".{token.text}" if dot else token.text
         if token.text in _RESERVED:
-            reserved = self.error((dot or start).at, f"reserved identifier: {token.text}")
-            if self.accept("("):
-                self.arguments()
-            return reserved
+            self.error((dot or start).at, f"reserved identifier: {token.text}")
         if opened := self.accept("("):
-            return self.call(opened.at, name, None, self.arguments())
+            return self.call(opened.at, name, None)
         return Ident(token.at, name)
 
     def _opens_message(self) -> bool:
@@ -248,70 +276,78 @@ class _Parser(Cursor):
         opened = self.take()
         return StructExpr(opened.at, prefix + ".".join(names), self.fields())
 
+    def closed(self, kind: str) -> None:
+        """The end of a list or a map, with or without a comma before it."""
+        self.sync(frozenset({kind, ","}), f", {kind}")
+        self.accept(",")
+        self.expect(kind)
+
     def fields(self) -> list[tuple[int, str, Expr, bool]]:
-        self.sync(FIELD_NAMES | {"}", ",", "?"})
-        start = self.next.at
+        self.sync(FIELD_NAMES | {"}", ",", "?"}, "fields")
         found: list[tuple[int, str, Expr, bool]] = []
-        while self.next.kind == "?" or self.next.kind in FIELD_NAMES:
-            optional = self.accept("?") is not None
-            self.sync(FIELD_NAMES)
-            name = self.take()
-            if name.kind == "ESC_IDENTIFIER":
-                self.error(start, "unsupported syntax: '`'")
-            colon = self.expect(":")
-            self.inside(",", "}")
-            found.append((colon.at, name.text, self.expr(), optional))
-            self.enclosing.pop()
-            if not self.accept(","):
-                self.expect("}", ",")
-                return found
-        if not found:
-            self.accept(",")
-        self.expect("}")
+        waiting, ends = len(self.awaited), frozenset({",", "}"})
+        try:
+            more = self.next.kind in FIELD_NAMES or self.next.kind == "?"
+            while more:
+                optional = self.accept("?") is not None
+                _, name = self.field_name(ends | {":"})
+                colon = self.expect(":")
+                found.append((colon.at, name, self.expr_in(ends), optional))
+                more = self.next.kind == "," and (self.after in FIELD_NAMES or self.after == "?")
+                if more:
+                    self.take()
+        except Unreadable as failure:
+            self.awaited.append(ends)
+            self.recover(failure, waiting + 1)
+            self.awaited.pop()
+        self.closed("}")
         return found
 
     def listed(self) -> Expr:
         opened = self.take()
-        self.sync(STARTS | {"]", ",", "?"})
+        self.sync(ELEMENTS | {"]", ","}, "list")
         items: list[Expr] = []
         optional: set[int] = set()
-        self.inside(",", "]")
-        while self.next.kind in ELEMENTS:
+        more = self.next.kind in ELEMENTS
+        while more:
             if self.accept("?"):
                 optional.add(len(items))
-            items.append(self.expr())
-            if not self.accept(","):
-                self.enclosing.pop()
-                self.expect("]", ",")
-                return ListExpr(opened.at, items, frozenset(optional))
-        self.enclosing.pop()
-        if not items:
-            self.accept(",")
-        self.expect("]")
+            items.append(self.expr_in(frozenset({",", "]"})))
+            more = self.next.kind == "," and self.after in ELEMENTS
+            if more:
+                self.take()
+        self.closed("]")
         return ListExpr(opened.at, items, frozenset(optional))
 
     def entries(self) -> list[MapEntry]:
-        self.sync(STARTS | {"}", ",", "?"})
+        self.sync(ELEMENTS | {"}", ","}, "map")
         found: list[MapEntry] = []
-        while self.next.kind in ELEMENTS:
-            optional = self.accept("?") is not None
-            self.inside(":")
-            key = self.expr()
-            self.enclosing.pop()
-            colon = self.expect(":")
-            self.inside(",", "}")
-            found.append(MapEntry(colon.at, key, self.expr(), optional))
-            self.enclosing.pop()
-            if not self.accept(","):
-                self.expect("}", ",")
-                return found
-        if not found:
-            self.accept(",")
-        self.expect("}")
+        waiting, ends = len(self.awaited), frozenset({",", "}"})
+        try:
+            more = self.next.kind in ELEMENTS
+            while more:
+                optional = self.accept("?") is not None
+                key = self.expr_in(frozenset({":"}), ends | {":"})
+                colon = self.expect(":")
+                found.append(MapEntry(colon.at, key, self.expr_in(ends), optional))
+                more = self.next.kind == "," and self.after in ELEMENTS
+                if more:
+                    self.take()
+        except Unreadable as failure:
+            self.awaited.append(ends)
+            self.recover(failure, waiting + 1)
+            self.awaited.pop()
+        self.closed("}")
         return found
 
     def literal(self) -> Expr:
-        at = self.next.at
+        at, waiting = self.next.at, len(self.awaited)
+        try:
+            if self.next.kind == "-" and self.after not in NUMBERS:
+                self.no_viable(self.position + 1, "literal")
+        except Unreadable as failure:
+            self.recover(failure, waiting)
+            return Literal(UNREAD, None)
         negative = self.accept("-") is not None
         token = self.take()
         try:

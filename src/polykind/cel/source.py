@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 _MOST_PROBLEMS = 100
 _LONGEST_SNIPPET = 16384
+UNREAD = -2
+"""The place of what could not be read: before the text."""
 
 
 class Problem(NamedTuple):
-    """One complaint about a place of the text; an `offset` below zero is no place at all."""
+    """One complaint about a place of the text; an `offset` below zero is no place in it."""
 
     offset: int
     message: str
@@ -22,6 +24,8 @@ class Source:
     def __init__(self, text: str) -> None:
         self.text = text
         self.problems: list[Problem] = []
+        self.garbage: list[tuple[int, int]] = []
+        """Where there is text that is no token."""
         self._starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
 
     def report(self, offset: int, message: str) -> None:
@@ -30,7 +34,7 @@ class Source:
     def place(self, offset: int) -> tuple[int, int]:
         """Line, from one, and column, from zero."""
         if offset < 0:
-            return -1, -1
+            return (1, -1) if offset == UNREAD else (-1, -1)
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1]
 
@@ -51,6 +55,6 @@ class Source:
         snippet = self.text[start:end].replace("\t", " ")
         if len(snippet.encode("utf-8", "replace")) > _LONGEST_SNIPPET:
             return head
-        dots = "".join("." if char.isascii() else "．" for char in snippet[:column])
-        marked = snippet[column : column + 1]
+        dots = "".join("." if char.isascii() else "．" for char in snippet[: max(column, 0)])
+        marked = snippet[column : column + 1] if column >= 0 else ""
         return f"{head}\n | {snippet}\n | {dots}{'^' if marked.isascii() else '＾'}"
