@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.support.live import DEFINITIONS, Live
+from tests.support.widgets import APPLY, GROUP, WIDGETS, definition
 from tests.test_paths import CUP, CUPS, refusal, server
 
 __all__ = ["server"]
@@ -150,6 +151,23 @@ async def test_an_apply_that_changes_nothing_is_held_to_its_revision(server: Liv
     assert await refusal(server, "PATCH", path, 500, odd, kind) == says
     old = {**CUP, "metadata": {"name": "s", "resourceVersion": "1"}}
     assert "the object has been modified" in await refusal(server, "PATCH", path, 409, old, kind)
+
+
+async def test_an_apply_to_the_status_does_not_give_the_rest_defaults_of_a_version_that_is_not_stored(
+    server: Live,
+) -> None:
+    made = definition()
+    stored, other = made["spec"]["versions"]
+    spec = {**other["schema"]["openAPIV3Schema"]["properties"]["spec"], "default": {}}
+    properties = {**other["schema"]["openAPIV3Schema"]["properties"], "spec": spec}
+    other = {**other, "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}}}
+    await server.define({**made, "spec": {**made["spec"], "versions": [stored, other]}})
+    await server.ask("POST", WIDGETS, {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    applied = {"apiVersion": f"{GROUP}/v2", "kind": "Widget", "status": {"ready": True}}
+    path = WIDGETS.replace("/v1/", "/v2/") + "/w/status?fieldManager=amy"
+    shown = await server.ask("PATCH", path, applied, kind=APPLY)
+    assert shown["status"] == {"ready": True}
+    assert "spec" not in shown
 
 
 async def test_a_deletion_in_dry_run_that_drops_the_last_finalizer_shows_nothing(server: Live) -> None:

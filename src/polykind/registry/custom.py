@@ -189,6 +189,9 @@ class CustomVersion(Version):
     def settle(self, obj: JsonObject) -> None:
         # Apply knows no pruning: objects without properties take anything, and nulls are judged before they go.
         self.schema.prune(obj)
+        if self.version != self.kind.storage:
+            # The storage version gives its own defaults, when the object is read.
+            return
         had_status = "status" in obj
         self.schema.default(obj)
         if self.has_status and not had_status:
