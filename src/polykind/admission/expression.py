@@ -71,6 +71,7 @@ _FIELDS: dict[str, dict[str, Type]] = {
         "lastTransitionTime": TIMESTAMP,
     },
 }
+_STRUCTS = frozenset(_FIELDS)
 _PLAIN = frozenset((*PRIMITIVES.values(), NULL))
 _ALWAYS = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESPACE, "request": _REQUEST}
 
@@ -94,6 +95,7 @@ class Environment:
         }
         self._authorizer = authorizer
         self._patches = patches
+        self._structs = _STRUCTS if variables is None else _STRUCTS | {VARIABLES}
         self._composed = variables if variables is not None else {}
 
     def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Condition:
@@ -102,7 +104,9 @@ class Environment:
         if self._authorizer and "authorizer" in text:
             # Every variable costs something: most expressions have no need of this one.
             variables = {**variables, **AUTHORIZER}
-        return condition(text, variables, fields=self._field, results=results, patches=self._patches)
+        return condition(
+            text, variables, fields=self._field, structs=self._structs, results=results, patches=self._patches
+        )
 
     def _field(self, type_: str, name: str) -> Type | None:
         return self._composed.get(name) if type_ == VARIABLES else _FIELDS.get(type_, {}).get(name)

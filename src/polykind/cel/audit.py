@@ -9,7 +9,7 @@ from polykind.cel import times, types
 from polykind.cel.dispatch import dispatcher
 from polykind.cel.library.formatting import COMPLAINTS, Clause, FormatError, clauses
 from polykind.cel.library.regex import pattern
-from polykind.cel.patches import made_type
+from polykind.cel.messages import MESSAGES, REGISTERED
 from polykind.cel.source import Source
 from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
 from polykind.cel.types import Type, unwrapped
@@ -48,7 +48,7 @@ def unusable(tree: Expr) -> str | None:
     for node, _ in _walk(tree):
         if isinstance(node, Ident | Select) and node.type.kind == "type":
             name = (qualified_name(node) or "").removeprefix(".")
-            if node.type.params and made_type(name) == node.type.params[0]:
+            if node.type.params and _undefined(name, node.type.params[0]):
                 found.append((node.at, f"reference to undefined type: {name}"))
         if not isinstance(node, Call):
             continue
@@ -63,6 +63,13 @@ def unusable(tree: Expr) -> str | None:
         except (EvalError, PatternError) as wrong:
             found.append((node.at, str(wrong)))
     return min(found)[1] if found else None
+
+
+def _undefined(name: str, type_: Type) -> bool:
+    """Whether a name is of a type that values can be made of, but which is not there when expressions run."""
+    if name in REGISTERED:
+        return False
+    return name in MESSAGES or (type_.kind == "struct" and type_.name == name)
 
 
 def _constant(node: Expr) -> tuple[Any] | None:

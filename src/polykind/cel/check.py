@@ -99,7 +99,7 @@ class _Check:
             checked = expression.check(text, declared, registry, optional_old=optional)
             if checked.tree is None:
                 problem = f"compilation failed: {checked.problems}"
-            elif checked.tree.type != types.BOOL:
+            elif checked.tree.type != types.BOOL or isinstance(checked.tree.type, types.Nullable):
                 problem = "cel expression must evaluate to a bool"
             elif (wrong := checked.unusable()) is not None:
                 uses_old = checked.uses_old

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from polykind.cel import types
+from polykind.cel.messages import CONSTANTS, MESSAGES
 from polykind.cel.overloads import FUNCTIONS, PATCH_FUNCTIONS, Overload
 from polykind.cel.patches import made_field, made_type
 from polykind.cel.source import Source
@@ -40,13 +41,27 @@ _TYPE_NAMES = {
     "net.IP": type_of(types.IP),
     "net.CIDR": type_of(types.CIDR),
 }
+_SCALARS = frozenset(["bool", "bytes", "double", "int", "list", "string", "uint"])
+"""Types that the reference can look for fields in, though they have none."""
 
 
 class Checker:
-    """One check of one tree; `used` are the variables it names. With `patches`, it may make objects and patches."""
+    """One check of one tree; `used` are the variables it names.
 
-    def __init__(self, source: Source, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False) -> None:
+    With `patches`, it may make objects and patches; `structs` are names of types that have `fields`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        variables: Mapping[str, Type],
+        fields: Fields,
+        *,
+        structs: Container[str] = (),
+        patches: bool = False,
+    ) -> None:
         self.source = source
+        self.structs = structs
         self.scopes: list[dict[str, Type]] = [dict(variables)]
         self.patches = patches
         self.functions = PATCH_FUNCTIONS if patches else FUNCTIONS
@@ -94,6 +109,10 @@ class Checker:
 
     def _type_name(self, name: str) -> Type | None:
         made = made_type(name) if self.patches else None
+        if made is None and name in MESSAGES:
+            made = MESSAGES[name].type
+        if made is None and name in self.structs:
+            made = types.struct(name)
         return type_of(made) if made is not None else _TYPE_NAMES.get(name)
 
     def _ident(self, node: Expr, name: str) -> Type:
@@ -108,6 +127,9 @@ class Checker:
         named = self._type_name(name.removeprefix(".")) if name is not None else None
         if named is not None:
             node.type = named
+            return
+        if name is not None and name.removeprefix(".") in CONSTANTS:
+            node.type = types.INT
             return
         if name is not None and name.removeprefix(".") in self.scopes[0]:
             # A variable whose name has a dot in it.
@@ -266,30 +288,36 @@ class Checker:
 
     def _struct(self, node: StructExpr) -> None:
         found = self._lookup(node.name)
-        if found is not None and found.kind == "type" and made_type(found.params[0].name) == found.params[0]:
-            self._made(node, found.params[0])
-            return
-        if found is None:
-            self.source.report(node.at, f"undeclared reference to '{node.name}' (in container '')")
-        elif found.kind != "type":
-            self.source.report(node.at, f"'{found.name}' is not a type")
-        else:
-            self.source.report(node.at, f"'{node.name}' is not a message type")
         node.type = ERROR
         if found is None:
+            self.source.report(node.at, f"undeclared reference to '{node.name}' (in container '')")
             return
-        for at, _, value, _ in node.fields:
-            self._check(value)
-            self.source.report(at, f"unexpected failed resolution of '{node.name}'")
-
-    def _made(self, node: StructExpr, made: Type) -> None:
-        node.type = made
+        type_ = node.name.removeprefix(".")
+        if found.kind != "type":
+            self.source.report(node.at, f"'{found.name}' is not a type")
+        elif found.params[0].kind in ("struct", "null") or type_ in MESSAGES:
+            node.type = found.params[0]
+        else:
+            self.source.report(node.at, f"'{node.name}' is not a message type")
         for at, name, value, optional in node.fields:
             self._check(value)
             given = self._item_type(value, optional)
-            wanted = self._field_type(made.name, name) or ERROR
+            wanted = self._set_type(at, type_, name)
             if not self._assign(wanted, given):
                 self.source.report(at, f"expected type of field '{name}' is '{wanted}' but provided type is '{given}'")
+
+    def _set_type(self, at: int, type_: str, name: str) -> Type:
+        """The type of a field that is to be set."""
+        message = MESSAGES.get(type_)
+        found = message.field(name) if message is not None else self._field_type(type_, name)
+        if found is not None:
+            return found
+        if message is not None or type_ in self.structs or type_ in _SCALARS:
+            self.source.report(at, f"undefined field '{name}'")
+        elif type_ != "map":
+            resolved = "google.protobuf.NullValue" if type_ == "null_type" else type_
+            self.source.report(at, f"unexpected failed resolution of '{resolved}'")
+        return ERROR
 
     # ------------------------------------------------------------------ folds
 

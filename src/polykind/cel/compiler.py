@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel import folds, operators, patches
+from polykind.cel import folds, messages, operators, patches
 from polykind.cel.declared import Declared
 from polykind.cel.dispatch import dispatcher, guarded
 from polykind.cel.frame import OLD, SELF, Frame, Part, Run
@@ -24,7 +24,7 @@ from polykind.cel.tree import (
     StructExpr,
     qualified_name,
 )
-from polykind.cel.types import AUTHORIZATION, Type
+from polykind.cel.types import AUTHORIZATION, INT, Type
 from polykind.cel.values import (
     FAILURES,
     NONE,
@@ -38,6 +38,7 @@ from polykind.cel.values import (
 )
 
 _AUTHORIZERS = frozenset(AUTHORIZATION.values())
+_NAMED = _AUTHORIZERS | {INT}
 
 
 class _Variable(NamedTuple):
@@ -144,11 +145,14 @@ class Compiler:
         if node.type.kind == "type" and self._is_type_name(node):
             constant = named_type(node.type.params[0])
             return Part(lambda frame: constant, 0)
-        if node.type in _AUTHORIZERS:
-            # A variable whose name has a dot in it.
+        if node.type in _NAMED:
+            # A variable or a constant whose name has a dot in it.
             whole = (qualified_name(node) or "").removeprefix(".")
             if whole in self.scopes[0]:
                 return _authorizer(whole, self.scopes[0][whole].slot)
+            if whole in messages.CONSTANTS:
+                number = messages.CONSTANTS[whole]
+                return Part(lambda frame: number, 0)
         operand, cost = self.compile(node.operand)
         name = node.name
         kind = node.operand.type.kind
@@ -302,7 +306,8 @@ class Compiler:
 
     def _struct(self, node: StructExpr) -> Part:
         fields = [(name, self.compile(value), optional) for _, name, value, optional in node.fields]
-        run = patches.construct(node.type, [(name, part.run, optional) for name, part, optional in fields])
+        make = patches.maker(node.type) or messages.maker(node.name.removeprefix("."))
+        run = patches.construct(make, [(name, part.run, optional) for name, part, optional in fields])
         return Part(run, 40 + sum(part.cost for _, part, _ in fields))
 
     def _comprehension(self, node: Comprehension) -> Part:

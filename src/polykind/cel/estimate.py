@@ -8,12 +8,24 @@ from typing import NamedTuple
 from polykind.cel.bounds import LARGEST, NOTHING, UNKNOWN, Bounds, fixed
 from polykind.cel.callcost import BY_FUNCTION, BY_OVERLOAD, Argument, CallCost
 from polykind.cel.declared import Declared
-from polykind.cel.tree import ACCUMULATOR, Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select
+from polykind.cel.tree import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    children,
+)
 from polykind.cel.types import Type, unwrapped
 
 _ONCE = 0.1
 _REGEX = 0.25
 _ONE = fixed(1)
+_STRUCT = fixed(40)
 _SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
 _COMPARED = frozenset(
     [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
@@ -86,7 +98,10 @@ class _Estimator:
             return self._map(node)
         if isinstance(node, Comprehension):
             return self._bind(node) if node.is_bind else self._comprehension(node)
-        return NOTHING
+        cost = _STRUCT
+        for child in children(node):
+            cost = cost.plus(self.cost(child))
+        return cost
 
     # ------------------------------------------------------------------ what is known of a node
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from polykind.cel import audit
@@ -53,15 +53,16 @@ def condition(
     variables: Mapping[str, Type],
     *,
     fields: Fields = lambda name, field: None,
+    structs: Container[str] = (),
     results: Sequence[Type] = (BOOL,),
     patches: bool = False,
 ) -> Condition:
-    """An expression about variables, of structs as `fields` has them, which gives one of the `results`.
+    """An expression about variables, of `structs` as `fields` has them, which gives one of the `results`.
 
     Anything may come where no results are given; with `patches`, objects and JSON patches may be made.
     Raises ConditionError.
     """
-    tree, problems, _ = _checked(text, variables, fields, patches=patches)
+    tree, problems, _ = _checked(text, variables, fields, structs=structs, patches=patches)
     if tree is None:
         raise ConditionError(f"compilation failed: {problems}")
     if results and tree.type not in results:
@@ -75,13 +76,18 @@ def condition(
 
 
 def _checked(
-    text: str, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False
+    text: str,
+    variables: Mapping[str, Type],
+    fields: Fields,
+    *,
+    structs: Container[str] = (),
+    patches: bool = False,
 ) -> tuple[Expr | None, str, set[str]]:
     source = Source(text)
     tree = parse(source)
     if tree is None:
         return None, source.told(), set()
-    checker = Checker(source, variables, fields, patches=patches)
+    checker = Checker(source, variables, fields, structs=structs, patches=patches)
     try:
         checker.check(tree)
         if not source.problems:

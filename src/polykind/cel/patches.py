@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from polykind.cel.frame import Frame, Run
@@ -59,8 +60,15 @@ KINDS[Made] = OBJECT.name
 KINDS[Patch] = PATCH.name
 
 
-def construct(type_: Type, fields: Sequence[tuple[str, Run, bool]]) -> Run:
-    """Makes a value of a type of its fields; one that is optional is left out where nothing is in it."""
+def maker(type_: Type) -> Callable[[dict[str, Any]], Any] | None:
+    """Makes a value of a type of its fields; None if it is none of those."""
+    if type_ == PATCH:
+        return _patch
+    return partial(Made, type_) if made_type(type_.name) is not None else None
+
+
+def construct(make: Callable[[dict[str, Any]], Any], fields: Sequence[tuple[str, Run, bool]]) -> Run:
+    """Makes a value of its fields; one that is optional is left out where nothing is in it."""
 
     def build(frame: Frame) -> Any:
         found: dict[str, Any] = {}
@@ -75,7 +83,7 @@ def construct(type_: Type, fields: Sequence[tuple[str, Run, bool]]) -> Run:
                     continue
                 value = value.value
             found[name] = value
-        return _patch(found) if type_ == PATCH else Made(type_, found)
+        return make(found)
 
     return build
 

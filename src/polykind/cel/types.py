@@ -44,6 +44,24 @@ class Type:
         return f"{self.name}({', '.join(p.declared_name for p in self.params)})"
 
 
+class Nullable(Type):
+    """A plain type whose place may be taken by null as well."""
+
+    __slots__ = ()
+
+    def __init__(self, plain: Type) -> None:
+        super().__init__(plain.kind, plain.name)
+
+    def __str__(self) -> str:
+        return f"wrapper({self.name})"
+
+    __repr__ = __str__
+
+    @property
+    def declared_name(self) -> str:
+        return str(self)
+
+
 _DECLARED = {"null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from polykind.cel.types import DYN, NULL, Type
+from polykind.cel.types import DYN, NULL, Nullable, Type
 
 Bindings: TypeAlias = dict[str, Type]
 _NULLABLE = frozenset({"opaque", "struct", "duration", "timestamp"})
@@ -68,9 +68,9 @@ def _fits(bindings: Bindings, given: Type, wanted: Type) -> bool:
     if given.kind in ("dyn", "error") or wanted.kind in ("dyn", "error"):
         return True
     if given is NULL:
-        return wanted is NULL or wanted.kind in _NULLABLE
+        return wanted is NULL or wanted.kind in _NULLABLE or isinstance(wanted, Nullable)
     if wanted is NULL:
-        return given.kind in _NULLABLE
+        return given.kind in _NULLABLE or isinstance(given, Nullable)
     if given.kind == "type":
         return wanted.kind == "type"
     if given.kind in _CONTAINERS:
