@@ -102,6 +102,74 @@ def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
     assert problems(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "self.l.all(x x > 0)",
+            (
+                "1:14: Syntax error: mismatched input 'x' expecting ')'",
+                "1:19: Syntax error: extraneous input ')' expecting <EOF>",
+            ),
+        ),
+        (
+            "self.i in [1'a',2,3]",
+            (
+                "1:13: Syntax error: extraneous input ''a'' expecting {']', ','}",
+                "1:17: Syntax error: mismatched input '2' expecting ']'",
+            ),
+        ),
+        (
+            "(self.+i + 2) * 3 == 9",
+            (
+                "1:7: Syntax error: no viable alternative at input '.+'",
+                "1:13: Syntax error: mismatched input ')' expecting <EOF>",
+            ),
+        ),
+        (
+            "self.?.orValue('x') == 'x'",
+            (
+                "1:7: Syntax error: extraneous input '.' expecting {IDENTIFIER, ESC_IDENTIFIER}",
+                "1:15: Syntax error: mismatched input '(' expecting <EOF>",
+            ),
+        ),
+        (
+            "self.b.~.x",
+            (
+                "1:8: Syntax error: token recognition error at: '~'",
+                "1:9: Syntax error: no viable alternative at input '..'",
+            ),
+        ),
+        (
+            "`self == oldSelf",
+            (
+                "1:1: Syntax error: token recognition error at: '`self ='",
+                "1:8: Syntax error: token recognition error at: '= '",
+            ),
+        ),
+        ("!-self.b", ("1:3: Syntax error: no viable alternative at input '-self'",)),
+        (
+            "has(..s) || true",
+            (
+                "1:0: invalid argument to has() macro",
+                "1:6: Syntax error: no viable alternative at input '..'",
+            ),
+        ),
+    ],
+)
+def test_what_comes_behind_is_read_on(text: str, expected: tuple[str, ...]) -> None:
+    assert problems(text) == expected
+
+
+def test_too_much_to_recover_from_is_given_up() -> None:
+    often = Source("(1 2) + " * 40 + "1")
+    assert parse(often) is None
+    assert "ERROR: <input>:1:244: Syntax error: error recovery attempt limit exceeded: 30" in often.told()
+    far = Source("(" + "a " * 600)
+    assert parse(far) is None
+    assert "error recovery token lookahead limit exceeded: 512" in far.told()
+
+
 def test_a_complaint_shows_its_line_and_place() -> None:
     source = Source("self.b\n  == 'é' é")
     parse(source)
