@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel import folds, messages, operators, patches
+from polykind.cel import folds, lookup, messages, operators, patches
 from polykind.cel.declared import Declared
 from polykind.cel.dispatch import dispatcher, guarded
 from polykind.cel.frame import OLD, SELF, Frame, Part, Run
@@ -27,12 +27,9 @@ from polykind.cel.tree import (
 from polykind.cel.types import AUTHORIZATION, INT, Type
 from polykind.cel.values import (
     FAILURES,
-    NONE,
     BuiltList,
     BuiltMap,
     CostExceeded,
-    EvalError,
-    Optional,
     Texts,
     named_type,
 )
@@ -99,10 +96,10 @@ class Compiler:
             return Part(lambda frame: constant, 0)
         slot, declared = variable
         if node.type in _AUTHORIZERS:
-            return _authorizer(node.name.removeprefix("."), slot)
+            return lookup.authorizer(node.name.removeprefix("."), slot)
         read = declared.read if declared is not None else None
         if slot == OLD and self.optional_old:
-            return Part(_old_reader(read), 1)
+            return Part(lookup.old_reader(read), 1)
         if read is None:
             return Part(lambda frame: frame[slot], 1)
         reader = read
@@ -127,8 +124,8 @@ class Compiler:
             return None
         key, name = declared.fields.key(node.name), node.name
         if isinstance(node.operand, Ident):
-            return _slot_getter(self._slot(node.operand), key, name), field, cost + 1
-        return _getter(getter, key, name), field, cost + 1
+            return lookup.slot_getter(self._slot(node.operand), key, name), field, cost + 1
+        return lookup.getter(getter, key, name), field, cost + 1
 
     def _slot(self, node: Ident) -> int:
         variable = self._find(node.name)
@@ -141,7 +138,7 @@ class Compiler:
         if raw is not None:
             getter, declared, cost = raw
             read = declared.read
-            return Part(_reading(getter, read) if read is not None else getter, cost)
+            return Part(lookup.reading(getter, read) if read is not None else getter, cost)
         if node.type.kind == "type" and self._is_type_name(node):
             constant = named_type(node.type.params[0])
             return Part(lambda frame: constant, 0)
@@ -149,7 +146,7 @@ class Compiler:
             # A variable or a constant whose name has a dot in it.
             whole = (qualified_name(node) or "").removeprefix(".")
             if whole in self.scopes[0]:
-                return _authorizer(whole, self.scopes[0][whole].slot)
+                return lookup.authorizer(whole, self.scopes[0][whole].slot)
             if whole in messages.CONSTANTS:
                 number = messages.CONSTANTS[whole]
                 return Part(lambda frame: number, 0)
@@ -370,52 +367,6 @@ def _folded(implementation: Callable[..., Any], spend: Spend | int, values: list
     except (*FAILURES, CostExceeded):
         return None
     return Part(lambda frame: result, spend if isinstance(spend, int) else spend(values, result))
-
-
-def _slot_getter(slot: int, key: str, name: str) -> Run:
-    def get(frame: Frame) -> Any:
-        value = frame[slot].get(key)
-        if value is None:
-            raise EvalError(f"no such key: {name}")
-        return value
-
-    return get
-
-
-def _getter(below: Run, key: str, name: str) -> Run:
-    def get(frame: Frame) -> Any:
-        value = below(frame).get(key)
-        if value is None:
-            raise EvalError(f"no such key: {name}")
-        return value
-
-    return get
-
-
-def _reading(getter: Run, read: Callable[[Any], Any]) -> Run:
-    return lambda frame: read(getter(frame))
-
-
-def _authorizer(name: str, slot: int) -> Part:
-    """A variable that is declared in more places than it is given in."""
-
-    def get(frame: Frame) -> Any:
-        value = frame[slot]
-        if value is None:
-            raise EvalError(f"no such attribute(s): {name}")
-        return value
-
-    return Part(get, 1)
-
-
-def _old_reader(read: Callable[[Any], Any] | None) -> Run:
-    def get(frame: Frame) -> Optional:
-        raw = frame[OLD]
-        if raw is None:
-            return NONE
-        return Optional(True, read(raw) if read is not None else raw)
-
-    return get
 
 
 def _is_constant(node: Expr) -> bool:
