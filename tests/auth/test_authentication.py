@@ -15,12 +15,14 @@ from polykind.wire.request import Request
 ALL = "system:authenticated"
 
 
-def ask(authorization: bytes | None = None, certificate: dict[str, Any] | None = None) -> User:
+def ask(
+    authorization: bytes | None = None, certificate: dict[str, Any] | None = None, *, anonymous: bool = False
+) -> User:
     tokens = Tokens()
     tokens.add("t1", User("alice", "1", ("dev",)))
     request = Request("GET", "/", "", {} if authorization is None else {b"authorization": authorization}, b"")
     request.peer_certificate = certificate
-    return Authentication(tokens).user(request)
+    return Authentication(tokens, anonymous=anonymous).user(request)
 
 
 def certificate(*names: tuple[str, str]) -> dict[str, Any]:
@@ -38,6 +40,17 @@ def test_a_bearer_token(header: bytes) -> None:
 def test_no_credential_or_a_wrong_one(header: bytes | None) -> None:
     with pytest.raises(errors.Unauthorized, match="Unauthorized"):
         ask(header)
+
+
+@pytest.mark.parametrize("header", [None, b"", b"Bearer", b"Bearer ", b"Basic t1", b"t1"])
+def test_who_shows_no_credential_may_be_somebody_as_well(header: bytes | None) -> None:
+    assert ask(header, anonymous=True) == User("system:anonymous", "", ("system:unauthenticated",))
+
+
+@pytest.mark.parametrize("header", [b"Bearer t2", b"Bearer t1,t1"])
+def test_a_wrong_token_is_refused_even_where_none_would_do(header: bytes) -> None:
+    with pytest.raises(errors.Unauthorized):
+        ask(header, anonymous=True)
 
 
 def test_a_client_certificate_names_the_user_and_the_groups() -> None:

@@ -28,6 +28,8 @@ class Client:
         parts = urlsplit(url)
         self.host, self.port, self.token = parts.hostname or "", parts.port or 443, token
         self.accept = "application/json"
+        self.headers: tuple[str, ...] = ()
+        """More lines of each request's head."""
         self.tls = trusting() if parts.scheme == "https" else None
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
@@ -43,9 +45,10 @@ class Client:
     ) -> tuple[int, dict[bytes, bytes]]:
         """Send a request and read the head of its answer."""
         reader, writer = await self.connect()
+        more = "".join(f"{line}\r\n" for line in self.headers)
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self.host}\r\nAuthorization: Bearer {self.token}\r\n"
-            f"Accept: {self.accept}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+            f"Accept: {self.accept}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
         )
         writer.write(head.encode() + body)
         await writer.drain()

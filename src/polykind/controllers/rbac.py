@@ -90,9 +90,6 @@ class _Follower:
             what = self._kind.kind
             log.error("%s %s in the store cannot be read and is not minded: %s", what, entry.key, error.message)
             self._forget(entry.key)
-        except Exception:
-            log.exception("%s %s in the store makes no sense and is not minded", self._kind.kind, entry.key)
-            self._forget(entry.key)
 
     def _forget(self, key: str) -> None:
         self._known.discard(key)
