@@ -51,6 +51,21 @@ async def fill(running: Live, count: int, path: str = WIDGETS, **more: Any) -> N
     await asyncio.gather(*(worker() for _ in range(16)))
 
 
+@pytest.mark.parametrize(
+    ("path", "selector", "count"),
+    [
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "metadata.namespace=", 1),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "metadata.namespace!=default", 1),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "metadata.namespace=default", 0),
+        ("/api/v1/services", "spec.type=ExternalName", 0),
+    ],
+)
+async def test_fields_of_built_in_kinds_that_can_be_selected_by(
+    running: Live, path: str, selector: str, count: int
+) -> None:
+    assert len(names(await running.ask("GET", f"{path}?fieldSelector={quote(selector)}"))) == count
+
+
 async def test_pages_are_of_one_moment_whatever_is_written_meanwhile(running: Live) -> None:
     await fill(running, 10)
     first = await running.ask("GET", f"{WIDGETS}?limit=3")

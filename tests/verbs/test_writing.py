@@ -199,6 +199,23 @@ async def test_dry_runs_answer_as_if_and_change_nothing(running: Live) -> None:
 # ---------------------------------------------------------------------- finalizers
 
 
+@pytest.mark.parametrize("how", ["POST", "PATCH"])
+async def test_a_dry_run_of_a_create_shows_the_revision_it_was_given(running: Live, how: str) -> None:
+    body = {**widget("w"), "metadata": {"name": "w", "resourceVersion": "5"}}
+    path = WIDGETS if how == "POST" else f"{WIDGETS}/w"
+    sent = APPLY if how == "PATCH" else "application/json"
+    reply = await running.client.call(how, f"{path}?dryRun=All&fieldManager=m", body, sent)
+    assert reply.status == 201, reply.body
+    assert reply.json()["metadata"]["resourceVersion"] == "5"
+
+
+async def test_finalizers_that_a_policy_wants_and_that_are_there_keep_their_order(running: Live) -> None:
+    held = ["foregroundDeletion", "example.com/held"]
+    await running.ask("POST", WIDGETS, {**widget("w"), "metadata": {"name": "w", "finalizers": held}})
+    reply = await running.client.call("DELETE", f"{WIDGETS}/w?propagationPolicy=Foreground")
+    assert reply.json()["metadata"]["finalizers"] == held
+
+
 async def test_an_object_stays_until_its_last_finalizer_is_gone(running: Live) -> None:
     path = f"{WIDGETS}/w"
     await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": ["example.com/a", "example.com/b"]}))

@@ -240,6 +240,16 @@ def test_delete_bodies_of_another_kind() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [("Status", "v1"), ("UpdateOptions", "other.example.com/v7"), ("Table", ""), ("ListOptions", "")],
+)
+def test_delete_bodies_of_a_kind_that_every_server_knows(kind: str, version: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        DeleteOptions.from_body({"kind": kind, "apiVersion": version})
+    assert refused.value.message == f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"
+
+
 def test_managers() -> None:
     assert options.manager_name("me", "kubectl/v1.36") == "me"
     assert options.manager_name("", "kubectl/v1.36 (linux)") == "kubectl"

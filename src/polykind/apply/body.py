@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind import errors
+from polykind.apply import entries
 from polykind.contract import JsonObject
 
 
@@ -12,7 +13,9 @@ def check(applied: JsonObject, api_version: str, kind: str) -> None:
     """Refuses the body of an apply that is not of the kind and version of the request, or that states managedFields."""
     check_kind(applied, api_version, kind)
     metadata = applied.get("metadata")
-    if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
+    listed = metadata.get("managedFields") if isinstance(metadata, dict) else None
+    # Entries that cannot be read are none at all.
+    if isinstance(listed, list) and all(map(entries.readable, listed)):
         raise errors.BadRequest("metadata.managedFields must be nil")
 
 

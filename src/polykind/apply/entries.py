@@ -15,6 +15,10 @@ MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
+_moment = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
+).fullmatch
+_TEXTS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
 
 
 class Owner(NamedTuple):
@@ -65,6 +69,16 @@ def of(document: JsonObject | None) -> Any:
     """The managedFields of an object, whatever they are."""
     metadata = document.get("metadata") if document else None
     return metadata.get("managedFields") if isinstance(metadata, dict) else None
+
+
+def readable(entry: Any) -> bool:
+    """Whether a value has the types of an entry, valid or not."""
+    if not isinstance(entry, dict):
+        return False
+    time = entry.get("time")
+    if time is not None and not (isinstance(time, str) and _moment(time)):
+        return False
+    return all(isinstance(entry.get(name) or "", str) for name in _TEXTS)
 
 
 def decode(listed: Any, *, trusted: bool) -> Entries | None:

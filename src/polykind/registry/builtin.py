@@ -26,6 +26,7 @@ class BuiltinVersion(Version):
     """What the reference's texts say the type is of."""
     known: tuple[str, ...] = ()
     """The versions that bodies can be read at, served or not."""
+    selectable: tuple[str, ...] = (".metadata.namespace",)
 
     def __init__(self, kind: Kind, version: str, struct: Struct) -> None:
         super().__init__(kind, version)
@@ -102,9 +103,23 @@ class CoreVersion(BuiltinVersion):
     package = "core"
     scheme = "pkg/api/legacyscheme/scheme.go:30"
     known = ("v1",)
+    selectable: tuple[str, ...] = ()
 
     def __init__(self, kind: Kind, struct: Struct) -> None:
         super().__init__(kind, "v1", struct)
 
     def refuse_field(self, label: str) -> str:
         return fields.unsupported(label)
+
+
+_STANDARD = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
+
+
+def unqualified(finalizers: list[str] | None, path: str) -> list[FieldError]:
+    """Finalizers of built-in objects are qualified names or among a few that are not."""
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        errors.invalid(path.format(at), name, why)
+        for at, name in enumerate(finalizers or ())
+        if "/" not in name and name not in _STANDARD
+    ]

@@ -46,6 +46,7 @@ class ServiceKind(Kind):
 class ServiceVersion(CoreVersion):
     """What v1 asks of a service."""
 
+    selectable = (".spec.clusterIP", ".spec.type")
     has_status = True
     model = SERVICE_MODEL
     table = SERVICES

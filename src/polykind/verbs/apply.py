@@ -113,7 +113,5 @@ async def apply_create(call: Call, applied: Applied, options: PatchOptions) -> b
     if uid:
         raise body.uid_mismatch(call.kind.plural, call.kind.group, call.name, uid)
     obj = _decoded(call, merged)
-    revision = obj["metadata"].pop("resourceVersion", "")
-    if revision and (nonsense := revisions.unparsable(revision)):
-        raise errors.Unexplained(nonsense)
+    revisions.pass_over(obj["metadata"], options.dry_run)
     return await create_object(call, obj, CreateOptions(dry_run=options.dry_run), tracked=True)

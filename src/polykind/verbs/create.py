@@ -8,6 +8,7 @@ from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit
 from polykind.verbs.lifecycle import check_namespace, match_namespace
+from polykind.wire import codec
 from polykind.wire.options import CreateOptions
 from polykind.wire.response import Response
 
@@ -69,8 +70,15 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         except LostRace:
             continue
         await version.after_write(meta["name"], options.dry_run)
-        return form.data
+        return _revised(form.data, given) if given and options.dry_run else form.data
     raise _exists(call, meta["name"], generated=bool(meta.get("generateName")))
+
+
+def _revised(data: bytes, revision: str) -> bytes:
+    """A dry run stores nothing that would give the object a revision of its own: the stated one stays."""
+    obj: JsonObject = codec.decode(data)
+    obj["metadata"]["resourceVersion"] = revision
+    return codec.encode(obj)
 
 
 def _demand_create(call: Call) -> None:

@@ -170,4 +170,5 @@ def _garbage_finalizers(finalizers: list[str], options: DeleteOptions) -> list[s
         wanted.append(ORPHAN)
     elif policy == "Foreground":
         wanted.append(FOREGROUND)
-    return wanted
+    # What is wanted and there already stays where it stands.
+    return list(finalizers) if set(wanted) == set(finalizers) else wanted

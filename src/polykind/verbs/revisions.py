@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
+from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.verbs.call import Call
 
@@ -29,6 +30,18 @@ def unparsable(text: str) -> str:
     else:
         why = "invalid syntax"
     return f"strconv.ParseUint: parsing {go_quote(text)}: {why}" if why else ""
+
+
+def pass_over(meta: JsonObject, dry_run: bool) -> None:
+    """Take the revision out of what an update or an apply creates: it must be one, and means nothing.
+
+    A dry run shows it again.
+    """
+    given = meta.get("resourceVersion", "")
+    if given and (nonsense := unparsable(given)):
+        raise errors.Unexplained(nonsense)
+    if not dry_run:
+        meta.pop("resourceVersion", None)
 
 
 async def at_least(call: Call) -> None:

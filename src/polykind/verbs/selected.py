@@ -42,7 +42,7 @@ class Selected:
         self._path_namespace = call.namespace
         self.namespace = call.namespace
         self.name: str | None = call.name or self._fields.name
-        if self.namespace is None and self._fields.namespace is not None:
+        if self.namespace is None and self._namespaced and self._fields.namespace is not None:
             self.namespace = self._fields.namespace
         pinned = {t.field for t in self._fields.terms if t.equal}
         only_pins = all(t.equal for t in self._fields.terms) and pinned <= {"metadata.name", "metadata.namespace"}

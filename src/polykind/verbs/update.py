@@ -49,9 +49,7 @@ async def _created(call: Call, encoded: bytes, options: UpdateOptions) -> bytes 
         return None
     obj: JsonObject = codec.decode(encoded)
     _check_uid(call, obj, {"metadata": {}}, options.dry_run)
-    given = obj["metadata"].pop("resourceVersion", "")
-    if given and (nonsense := revisions.unparsable(given)):
-        raise errors.Unexplained(nonsense)
+    revisions.pass_over(obj["metadata"], options.dry_run)
     try:
         return await create_object(call, obj, CreateOptions(options.dry_run, options.field_manager))
     except errors.AlreadyExists:

@@ -210,10 +210,7 @@ class DeleteOptions:
         """The options of a decoded body of kind DeleteOptions, whatever its apiVersion. Raises BadRequest."""
         version, kind = interpret(body)
         if kind not in ("", "DeleteOptions"):
-            raise BadRequest(
-                f"no kind {go_quote(kind)} is registered for version {go_quote(version or 'meta.k8s.io/v1')} in scheme "
-                '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
-            )
+            raise _no_options(version or _META, kind)
         value = body or {}
         conditions = _member(value.get("preconditions"), "preconditions", dict, "v1.Preconditions") or {}
         dry_run = _member(value.get("dryRun"), "dryRun", list, "[]string") or []
@@ -225,6 +222,34 @@ class DeleteOptions:
             _member(conditions.get("uid"), "preconditions.uid", str, "types.UID"),
             _member(conditions.get("resourceVersion"), "preconditions.resourceVersion", str, "string"),
         )
+
+
+_META: Final = "meta.k8s.io/v1"
+_OF_ANY_VERSION: Final = frozenset(
+    ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList", "CreateOptions", "UpdateOptions"]
+)
+_OF_META: Final = frozenset(
+    [
+        "WatchEvent",
+        "ListOptions",
+        "GetOptions",
+        "PatchOptions",
+        "Table",
+        "TableOptions",
+        "PartialObjectMetadata",
+        "PartialObjectMetadataList",
+    ]
+)
+
+
+def _no_options(version: str, kind: str) -> BadRequest:
+    """Why a body of another kind is no DeleteOptions: no such kind is known, or nobody can make options of it."""
+    if kind in _OF_ANY_VERSION or (version == _META and kind in _OF_META):
+        return BadRequest(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
+    return BadRequest(
+        f"no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "
+        '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+    )
 
 
 _PLAIN_DELETE: Final = DeleteOptions()
