@@ -12,6 +12,7 @@ from polykind.auth.user import User
 from polykind.cel.library.authorization import Answer, Question
 from polykind.contract import JsonObject
 from polykind.errors import APIError
+from polykind.metrics import Metrics
 from tests.admission.support import asked, binding, policy
 
 VAT: JsonObject = {"apiVersion": "x.io/v1", "kind": "Vat", "metadata": {"name": "v"}, "spec": {}}
@@ -33,7 +34,7 @@ class _Authorizer(AlwaysDeny):
 
 
 async def _said(*policies: JsonObject, authorizer: Any = None) -> str:
-    step = Policies(lambda api_version, kind: None)
+    step = Policies(lambda api_version, kind: None, Metrics())
     step.configure({p["metadata"]["name"]: Policy(p) for p in policies}, [Binding(binding())])
     try:
         await step.admit(asked(VAT, authorizer=authorizer or _Authorizer()))
@@ -109,7 +110,7 @@ async def test_mutations_ask() -> None:
     check = "authorizer.path('/x').check('get').allowed()"
     text = f"[JSONPatch{{op: 'add', path: '/spec/reads', value: {check}}}]"
     mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": text}}]
-    step = MutatingPolicies(lambda api_version, kind: None)
+    step = MutatingPolicies(lambda api_version, kind: None, Metrics())
     step.configure({"p": MutatingPolicy(policy(mutations=mutations))}, [MutatingBinding(binding())])
     write = asked(VAT, authorizer=_Authorizer())
     await step.admit(write)

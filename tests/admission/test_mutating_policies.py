@@ -13,6 +13,7 @@ from polykind.admission.attributes import Attributes
 from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicies, MutatingPolicy
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
+from polykind.metrics import Metrics
 from polykind.selection.labels import LabelSelector
 from tests.admission.support import NAMESPACE, asked
 
@@ -73,8 +74,13 @@ def write(obj: Any = None, old: Any = None, **more: Any) -> Attributes:
     return asked(obj, old, model=lambda api_version: MODEL.root, **more)
 
 
-async def ask(given: Attributes, *policies: MutatingPolicy, bindings: Sequence[MutatingBinding] = ()) -> Any:
-    step = MutatingPolicies(lambda api_version, kind: Params() if kind == "Limit" else None)
+async def ask(
+    given: Attributes,
+    *policies: MutatingPolicy,
+    bindings: Sequence[MutatingBinding] = (),
+    metrics: Metrics | None = None,
+) -> Any:
+    step = MutatingPolicies(lambda api_version, kind: Params() if kind == "Limit" else None, metrics or Metrics())
     step.configure({one.name: one for one in policies}, bindings or [bound(one.name) for one in policies])
     assert step.active
     await Admission(mutating=(step,)).mutate(given)
@@ -271,3 +277,15 @@ async def test_what_costs_too_much() -> None:
         nested = f"{tens}.all({name}, {nested if name != 'a' else 'a >= 0'})"
     (told,) = await denied(write(vat()), policy(laid(f"Object{{spec: Object.spec{{text: string({nested})}}}}")))
     assert told.endswith("resulted in error: operation cancelled: actual cost limit exceeded")
+
+
+async def test_mutations_are_counted() -> None:
+    metrics = Metrics()
+    bad = policy(done("[JSONPatch{op: object.nope}]"), name="bad", failurePolicy="Ignore")
+    await ask(write(vat()), policy(done(APPEND % "x")), bad, metrics=metrics)
+    page = (await metrics.render()).decode()
+    name = "apiserver_mutating_admission_policy_check"
+    for policy_name, error in (("p", "no_error"), ("bad", "invalid_error")):
+        labels = f'error_type="{error}",policy="{policy_name}",policy_binding="{bound(policy_name).name}"'
+        assert f"{name}_total{{{labels}}} 1.0\n" in page
+        assert f"{name}_duration_seconds_count{{{labels}}} 1" in page

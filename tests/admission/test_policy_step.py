@@ -11,6 +11,7 @@ from polykind.admission.policy_params import ParamStore
 from polykind.admission.policy_step import Binding, Policies, Policy
 from polykind.contract import JsonObject
 from polykind.errors import APIError, NotFound
+from polykind.metrics import Metrics
 from polykind.selection.labels import LabelSelector
 from tests.admission.support import asked, binding, policy
 
@@ -36,8 +37,16 @@ class _Store:
         ]
 
 
-def _step(policies: list[JsonObject], bindings: list[JsonObject], store: ParamStore | None = None) -> Policies:
-    step = Policies(lambda api_version, kind: store if (api_version, kind) == ("x.io/v1", "Limit") else None)
+def _step(
+    policies: list[JsonObject],
+    bindings: list[JsonObject],
+    store: ParamStore | None = None,
+    metrics: Metrics | None = None,
+) -> Policies:
+    def find(api_version: str, kind: str) -> ParamStore | None:
+        return store if (api_version, kind) == ("x.io/v1", "Limit") else None
+
+    step = Policies(find, metrics or Metrics())
     step.configure({p["metadata"]["name"]: Policy(p) for p in policies}, [Binding(b) for b in bindings])
     return step
 
@@ -340,3 +349,35 @@ async def test_a_binding_without_params() -> None:
     assert await _refused(step, VAT) is None
     step = _step([policy("true")], [binding(paramRef={"name": "low"})], LIMITS)
     assert await _refused(step, VAT) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "actions", "expected"),
+    [
+        (policy("true"), ("Deny",), []),
+        (policy("false"), ("Deny",), [("invalid_error", "deny")]),
+        (policy("false"), ("Warn", "Audit"), [("invalid_error", "audit"), ("invalid_error", "warn")]),
+        (policy("object.a", failurePolicy="Ignore"), ("Deny",), [("compile_error", "allow")]),
+        (policy("object.nope == 1", failurePolicy="Ignore"), ("Deny",), [("invalid_error", "allow")]),
+        (
+            policy("true", auditAnnotations=[{"key": "k", "valueExpression": "string(object.nope)"}]),
+            ("Warn",),
+            [("invalid_error", "deny")],
+        ),
+        (
+            policy(*["authorizer.path('/').check('get').allowed()"] * 29),
+            ("Deny",),
+            [("out_of_budget", "deny")],
+        ),
+    ],
+)
+async def test_what_is_counted(given: JsonObject, actions: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
+    metrics = Metrics()
+    await _refused(_step([given], [binding("b", "p", *actions)], metrics=metrics), VAT)
+    page = (await metrics.render()).decode()
+    found = [line for line in page.splitlines() if line.startswith("apiserver_validating_admission_policy_check_total")]
+    assert sorted(found) == [
+        f'apiserver_validating_admission_policy_check_total{{enforcement_action="{action}",error_type="{error}",'
+        'policy="p",policy_binding="b"} 1.0'
+        for error, action in expected
+    ]

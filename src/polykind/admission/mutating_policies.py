@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from polykind import errors
@@ -14,13 +15,15 @@ from polykind.admission.expression import Environment
 from polykind.admission.expressionvalues import request_value
 from polykind.admission.mutation import Mutation, MutationFailure
 from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding, exempt, own_namespace, told_name
+from polykind.admission.policy_checks import NO_ERROR, Checks, error_type
 from polykind.admission.policy_expressions import variables
-from polykind.admission.policy_params import ParamError, collect
+from polykind.admission.policy_params import FindParams, ParamError, collect
 from polykind.admission.reinvocation import Asked
 from polykind.admission.telling import told_at
 from polykind.cel.types import Type
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
+from polykind.metrics import Metrics
 from polykind.schema.equality import same
 
 
@@ -82,6 +85,10 @@ class _Invocation(NamedTuple):
 class MutatingPolicies(Bound[MutatingPolicy, MutatingBinding]):
     """All MutatingAdmissionPolicies that are bound."""
 
+    def __init__(self, find: FindParams, metrics: Metrics) -> None:
+        super().__init__(find)
+        self._checks = Checks(metrics, "mutating")
+
     async def admit(self, asked: Attributes) -> None:
         if asked.operation == DELETE or exempt(asked):
             return
@@ -90,7 +97,7 @@ class MutatingPolicies(Bound[MutatingPolicy, MutatingBinding]):
             await gathering.take(self, policy, bindings)
         failures = gathering.failures
         if gathering.invocations:
-            failures += await _Round(gathering, asked.again.of(self)).run()
+            failures += await _Round(gathering, asked.again.of(self), self._checks).run()
         failures = [failure for failure in failures if not failure.policy.ignore]
         if failures:
             raise _refusal(asked, failures)
@@ -148,11 +155,12 @@ class _Gathering:
 class _Round:
     """One round of all who are due in it; each sees what those before it have made of the object."""
 
-    def __init__(self, gathering: _Gathering, again: Asked) -> None:
+    def __init__(self, gathering: _Gathering, again: Asked, checks: Checks) -> None:
         self._asked = gathering.asked
         self._told = gathering.told
         self._invocations = gathering.invocations
         self._again = again
+        self._checks = checks
         self._namespace = _unmanaged(own_namespace(gathering.asked))
         self._authorizer = authorizer_values(gathering.asked)
         self._last: _Told | None = None
@@ -193,11 +201,19 @@ class _Round:
             if told.obj is None:
                 continue
             values = self._values(invocation, told, request) | {"namespaceObject": self._namespace}
+            error, begun = NO_ERROR, perf_counter()
             try:
                 told.obj = await mutation.make(self._asked, told.obj, values)
                 told.changed = True
             except MutationFailure as failure:
+                error = error_type(str(failure))
                 self._failures.append(_Failure(invocation.policy, invocation.binding, str(failure), "Invalid"))
+            except errors.APIError as refusal:
+                error = error_type(refusal.message)
+                raise
+            finally:
+                seconds = perf_counter() - begun
+                self._checks.count(invocation.policy.name, invocation.binding.name, error, seconds)
 
     def _values(self, invocation: _Invocation, told: _Told, request: JsonObject) -> dict[str, Any]:
         return {

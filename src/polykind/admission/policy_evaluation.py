@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any, NamedTuple
 
 from polykind.admission.authorizing import AUTHORIZER
@@ -20,11 +21,16 @@ _LONGEST_MESSAGE = 5 * 1024
 
 
 class Denial(NamedTuple):
-    """Why a policy denies a write; a `reason` is one of a Status. What is `unconditional`, bindings do not soften."""
+    """Why a policy denies a write; a `reason` is one of a Status. What is `unconditional`, bindings do not soften.
+
+    What is `ignored` denies nothing; `seconds` is how long it took to find out.
+    """
 
     message: str
     reason: str = ""
     unconditional: bool = False
+    ignored: bool = False
+    seconds: float = 0.0
 
 
 class _Validation:
@@ -89,17 +95,18 @@ class Evaluation:
         if not self._conditions.matched(condition_values, check):
             return []
         scope = Scope(values, self._variables, PER_EVALUATION, check)
-        results = [one.expression.run(scope) for one in self._validations]
+        results = [_timed(one.expression, scope) for one in self._validations]
         # Annotations, and the variables that messages name, may speak of an authorizer, but there is none for them.
         values = {**values, **dict.fromkeys(AUTHORIZER)}
         denied = self._judged(results, Scope(values, self._variables, scope.left, check))
         whole = Scope({**values, "namespaceObject": namespace}, self._variables, PER_EVALUATION, check)
-        annotated = [one.run(whole) for one in self._annotations]
-        if not self._ignore:
-            denied += [Denial(result.failure, unconditional=True) for result in annotated if result.failure]
+        for annotation in self._annotations:
+            result, seconds = _timed(annotation, whole)
+            if result.failure and not self._ignore:
+                denied.append(Denial(result.failure, unconditional=True, seconds=seconds))
         return denied
 
-    def _judged(self, results: Sequence[Result], scope: Scope) -> list[Denial]:
+    def _judged(self, results: Sequence[tuple[Result, float]], scope: Scope) -> list[Denial]:
         beyond = ""
         messages: list[Result | None] = [None] * len(results)
         try:
@@ -108,12 +115,17 @@ class Evaluation:
         except OutOfBudget:
             beyond = f"failed messageExpression: {OUT_OF_BUDGET}"
         denied: list[Denial] = []
-        for validation, result, message in zip(self._validations, results, messages, strict=True):
+        for validation, (result, seconds), message in zip(self._validations, results, messages, strict=True):
             if result.failure or beyond:
-                denied += self._failed(result.failure or beyond)
+                denied += self._failed(result.failure or beyond, seconds)
             elif result.value is not True:
-                denied.append(Denial(validation.told(message), validation.reason))
+                denied.append(Denial(validation.told(message), validation.reason, seconds=seconds))
         return denied
 
-    def _failed(self, why: str) -> list[Denial]:
-        return [] if self._ignore else [Denial(why)]
+    def _failed(self, why: str, seconds: float = 0.0) -> list[Denial]:
+        return [Denial(why, ignored=self._ignore, seconds=seconds)]
+
+
+def _timed(expression: Expression, scope: Scope) -> tuple[Result, float]:
+    begun = perf_counter()
+    return expression.run(scope), perf_counter() - begun

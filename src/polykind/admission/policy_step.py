@@ -10,11 +10,13 @@ from polykind.admission.attributes import Attributes
 from polykind.admission.authorizing import authorizer_values
 from polykind.admission.expressionvalues import namespace_value, request_value
 from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding, exempt, own_namespace, told_name
+from polykind.admission.policy_checks import Checks, error_type
 from polykind.admission.policy_evaluation import Denial, Evaluation
-from polykind.admission.policy_params import ParamError, collect
+from polykind.admission.policy_params import FindParams, ParamError, collect
 from polykind.admission.review import Shown
 from polykind.admission.telling import own
 from polykind.contract import JsonObject
+from polykind.metrics import Metrics
 
 _CODES = {"Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 
@@ -43,6 +45,10 @@ class _Denied(NamedTuple):
 
 class Policies(Bound[Policy, Binding]):
     """All ValidatingAdmissionPolicies that are bound."""
+
+    def __init__(self, find: FindParams, metrics: Metrics) -> None:
+        super().__init__(find)
+        self._checks = Checks(metrics, "validating", "enforcement_action")
 
     async def admit(self, asked: Attributes) -> None:
         if exempt(asked):
@@ -79,39 +85,50 @@ class Policies(Bound[Policy, Binding]):
                 denied += _misconfigured(policy, binding, error.message)
             else:
                 if told is not None:
-                    denied += await _evaluated(policy, binding, asked, told, params)
+                    denied += await self._evaluated(policy, binding, asked, told, params)
+        return denied
+
+    async def _evaluated(
+        self,
+        policy: Policy,
+        binding: Binding,
+        asked: Attributes,
+        told: Shown,
+        params: Sequence[JsonObject | None],
+    ) -> list[_Denied]:
+        namespace = own_namespace(asked)
+        common: dict[str, Any] = {"object": told.obj, "oldObject": told.old, **authorizer_values(asked)}
+        conditions = {**common, "request": request_value(asked, told.api_version)}
+        values = {
+            **common,
+            "request": request_value(asked, told.api_version, told.version),
+            "namespaceObject": namespace_value(namespace),
+        }
+        denied: list[_Denied] = []
+        for param in params:
+            found = await policy.evaluation.evaluate(
+                {**values, "params": param}, {**conditions, "params": param}, namespace
+            )
+            for denial in found:
+                actions = _actions(binding, denial)
+                for action in actions:
+                    error = error_type(denial.message)
+                    self._checks.count(policy.name, binding.name, error, denial.seconds, action)
+                if "deny" in actions:
+                    denied.append(_Denied(policy, binding, denial))
+                if "warn" in actions:
+                    asked.warn(
+                        f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding "
+                        f"'{binding.name}': {denial.message}"
+                    )
         return denied
 
 
-async def _evaluated(
-    policy: Policy,
-    binding: Binding,
-    asked: Attributes,
-    told: Shown,
-    params: Sequence[JsonObject | None],
-) -> list[_Denied]:
-    namespace = own_namespace(asked)
-    common: dict[str, Any] = {"object": told.obj, "oldObject": told.old, **authorizer_values(asked)}
-    conditions = {**common, "request": request_value(asked, told.api_version)}
-    values = {
-        **common,
-        "request": request_value(asked, told.api_version, told.version),
-        "namespaceObject": namespace_value(namespace),
-    }
-    denied: list[_Denied] = []
-    for param in params:
-        found = await policy.evaluation.evaluate(
-            {**values, "params": param}, {**conditions, "params": param}, namespace
-        )
-        for denial in found:
-            if denial.unconditional or "Deny" in binding.actions:
-                denied.append(_Denied(policy, binding, denial))
-            if not denial.unconditional and "Warn" in binding.actions:
-                asked.warn(
-                    f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': "
-                    f"{denial.message}"
-                )
-    return denied
+def _actions(binding: Binding, denial: Denial) -> Sequence[str]:
+    """What follows from a denial."""
+    if denial.ignored:
+        return ("allow",)
+    return ("deny",) if denial.unconditional else [action.lower() for action in binding.actions]
 
 
 async def _told_at(asked: Attributes, version: str) -> Shown:

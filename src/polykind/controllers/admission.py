@@ -50,12 +50,14 @@ class AdmissionControl:
     def _changing_policies(self) -> policies.Machinery[MutatingPolicy, MutatingBinding]:
         from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicies, MutatingPolicy
 
-        return policies.Machinery(MutatingPolicies(partial(find_params, self._api)), MutatingPolicy, MutatingBinding)
+        step = MutatingPolicies(partial(find_params, self._api), self._api.metrics)
+        return policies.Machinery(step, MutatingPolicy, MutatingBinding)
 
     def _refusing_policies(self) -> policies.Machinery[Policy, Binding]:
         from polykind.admission.policy_step import Binding, Policies, Policy
 
-        return policies.Machinery(Policies(partial(find_params, self._api)), Policy, Binding)
+        step = Policies(partial(find_params, self._api), self._api.metrics)
+        return policies.Machinery(step, Policy, Binding)
 
     def _webhooks(self, *, mutates: bool) -> WebhookControl:
         kind = WebhookConfigurationKind(self._api.cache, mutating=mutates)
