@@ -66,6 +66,15 @@ async def test_fields_of_built_in_kinds_that_can_be_selected_by(
     assert len(names(await running.ask("GET", f"{path}?fieldSelector={quote(selector)}"))) == count
 
 
+@pytest.mark.parametrize("version", ["5", "00", "abc"])
+async def test_who_goes_on_may_not_name_a_version_whatever_it_is(running: Live, version: str) -> None:
+    await fill(running, 2)
+    page = await running.ask("GET", f"{WIDGETS}?limit=1")
+    token = quote(page["metadata"]["continue"])
+    reply = await running.client.call("GET", f"{WIDGETS}?continue={token}&resourceVersion={version}")
+    assert reply.json()["message"] == "specifying resource version is not allowed when using continue"
+
+
 async def test_pages_are_of_one_moment_whatever_is_written_meanwhile(running: Live) -> None:
     await fill(running, 10)
     first = await running.ask("GET", f"{WIDGETS}?limit=3")

@@ -36,7 +36,7 @@ def encode(call: Call, revision: int, key: str) -> str:
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def decode(token: str, call: Call, asked: int) -> tuple[int, str]:
+def decode(token: str, call: Call, asked: str) -> tuple[int, str]:
     """The revision (0: newest) and the key to go on after."""
     raw = _bytes(token)
     try:
@@ -54,7 +54,7 @@ def decode(token: str, call: Call, asked: int) -> tuple[int, str]:
     path = start if start.startswith("/") else f"/{start}"
     if posixpath.normpath(path) != path or path.startswith("//"):
         raise _invalid(f"continue key is not valid: {start}")
-    if asked:
+    if asked not in ("", "0"):
         raise errors.BadRequest("specifying resource version is not allowed when using continue")
     return max(revision, 0), _space(call) + path[1:].rstrip("\x00")
 

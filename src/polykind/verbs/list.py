@@ -36,11 +36,11 @@ class _Page(NamedTuple):
 
 async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple[list[tuple[Entry, Form]], JsonObject]:
     """The selected entries with their forms, and the list's metadata."""
-    asked = revisions.parse(options.resource_version, listing=True)
-    limit = max(options.limit, 0)
+    limit, asked = max(options.limit, 0), 0
     if options.continue_:
-        revision, after = continuation.decode(options.continue_, call, asked)
+        revision, after = continuation.decode(options.continue_, call, options.resource_version)
     else:
+        asked = revisions.parse(options.resource_version, listing=True)
         revision, after = 0, ""
         # With a limit, a resourceVersion that is not qualified means exactly that one, unless a single object is read.
         match = options.resource_version_match

@@ -228,6 +228,7 @@ _META: Final = "meta.k8s.io/v1"
 _OF_ANY_VERSION: Final = frozenset(
     ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList", "CreateOptions", "UpdateOptions"]
 )
+_PARTIAL: Final = "PartialObjectMetadata"
 _OF_META: Final = frozenset(
     [
         "WatchEvent",
