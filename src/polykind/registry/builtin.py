@@ -53,6 +53,13 @@ class BuiltinVersion(Version):
             raise objectmeta.MisfitError(text, why)
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        forgets = _forgets(value)
+        obj, unknown = self._decoded(value, report)
+        if forgets:
+            obj["metadata"]["managedFields"] = []
+        return obj, unknown
+
+    def _decoded(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         return typed.decode(value, self.struct, report=report)
 
     def message(self, obj: JsonObject) -> bytes:
@@ -95,6 +102,12 @@ class BuiltinVersion(Version):
 
     async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
         return None
+
+
+def _forgets(value: JsonObject) -> bool:
+    """Whether managedFields are stated as an empty list: never written again, it yet asks to forget all entries."""
+    metadata = value.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
 
 class CoreVersion(BuiltinVersion):

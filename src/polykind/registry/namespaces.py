@@ -7,7 +7,7 @@ from polykind.apply.typemodel import NAMESPACE_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import CoreVersion
+from polykind.registry.builtin import CoreVersion, unqualified
 from polykind.registry.kind import Kind
 from polykind.schema import metarules, names
 from polykind.typed.core import NAMESPACE
@@ -16,7 +16,6 @@ from polykind.wire.table import NAMESPACES
 IMMORTAL = ("default", "kube-system", "kube-public")
 INITIAL = (*IMMORTAL, "kube-node-lease")
 FINALIZER = "kubernetes"
-_STANDARD = frozenset((FINALIZER, "orphan", "foregroundDeletion"))
 _LABEL = "kubernetes.io/metadata.name"
 
 
@@ -73,13 +72,12 @@ class NamespaceVersion(CoreVersion):
         finalizers = (obj.get("spec") or {}).get("finalizers") or []
         obj["spec"] = {"finalizers": [*finalizers, *([] if FINALIZER in finalizers else [FINALIZER])]}
         meta = obj["metadata"]
-        meta.pop("generation", None)
         meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         found = metarules.validate(obj["metadata"], namespaced=False, name_rule=names.label_name)
-        found += _unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
-        return found + _unqualified(obj["spec"]["finalizers"], "spec.finalizers")
+        found += unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
+        return found + unqualified(obj["spec"]["finalizers"], "spec.finalizers")
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         for kept in ("spec", "status"):
@@ -89,17 +87,15 @@ class NamespaceVersion(CoreVersion):
                 new.pop(kept, None)
         meta = new["metadata"]
         meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
-        meta.pop("generation", None)
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._meta_errors(new, old) + _unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
+        return self._meta_errors(new, old) + unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
 
     def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status", {})
-        new["metadata"].pop("generation", None)
 
     def validate_finalize(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.validate_update(new, old) + _unqualified(new["spec"].get("finalizers"), "spec.finalizers[{}]")
+        return self.validate_update(new, old) + unqualified(new["spec"].get("finalizers"), "spec.finalizers[{}]")
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return {**new, "spec": old.get("spec", {})}
@@ -117,13 +113,3 @@ class NamespaceVersion(CoreVersion):
         elif phase != "Active":
             found.append(errors.invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty"))
         return found
-
-
-def _unqualified(finalizers: list[str] | None, path: str) -> list[FieldError]:
-    """Finalizers of built-in objects are qualified names or among a few that are not."""
-    why = "name is neither a standard finalizer name nor is it fully qualified"
-    return [
-        errors.invalid(path.format(at), name, why)
-        for at, name in enumerate(finalizers or ())
-        if "/" not in name and name not in _STANDARD
-    ]

@@ -10,7 +10,7 @@ from polykind.apply.typemodel import CLUSTER_ROLE_MODEL, ROLE_BINDING_MODEL, ROL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.builtin import BuiltinVersion, unqualified
 from polykind.registry.kind import Kind
 from polykind.schema import metarules, names, objectmeta
 from polykind.typed import Struct
@@ -18,7 +18,9 @@ from polykind.typed.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_B
 from polykind.wire.table import DEFAULT, ROLE_BINDINGS
 
 GROUP = "rbac.authorization.k8s.io"
-_KINDS = frozenset(struct.kind for struct in (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING))
+_KINDS = frozenset(
+    f"{struct.kind}{end}" for struct in (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING) for end in ("", "List")
+)
 
 
 def rbac_kinds(cache: WatchCache) -> tuple[Kind, Kind, Kind, Kind]:
@@ -72,7 +74,9 @@ class RbacVersion(BuiltinVersion):
         return
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        return
+        new["metadata"].pop("generation", None)
+        if "generation" in old["metadata"]:
+            new["metadata"]["generation"] = old["metadata"]["generation"]
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What is wrong with what a role or a binding says."""
@@ -82,10 +86,16 @@ class RbacVersion(BuiltinVersion):
         return self._named(obj) + self.problems(obj, None)
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._named(new) + self.problems(new, old)
+        return self._named(new) + self.problems(new, old) + self.changes(new, old)
+
+    def changes(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        """What is wrong with a change, however good what comes of it is."""
+        return metarules.validate_update(new["metadata"], old["metadata"])
 
     def _named(self, obj: JsonObject) -> list[FieldError]:
-        return metarules.validate(obj["metadata"], namespaced=self.kind.namespaced, name_rule=names.path_segment)
+        meta = obj["metadata"]
+        found = metarules.validate(meta, namespaced=self.kind.namespaced, name_rule=names.path_segment)
+        return found + unqualified(meta.get("finalizers"), "metadata.finalizers[{}]")
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         raise NotImplementedError
@@ -159,7 +169,11 @@ class BindingVersion(RbacVersion):
         found += [errors.invalid("roleRef.name", ref["name"], why) for why in names.path_segment(ref["name"])]
         for index, subject in enumerate(obj.get("subjects") or ()):
             found += _subject_problems(subject, f"subjects[{index}]", namespaced=self.kind.namespaced)
-        if old is not None and old["roleRef"] != ref:
+        return found
+
+    def changes(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found, ref = super().changes(new, old), new["roleRef"]
+        if old["roleRef"] != ref:
             told = {"APIGroup": ref["apiGroup"], "Kind": ref["kind"], "Name": ref["name"]}
             found.append(errors.invalid("roleRef", told, "cannot change roleRef"))
         return found
