@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.crd.structural import unsupported, violations
+from polykind.crd.structural import is_structural, unsupported, violations
 from tests.crd.build import schema_problems
 
 
@@ -181,6 +181,19 @@ def test_below_the_root_it_need_not_be() -> None:
 )
 def test_what_cannot_be_read(schema: JsonObject, why: str | None) -> None:
     assert unsupported(schema) == why
+
+
+@pytest.mark.parametrize(
+    ("schema", "structural"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, True),
+        ({"type": "object", "properties": {"a": {}}}, False),
+        ({"type": "object", "properties": {"a": {"type": "text"}}}, False),
+        ({"type": "object", "definitions": {"a": {"type": "string"}}}, False),
+    ],
+)
+def test_what_is_structural(schema: JsonObject, structural: bool) -> None:
+    assert is_structural(schema) is structural
 
 
 def test_a_schema_that_cannot_be_read_is_refused_if_nothing_else_is_wrong() -> None:

@@ -40,11 +40,17 @@ def test_revision_of_a_definition_that_was_never_stored_follows_its_content() ->
 
 
 def test_schema_that_is_not_structural_is_not_published() -> None:
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}}
-    plain = crd("as", "A", version("v1", schema=schema))
-    assert from_crd(plain).structural_schemas() == {"v1": schema["openAPIV3Schema"]}
-    plain["status"]["conditions"].append({"type": "NonStructuralSchema", "status": "True"})
-    assert from_crd(plain).structural_schemas() == {}
+    sound = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    loose = {"type": "object", "properties": {"spec": {"properties": {}}}}
+    old = crd(
+        "as",
+        "A",
+        version("v1", schema={"openAPIV3Schema": sound}),
+        version("v2", schema={"openAPIV3Schema": loose}),
+    )
+    old["spec"]["preserveUnknownFields"] = True
+    old["status"]["conditions"].append({"type": "NonStructuralSchema", "status": "True"})
+    assert from_crd(old).structural_schemas() == {"v1": sound}
 
 
 def test_builtins_are_unique_and_sorted_by_name() -> None:

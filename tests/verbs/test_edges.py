@@ -170,6 +170,17 @@ async def test_an_apply_to_the_status_does_not_give_the_rest_defaults_of_a_versi
     assert "spec" not in shown
 
 
+async def test_fields_of_a_schema_that_is_not_structural_are_owned_as_if_there_were_none(server: Live) -> None:
+    spec = {"group": GROUP, "version": "v1", "names": {"plural": "widgets", "kind": "Widget"}}
+    loose = {"properties": {"spec": {"properties": {"a": {"type": "string"}}}}}
+    made = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition"}
+    made |= {"metadata": {"name": f"widgets.{GROUP}"}, "spec": {**spec, "validation": {"openAPIV3Schema": loose}}}
+    await server.ask("POST", DEFINITIONS.replace("/v1/", "/v1beta1/"), made)
+    applied = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": "x"}}
+    shown = await server.ask("PATCH", f"{WIDGETS}/w?fieldManager=amy", applied, kind=APPLY)
+    assert shown["metadata"]["managedFields"][0]["fieldsV1"] == {"f:spec": {".": {}, "f:a": {}}}
+
+
 async def test_a_deletion_in_dry_run_that_drops_the_last_finalizer_shows_nothing(server: Live) -> None:
     await server.ask("POST", CUPS, {**CUP, "metadata": {"name": "f", "finalizers": ["foregroundDeletion"]}})
     shown = await server.ask("DELETE", f"{CUPS}/f?propagationPolicy=Background&dryRun=All")

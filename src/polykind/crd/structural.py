@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.crd.survey import EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE, RULES
+from polykind.crd.survey import (
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_MAP_KEYS,
+    LIST_TYPE,
+    MAP_TYPE,
+    PRESERVE,
+    RULES,
+    has_invalid_type,
+    nodes,
+)
 from polykind.errors import FieldError, forbidden, invalid, required
 from polykind.schema.pattern import PatternError, compile_pattern
 
@@ -44,6 +54,14 @@ _READ = frozenset(
     {*(key for key, _ in _UNSUPPORTED), *_NARROWING, PRESERVE, "items", "properties", "additionalProperties"}
 )
 _SPECIFIED = frozenset({"items", "properties", "additionalProperties", EMBEDDED, INT_OR_STRING, *_NARROWING})
+
+
+def is_structural(schema: JsonObject) -> bool:
+    """Whether nothing at all is in the way of reading a schema as structural."""
+    try:
+        return not (any(map(has_invalid_type, nodes(schema))) or unsupported(schema) or violations(schema, ""))
+    except RecursionError:
+        return False
 
 
 def unsupported(schema: JsonObject) -> str | None:

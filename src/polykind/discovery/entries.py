@@ -12,6 +12,7 @@ import orjson
 
 from polykind.contract import JsonObject
 from polykind.crd.outline import whole
+from polykind.crd.structural import is_structural
 from polykind.crd.versions import storage_version_hash
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -146,24 +147,20 @@ class CrdEntries:
         metadata = self.definition["metadata"]
         uid, generation = metadata.get("uid"), metadata.get("generation")
         if uid and generation:
-            return f"{self.name}/{uid}/{generation}/{self._non_structural}"
+            return f"{self.name}/{uid}/{generation}"
         content = repr(whole(self.definition)["spec"]).encode(errors="surrogatepass")
-        return f"{self.name}/{hashlib.sha256(content).hexdigest()}/{self._non_structural}"
+        return f"{self.name}/{hashlib.sha256(content).hexdigest()}"
 
     def structural_schemas(self) -> dict[str, JsonObject]:
         """The schemas to publish, by their versions. They are read anew at each call."""
-        if self._non_structural:
-            return {}
-        found = {}
-        for version in map(_object, _items(whole(self.definition)["spec"].get("versions"))):
+        spec, found = whole(self.definition)["spec"], {}
+        # Only a definition that does not prune can have schemas that are not structural.
+        pruned = spec.get("preserveUnknownFields") is not True
+        for version in map(_object, _items(spec.get("versions"))):
             schema = _object(version.get("schema")).get("openAPIV3Schema")
-            if isinstance(schema, dict):
+            if isinstance(schema, dict) and (pruned or is_structural(schema)):
                 found[_text(version.get("name"))] = schema
         return found
-
-    @property
-    def _non_structural(self) -> bool:
-        return "NonStructuralSchema" in true_conditions(self.definition)
 
 
 def from_crd(crd: JsonObject) -> CrdEntries:

@@ -14,6 +14,7 @@ from polykind.contract import Converter, JsonObject
 from polykind.conversion.gate import ConversionGate
 from polykind.crd import versions as crd_versions
 from polykind.crd.outline import whole
+from polykind.crd.structural import is_structural
 from polykind.eager import in_task
 from polykind.errors import FieldError
 from polykind.registry.flights import Flights
@@ -152,7 +153,10 @@ class CustomVersion(Version):
     def model(self) -> TypeModel:  # type: ignore[override]
         if self._model is None:
             openapi = self.kind.openapi(self.version)
-            self._model = TypeModel(openapi, bool(self.kind.crd["spec"].get("preserveUnknownFields")))
+            preserve = bool(self.kind.crd["spec"].get("preserveUnknownFields"))
+            if preserve and openapi is not None and not is_structural(openapi):
+                openapi = None
+            self._model = TypeModel(openapi, preserve)
         return self._model
 
     @property
