@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from polykind.contract import JsonObject
 from tests.support.live import DEFINITIONS, Live
 from tests.support.widgets import APPLY, GROUP, WIDGETS, definition
 from tests.test_paths import CUP, CUPS, refusal, server
@@ -173,7 +174,7 @@ async def test_an_apply_to_the_status_does_not_give_the_rest_defaults_of_a_versi
 async def test_fields_of_a_schema_that_is_not_structural_are_owned_as_if_there_were_none(server: Live) -> None:
     spec = {"group": GROUP, "version": "v1", "names": {"plural": "widgets", "kind": "Widget"}}
     loose = {"properties": {"spec": {"properties": {"a": {"type": "string"}}}}}
-    made = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition"}
+    made: JsonObject = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition"}
     made |= {"metadata": {"name": f"widgets.{GROUP}"}, "spec": {**spec, "validation": {"openAPIV3Schema": loose}}}
     await server.ask("POST", DEFINITIONS.replace("/v1/", "/v1beta1/"), made)
     applied = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": "x"}}
