@@ -86,7 +86,7 @@ class Router:
         except errors.APIError as error:
             return self._documents.refuse(request, error)
         parts = (unquote(path) if "%" in path else path).strip("/").split("/")
-        if not self._api.authorizer.everything or b"impersonate-" in b"\n".join(request.headers):
+        if not self._api.authorizer.everything or b"impersonate" in request.headers:
             try:
                 request.user = self._permission.check(request, request.user, parts)
             except errors.APIError as error:
@@ -210,6 +210,8 @@ class Router:
                 return _raise(errors.nothing_here())
             table = {"POST": review}
         elif legacy_watch:
+            if call.subresource:
+                return _raise(errors.nothing_here())
             table = {"GET": watch}
         elif not call.name and not call.subresource:
             table = {"GET": watch if _watching(call) else list_}
