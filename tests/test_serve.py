@@ -56,7 +56,8 @@ from polykind.settings import Settings
 
 async def main():
     async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0)):
-        print(*(name for name in ("polykind.cel", "polykind.admission.webhook", "aiohttp") if name in sys.modules))
+        few = ("cel", "admission.webhook", "auth.rbac", "auth.permission", "controllers.rbac")
+        print(*(name for name in ("aiohttp", *(f"polykind.{name}" for name in few)) if name in sys.modules))
 
 asyncio.run(main())
 """

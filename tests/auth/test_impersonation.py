@@ -6,7 +6,7 @@ import pytest
 
 from polykind import errors
 from polykind.auth.authorizer import Access, AlwaysAllow, Decision, Rules
-from polykind.auth.impersonation import Impersonation, wanted
+from polykind.auth.impersonation import Impersonation, account_of, wanted
 from polykind.auth.user import User
 
 ANN = User("ann", groups=("system:authenticated",))
@@ -106,6 +106,23 @@ def test_nobody_is_impersonated_without_a_name(headers: dict[bytes, bytes], show
 def test_the_other_has_the_groups_that_come_with_him(other: User, groups: tuple[str, ...]) -> None:
     taken = Impersonation(AlwaysAllow()).taken_for(other, READING)
     assert taken == User(other.name, other.uid, groups, other.extra)
+
+
+@pytest.mark.parametrize(
+    ("name", "account"),
+    [
+        ("system:serviceaccount:team:robot", ("team", "robot")),
+        ("system:serviceaccount:team:robot.one", ("team", "robot.one")),
+        ("system:serviceaccount:te.am:robot", None),
+        ("system:serviceaccount:team:Robot", None),
+        ("system:serviceaccount:team:", None),
+        ("system:serviceaccount:team", None),
+        ("system:serviceaccount:a:b:c", None),
+        ("team:robot", None),
+    ],
+)
+def test_a_service_account_is_told_by_its_name(name: str, account: tuple[str, str] | None) -> None:
+    assert account_of(name) == account
 
 
 # ---------------------------------------------------------------------- leave

@@ -194,6 +194,14 @@ def test_a_binding_that_changes_leaves_its_former_subjects() -> None:
     assert rbac.decide(get(User("bob"))).allowed
 
 
+def test_a_binding_without_subjects_comes_and_goes() -> None:
+    rbac = having(READ)
+    rbac.put_binding("", "idle", binding("reader"))
+    rbac.drop_binding("", "reading")
+    rbac.drop_binding("", "idle")
+    assert rbac.decide(get()) == Decision(False)
+
+
 def test_what_was_never_there_may_go() -> None:
     rbac = having(READ)
     rbac.drop_role("team", "nothing")

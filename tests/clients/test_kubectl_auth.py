@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.support.kubectl import Kubectl
+from tests.support.server import ServerProcess
 
 
 def test_whoami_tells_the_user_of_the_kubeconfig(kubectl: Kubectl) -> None:
@@ -29,3 +33,35 @@ def test_everything_is_allowed(kubectl: Kubectl, crontabs: str) -> None:
 def test_reviews_are_explained(kubectl: Kubectl) -> None:
     assert "audiences" in kubectl("explain", "tokenreview.spec").out
     assert "nonResourceAttributes" in kubectl("explain", "selfsubjectaccessreview.spec").out
+
+
+@pytest.fixture(scope="module")
+def by_roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server on which roles decide."""
+    server = ServerProcess(tmp_path_factory.mktemp("roles") / "data", "--authorization-mode=RBAC")
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_who_is_bound_may_do_what_the_role_says(by_roles: ServerProcess, tmp_path: Path) -> None:
+    kubectl = Kubectl(by_roles.kubeconfig, tmp_path)
+    kubectl("create", "role", "reader", "--verb=get,list", "--resource=services")
+    kubectl("create", "rolebinding", "reading", "--role=reader", "--user=ann", "--group=makers")
+    for who in (("--as=ann",), ("--as=eve", "--as-group=makers")):
+        assert kubectl("auth", "can-i", "list", "services", *who).out == "yes\n"
+        assert kubectl("get", "services", *who).code == 0
+    assert kubectl("auth", "can-i", "list", "services", "--as=eve", check=False).out == "no\n"
+    refused = kubectl("get", "services", "--as=eve", check=False)
+    assert refused.err == (
+        'Error from server (Forbidden): services is forbidden: User "eve" cannot list resource "services" '
+        'in API group "" in the namespace "default"\n'
+    )
+
+
+def test_the_rules_of_a_role_are_listed(by_roles: ServerProcess, tmp_path: Path) -> None:
+    kubectl = Kubectl(by_roles.kubeconfig, tmp_path)
+    kubectl("create", "clusterrole", "minder", "--verb=get", "--resource=services", "--resource-name=one")
+    kubectl("create", "clusterrolebinding", "minding", "--clusterrole=minder", "--serviceaccount=default:robot")
+    rows = kubectl("auth", "can-i", "--list", "--as=system:serviceaccount:default:robot").rows
+    assert ["services", "[]", "[one]", "[get]"] in rows

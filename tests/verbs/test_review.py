@@ -120,3 +120,73 @@ async def test_the_body_need_not_say_what_it_is(running: Live) -> None:
     )
     sent = encode_object(named, TOKEN_REVIEW)
     assert json.loads((await running.client.call("POST", TOKENS, sent, PROTOBUF)).body)["status"]["authenticated"]
+
+
+# ---------------------------------------------------------------------- by roles and bindings
+
+
+@pytest.fixture
+async def by_roles(tmp_path: Path) -> AsyncIterator[Live]:
+    """Where makers may get widgets of the namespace team, and a role of theirs is missing."""
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('anns,ann,1,"makers"\n')
+    async with live(tmp_path, token_auth_file=tokens, authorization_mode=("RBAC",)) as running:
+        roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/team"
+        await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+        rules = [{"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["widgets"], "resourceNames": ["w"]}]
+        await running.ask("POST", f"{roles}/roles", {"metadata": {"name": "reader"}, "rules": rules})
+        for role in ("reader", "gone"):
+            binding = {
+                "metadata": {"name": role},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role},
+                "subjects": [{"kind": "Group", "name": "makers"}],
+            }
+            await running.ask("POST", f"{roles}/rolebindings", binding)
+        yield running
+
+
+WIDGET = {"verb": "get", "group": "example.com", "resource": "widgets", "name": "w", "namespace": "team"}
+ALLOWED = {
+    "allowed": True,
+    "reason": 'RBAC: allowed by RoleBinding "reader/team" of Role "reader" to Group "makers"',
+}
+REFUSED = {"allowed": False, "reason": 'RBAC: role.rbac.authorization.k8s.io "gone" not found'}
+
+
+@pytest.mark.parametrize(
+    ("subject", "attributes", "status"),
+    [
+        ({"user": "x", "groups": ["makers"]}, WIDGET, ALLOWED),
+        ({"groups": ["makers"]}, {**WIDGET, "name": "v"}, REFUSED),
+        ({"user": "x"}, WIDGET, {"allowed": False}),
+        ({"user": "x", "groups": ["system:masters"]}, WIDGET, {"allowed": True}),
+    ],
+)
+async def test_others_access_is_told_with_its_reason(
+    by_roles: Live, subject: JsonObject, attributes: JsonObject, status: JsonObject
+) -> None:
+    spec = {**subject, "resourceAttributes": attributes}
+    assert (await by_roles.ask("POST", ACCESS, {"spec": spec}))["status"] == status
+    local = ACCESS.replace("/subject", "/namespaces/team/localsubject")
+    assert (await by_roles.ask("POST", local, {"spec": spec}))["status"] == status
+
+
+async def test_ones_own_access_is_told_to_everybody(by_roles: Live) -> None:
+    by_roles.client.token = "anns"
+    assert (await by_roles.ask("POST", OWN, {"spec": {"resourceAttributes": WIDGET}}))["status"] == ALLOWED
+    path = {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}
+    assert (await by_roles.ask("POST", OWN, {"spec": path}))["status"] == {"allowed": False}
+    assert (await by_roles.client.call("POST", ACCESS, {"spec": {"user": "x", **path}})).status == 403
+
+
+async def test_ones_rules_are_told_with_what_is_wrong(by_roles: Live) -> None:
+    by_roles.client.token = "anns"
+    path = f"{AUTHORIZATION}/selfsubjectrulesreviews"
+    status = (await by_roles.ask("POST", path, {"spec": {"namespace": "team"}}))["status"]
+    rule = {"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["widgets"], "resourceNames": ["w"]}
+    assert rule in status["resourceRules"]
+    assert status["evaluationError"] == 'role.rbac.authorization.k8s.io "gone" not found'
+    assert status["incomplete"] is False
+    status = (await by_roles.ask("POST", path, {"spec": {"namespace": "other"}}))["status"]
+    assert rule not in status["resourceRules"]
+    assert "evaluationError" not in status

@@ -21,14 +21,14 @@ from polykind.auth.user import (
     UNAUTHENTICATED,
     User,
     service_account_groups,
-    split_service_account,
 )
 from polykind.gotext import go_quote
-from polykind.schema.names import dns1123_subdomain, regex_error
+from polykind.schema.names import dns1123_label, dns1123_subdomain, regex_error
 from polykind.wire.utf8 import lenient
 
 _PREFIX = b"impersonate-"
 _EXTRA = b"impersonate-extra-"
+_ACCOUNT = "system:serviceaccount:"
 _NODE = "system:node:"
 _NODES = "system:nodes"
 _AUTHENTICATION = "authentication.k8s.io"
@@ -108,6 +108,14 @@ class Impersonation:
         yield from (way for way in _WAYS if way is not latest)
 
 
+def account_of(username: str) -> tuple[str, str] | None:
+    """The namespace and the name of the service account that a user is; None if he is none."""
+    namespace, separator, name = username.removeprefix(_ACCOUNT).partition(":")
+    if not username.startswith(_ACCOUNT) or not separator or dns1123_label(namespace) or dns1123_subdomain(name):
+        return None
+    return namespace, name
+
+
 def _node(name: str) -> str:
     """The node that a user is, "" if he is none."""
     node = name.removeprefix(_NODE)
@@ -122,7 +130,7 @@ class _Way:
 
     def fits(self, other: User) -> bool:
         bare = not (other.uid or other.groups or other.extra)
-        account = split_service_account(other.name) is not None
+        account = account_of(other.name) is not None
         if self.sort == "arbitrary-node":
             return bare and bool(_node(other.name))
         if self.sort == "serviceaccount":
@@ -146,7 +154,7 @@ class _Way:
         return _completed(found)
 
     def _demand_name(self, authorizer: Authorizer, other: User, part: Access) -> User:
-        node, account = _node(other.name) if self.sort else "", split_service_account(other.name)
+        node, account = _node(other.name) if self.sort else "", account_of(other.name)
         if node:
             demand(authorizer, replace(part, resource="nodes", name=node))
             return replace(other, groups=(_NODES,))

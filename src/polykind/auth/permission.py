@@ -26,7 +26,7 @@ class Permission:
     def check(self, request: Request, user: User, parts: list[str]) -> User:
         """Who is to be taken for the one who asks. Raises APIError where he may not do what he asks for."""
         access = requested(user, request.method, unquote(request.path), parts, request.query)
-        if b"impersonate-" in b"\n".join(request.headers):
+        if b"impersonate" in request.headers:
             from polykind.auth.impersonation import Impersonation, wanted
 
             other = wanted(request.headers)

@@ -1,12 +1,12 @@
 """Roles and their bindings: what users may do because somebody bound them, or a group of theirs, to a role.
 
 Roles are made into look-ups by resource, bindings into look-ups by subject, when they change; a decision visits
-nothing but the bindings of who asks.
+nothing but the bindings of who asks, and is kept until something changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from polykind.auth.authorizer import Access, Decision, Rules
@@ -16,8 +16,8 @@ from polykind.auth.user import User, service_account_name
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 
-_REMEMBERED = 4096
-"""Of how many users, each in one namespace, the bindings are kept together; beyond it all are gathered anew."""
+_KEPT = 8192
+"""So many answers are kept; beyond it all are found anew."""
 
 Key = tuple[str, str]
 """A namespace ("": none) and a name; of a subject "User" or "Group" and a name."""
@@ -29,14 +29,6 @@ class _Compiled(NamedTuple):
     verbs: frozenset[str]
     groups: frozenset[str]
     names: frozenset[str]
-
-    def allows(self, access: Access) -> bool:
-        verbs, groups, names = self
-        return (
-            (access.verb in verbs or "*" in verbs)
-            and (access.group in groups or "*" in groups)
-            and (not names or access.name in names)
-        )
 
 
 class _Role:
@@ -60,13 +52,12 @@ class _Role:
                 else:
                     self._paths.setdefault(path, []).append(verbs)
 
-    def allows(self, access: Access, wanted: Iterable[str]) -> bool:
-        """Whether a rule allows it; `wanted` are the names under which a rule may mention its resource."""
+    def fitting(self, access: Access, wanted: Iterable[str]) -> Iterator[frozenset[str]]:
+        """The names of each rule that allows it; `wanted`: under which names a rule may mention the resource."""
         for resource in wanted:
-            for rule in self._resources.get(resource, ()):
-                if rule.allows(access):
-                    return True
-        return False
+            for verbs, groups, names in self._resources.get(resource, ()):
+                if (access.verb in verbs or "*" in verbs) and (access.group in groups or "*" in groups):
+                    yield names
 
     def allows_path(self, verb: str, path: str) -> bool:
         exact = self._paths.get(path, ())
@@ -118,6 +109,13 @@ def _subject_key(subject: JsonObject, namespace: str) -> Key | None:
     return (kind, name) if kind in ("User", "Group") else None
 
 
+class _Answer(NamedTuple):
+    """What is said of some names, and what of all the others."""
+
+    named: dict[str, Decision]
+    others: Decision
+
+
 class _Held(NamedTuple):
     """What a user holds in a namespace: roles with the reason to tell, and what is wrong with the others."""
 
@@ -133,55 +131,74 @@ class Rbac:
     def __init__(self) -> None:
         self._roles: dict[Key, _Role] = {}
         self._bindings: dict[Key, _Binding] = {}
-        self._bound: dict[str, dict[Key, dict[str, int]]] = {}
+        self._bound: dict[tuple[str, Key], dict[str, int]] = {}
         """By namespace and subject: the names of bindings, and the subject's place in each."""
-        self._held: dict[tuple[str, tuple[str, ...], str], _Held] = {}
+        self._answers: dict[tuple[object, ...], _Answer] = {}
 
     # ------------------------------------------------------------------ what is stored
 
     def put_role(self, namespace: str, name: str, rules: Iterable[Rule]) -> None:
         self._roles[namespace, name] = _Role(rules)
-        self._held.clear()
+        self._answers.clear()
 
     def drop_role(self, namespace: str, name: str) -> None:
         self._roles.pop((namespace, name), None)
-        self._held.clear()
+        self._answers.clear()
 
     def put_binding(self, namespace: str, name: str, binding: JsonObject) -> None:
         self.drop_binding(namespace, name)
         made = self._bindings[namespace, name] = _Binding(namespace, name, binding)
-        bound = self._bound.setdefault(namespace, {})
         for subject, place in made.places.items():
-            bound.setdefault(subject, {})[name] = place
+            self._bound.setdefault((namespace, subject), {})[name] = place
 
     def drop_binding(self, namespace: str, name: str) -> None:
-        self._held.clear()
+        self._answers.clear()
         gone = self._bindings.pop((namespace, name), None)
-        if gone is None:
-            return
-        bound = self._bound[namespace]
-        for subject in gone.places:
-            del bound[subject][name]
-            if not bound[subject]:
-                del bound[subject]
-        if not bound:
-            del self._bound[namespace]
+        for subject in gone.places if gone is not None else ():
+            names = self._bound[namespace, subject]
+            del names[name]
+            if not names:
+                del self._bound[namespace, subject]
 
     # ------------------------------------------------------------------ what is asked
 
     def decide(self, access: Access) -> Decision:
+        user = access.user
+        key = (
+            user.name,
+            user.groups,
+            access.verb,
+            access.group,
+            access.resource,
+            access.subresource,
+            access.namespace,
+            access.path,
+        )
+        answer = self._answers.get(key)
+        if answer is None:
+            if len(self._answers) >= _KEPT:
+                self._answers.clear()
+            answer = self._answers[key] = self._answer(access)
+        return answer.named.get(access.name, answer.others)
+
+    def _answer(self, access: Access) -> _Answer:
+        """Of bindings that allow the same the first is told."""
         held = self._of(access.user, access.namespace)
-        if access.path is None:
-            part = access.subresource
-            wanted = ("*", f"{access.resource}/{part}", f"*/{part}") if part else ("*", access.resource)
-            for role, reason in held.roles:
-                if role.allows(access, wanted):
-                    return Decision(True, reason)
-        else:
-            for role, reason in held.roles:
-                if role.allows_path(access.verb, access.path):
-                    return Decision(True, reason)
-        return Decision(False, f"RBAC: {held.error}" if held.error else "")
+        refused = Decision(False, f"RBAC: {held.error}" if held.error else "")
+        if access.path is not None:
+            reasons = (reason for role, reason in held.roles if role.allows_path(access.verb, access.path or ""))
+            reason = next(reasons, None)
+            return _Answer({}, refused if reason is None else Decision(True, reason))
+        part, named = access.subresource, dict[str, Decision]()
+        wanted = ("*", f"{access.resource}/{part}", f"*/{part}") if part else ("*", access.resource)
+        for role, reason in held.roles:
+            allowed = Decision(True, reason)
+            for names in role.fitting(access, wanted):
+                if not names:
+                    return _Answer(named, allowed)
+                for name in names:
+                    named.setdefault(name, allowed)
+        return _Answer(named, refused)
 
     def rules(self, user: User, namespace: str) -> Rules:
         held = self._of(user, namespace)
@@ -197,23 +214,13 @@ class Rbac:
         )
 
     def _of(self, user: User, namespace: str) -> _Held:
-        key = (user.name, user.groups, namespace)
-        held = self._held.get(key)
-        if held is None:
-            if len(self._held) >= _REMEMBERED:
-                self._held.clear()
-            held = self._held[key] = self._gathered(user, namespace)
-        return held
-
-    def _gathered(self, user: User, namespace: str) -> _Held:
         """What is bound everywhere, then what is in the namespace, each in the order of the bindings' names."""
         subjects: list[Key] = [("User", user.name), *(("Group", group) for group in user.groups)]
         roles, wrong = [], []
         for where in ("", namespace) if namespace else ("",):
-            bound = self._bound.get(where, {})
             places: dict[str, int] = {}
             for subject in subjects:
-                for name, place in bound.get(subject, {}).items():
+                for name, place in self._bound.get((where, subject), {}).items():
                     places[name] = min(place, places.get(name, place))
             for name, place in sorted(places.items()):
                 binding = self._bindings[where, name]

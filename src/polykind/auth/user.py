@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from polykind.contract import JsonObject
-from polykind.schema.names import dns1123_label, dns1123_subdomain
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +30,14 @@ UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
 """Who shows no credential, where such a one may ask at all."""
 
-_ACCOUNT = "system:serviceaccount:"
-
 
 def service_account_name(namespace: str, name: str) -> str:
     """The name that a service account has as a user."""
-    return f"{_ACCOUNT}{namespace}:{name}"
+    return f"system:serviceaccount:{namespace}:{name}"
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
     return "system:serviceaccounts", f"system:serviceaccounts:{namespace}"
-
-
-def split_service_account(username: str) -> tuple[str, str] | None:
-    """The namespace and the name of the service account that a user is; None if he is none."""
-    namespace, separator, name = username.removeprefix(_ACCOUNT).partition(":")
-    if not username.startswith(_ACCOUNT) or not separator or dns1123_label(namespace) or dns1123_subdomain(name):
-        return None
-    return namespace, name
 
 
 def service_account(name: str) -> User:

@@ -12,6 +12,8 @@ from polykind.wire.request import Request
 if TYPE_CHECKING:
     from polykind.wire.http import Limits
 
+_I = ord("i")
+
 
 class Receiver(Protocol):
     """Who is told of what arrives."""
@@ -75,6 +77,9 @@ class Arrival:
             self.over = True
             self._receiver.on_refusal(error, status or error.code)
 
+    def _refuse_head(self) -> None:
+        self._refuse(errors.TooLarge("the head of the request is too large"), status=431)
+
     def _refuse_body(self) -> None:
         self._refuse(errors.TooLarge(f"Request entity too large: limit is {self._limits.body}"))
 
@@ -90,21 +95,28 @@ class Arrival:
 
     def on_url(self, url: bytes) -> None:
         self._url += url
-        self._grow_head(len(url))
+        self._head_size += len(url)
+        if self._head_size > self._limits.head:
+            self._refuse_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._grow_head(len(name) + len(value))
-        name = name.lower()
-        known = self._headers.get(name)
-        if known is not None:
-            # A group's name may have commas.
-            value = known + (b"\0" if name.startswith(b"impersonate-") else b", ") + value
-        self._headers[name] = value
-
-    def _grow_head(self, size: int) -> None:
-        self._head_size += size
+        self._head_size += len(name) + len(value)
         if self._head_size > self._limits.head:
-            self._refuse(errors.TooLarge("the head of the request is too large"), status=431)
+            self._refuse_head()
+        name = name.lower()
+        if name in self._headers or name[0] == _I:
+            self._take_odd(name, value)
+        else:
+            self._headers[name] = value
+
+    def _take_odd(self, name: bytes, value: bytes) -> None:
+        """A header that is repeated, or maybe one of impersonation: then it is marked that there are such."""
+        joint = b", "
+        if name.startswith(b"impersonate-"):
+            # A group's name may have commas.
+            self._headers[b"impersonate"], joint = b"", b"\0"
+        known = self._headers.get(name)
+        self._headers[name] = value if known is None else known + joint + value
 
     def on_headers_complete(self) -> None:
         length = self._headers.get(b"content-length")

@@ -30,7 +30,10 @@ class Request:
         """The path as sent: percent-encoded."""
         self.query = query
         self.headers = headers
-        """Names in lower case; the values of a repeated header are joined by commas, those of impersonation by NUL."""
+        """Names in lower case; the values of a repeated header are joined by commas.
+
+        Those of impersonation are joined by NUL; where there are any, there is one of the bare name, `impersonate`.
+        """
         self.body = body
         self.audit_id = b""
         self.peer_certificate: dict[str, Any] | None = None

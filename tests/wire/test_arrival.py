@@ -1,0 +1,57 @@
+"""What is made of the heads of requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from polykind import errors
+from polykind.wire.arrival import Arrival
+from polykind.wire.http import Limits
+from polykind.wire.request import Request
+
+
+class Taking:
+    """Takes what arrives."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.refused = 0
+
+    def on_arrival(self) -> None:
+        return
+
+    def on_expectation(self) -> None:
+        return
+
+    def on_request(self, request: Request, keep_alive: bool) -> None:
+        self.requests.append(request)
+
+    def on_refusal(self, error: errors.APIError, status: int) -> None:
+        self.refused = status
+
+
+def headers(*lines: str) -> dict[bytes, bytes]:
+    taking = Taking()
+    Arrival(Limits(), taking).feed("\r\n".join(["GET / HTTP/1.1", *lines, "", ""]).encode())
+    (request,) = taking.requests
+    return request.headers
+
+
+def test_a_header_that_is_repeated_is_joined() -> None:
+    assert headers("Accept: a", "Host: h", "accept: b") == {b"accept": b"a, b", b"host": b"h"}
+    assert headers("If-None-Match: a", "If-None-Match: b") == {b"if-none-match": b"a, b"}
+
+
+def test_headers_of_impersonation_are_kept_apart_and_marked() -> None:
+    assert headers("Impersonate-Group: a,b", "IMPERSONATE-Group: c", "Impersonate-Extra-X: y") == {
+        b"impersonate": b"",
+        b"impersonate-group": b"a,b\0c",
+        b"impersonate-extra-x": b"y",
+    }
+
+
+@pytest.mark.parametrize("head", [b"GET /" + b"a" * 300, b"GET / HTTP/1.1\r\nA: " + b"a" * 300 + b"\r\n\r\n"])
+def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
+    taking = Taking()
+    Arrival(Limits(head=256), taking).feed(head)
+    assert (taking.refused, taking.requests) == (431, [])
