@@ -55,6 +55,23 @@ async def test_an_update_needs_no_revision_and_leaves_the_spec(server: Live) -> 
     assert (changed["spec"], changed["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})
 
 
+async def test_a_generation_is_what_it_was_created_with(server: Live) -> None:
+    made = await server.ask(
+        "POST", NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b", "generation": 5}}
+    )
+    assert made["metadata"]["generation"] == 5
+    for path in (f"{NAMESPACES}/b", f"{NAMESPACES}/b/status"):
+        changed = await server.ask("PATCH", path, {"metadata": {"generation": 50}}, kind=MERGE)
+        assert changed["metadata"]["generation"] == 5
+    changed = await server.ask("PATCH", f"{NAMESPACES}/a/status", {"metadata": {"generation": 50}}, kind=MERGE)
+    assert "generation" not in changed["metadata"]
+
+
+async def test_an_empty_list_of_managed_fields_forgets_them(server: Live) -> None:
+    changed = await server.ask("PATCH", f"{NAMESPACES}/a", {"metadata": {"managedFields": []}}, kind=MERGE)
+    assert "managedFields" not in changed["metadata"]
+
+
 async def test_finalize_changes_the_finalizers_of_the_spec(server: Live) -> None:
     path = f"{NAMESPACES}/a/finalize"
     changed = await server.ask("PUT", path, named("a", spec={"finalizers": ["x.y/z"]}))

@@ -115,7 +115,7 @@ class DefinitionVersion(BuiltinVersion):
                 "use apiextensions.k8s.io/v1 CustomResourceDefinition"
             )
 
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+    def _decoded(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = rules.decode(value, self.api, report)
         return self._shown(obj), unknown
 

@@ -63,7 +63,6 @@ class ServiceVersion(CoreVersion):
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"loadBalancer": {}}
-        obj["metadata"].pop("generation", None)
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         found = self._meta_errors(obj, None)
@@ -74,7 +73,6 @@ class ServiceVersion(CoreVersion):
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status", {"loadBalancer": {}})
-        new["metadata"].pop("generation", None)
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self._meta_errors(new, old) + _spec_errors(new["spec"])

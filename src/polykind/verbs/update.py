@@ -167,9 +167,11 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     for kept in ("deletionTimestamp", "deletionGracePeriodSeconds"):
         if kept in before and kept not in meta:
             meta[kept] = before[kept]
+    if "generation" in before:
+        meta["generation"] = before["generation"]
+    else:
+        meta.pop("generation", None)
     if call.subresource == "status":
-        if not version.typed or "generation" in before:
-            meta["generation"] = before.get("generation", 1)
         judge = version.validate_status
     elif call.subresource == "finalize":
         version.prepare_finalize(new, old)
