@@ -80,6 +80,7 @@ class Whole:
     """Objects as they are."""
 
     key: Hashable | None = "whole"
+    mute = False
 
     def __init__(self) -> None:
         self.encoded = 0

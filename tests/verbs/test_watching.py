@@ -130,3 +130,27 @@ async def test_a_watch_from_before_what_is_kept_has_expired(running: Live) -> No
     event = await running.ask("GET", f"{WIDGETS}?watch=1&resourceVersion={start}")
     assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
     assert event["object"]["message"].startswith(f"too old resource version: {start} (")
+
+
+LIST_OF_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize("media", ["json", "vnd.kubernetes.protobuf"])
+async def test_no_event_is_a_list_of_metadata_and_the_first_ends_the_watch(running: Live, media: str) -> None:
+    await running.ask("POST", WIDGETS, widget("w"))
+    client = running.another()
+    client.accept = LIST_OF_METADATA.replace("json", media)
+    async with client:
+        reply = await client.call("GET", f"{WIDGETS}?watch=1&resourceVersion=0")
+        assert (reply.status, reply.body) == (200, b"")
+
+
+async def test_who_watches_for_lists_of_metadata_is_left_when_something_happens(running: Live) -> None:
+    client = running.another()
+    client.accept = LIST_OF_METADATA
+    async with client:
+        waiting = asyncio.create_task(client.call("GET", f"{WIDGETS}?watch=1"))
+        while not any(k.channels for k in running.server.registry.kinds()):
+            await asyncio.sleep(0)
+        await running.ask("POST", WIDGETS, widget("w"))
+        assert (await asyncio.wait_for(waiting, 5)).body == b""

@@ -49,6 +49,8 @@ class Projection(Protocol):
 
     key: Hashable | None
     """Equal keys write equal bytes; None: no two watchers may share."""
+    mute: bool
+    """No event can be written so: the first that there would be ends the stream."""
 
     def encode(self, data: bytes) -> bytes: ...
 
@@ -135,6 +137,10 @@ class Watcher:
             log.exception("a watch could not begin and is cut off")
             sink.abort()
 
+    def silent(self) -> bool:
+        """Whether there is nothing to begin with. It takes the first of what there is."""
+        return not self._after_first and next(iter(self.first), None) is None
+
     def after_first(self, bookmark: bytes) -> None:
         """The bookmark that tells the end of the first events."""
         self._after_first = self._channel.projection.event("BOOKMARK", bookmark)
@@ -177,8 +183,10 @@ class Watcher:
         self._channel.leave(self)
 
     def _bookmark(self) -> None:
-        if self._waiting is None and not self._over:
-            projection = self._channel.projection
+        projection = self._channel.projection
+        if projection.mute:
+            self.finish()
+        elif self._waiting is None and not self._over:
             data = projection.bookmark(max(self._channel.seen, self.after), False)
             self.deliver(frame(projection.event("BOOKMARK", data)))
 
@@ -267,6 +275,9 @@ class Channel:
 
     def _send(self, ready: list[tuple[int, bytes]]) -> None:
         if not ready:
+            return
+        if self.projection.mute:
+            self.end()
             return
         joined = ready[0][1] if len(ready) == 1 else b"".join([data for _, data in ready])
         newest = ready[0][0]

@@ -29,6 +29,7 @@ class Whole:
 
     key: Hashable | None = "whole"
     content_type = JSON
+    mute = False
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -128,13 +129,29 @@ class PartialMessages(Messages):
         return encode_object(partial.partial_object(obj, self._version), PARTIAL_OBJECT_METADATA)
 
 
+class Mute(Whole):
+    """A list of metadata, which no event has: only errors can be told."""
+
+    key: Hashable | None = "mute"
+    mute = True
+
+
+class MuteMessages(Messages):
+    """The same in protobuf."""
+
+    key: Hashable | None = "mute messages"
+    mute = True
+
+    def _message(self, obj: JsonObject) -> bytes:
+        return b""
+
+
 def projection_for(call: Call, accepted: Accepted) -> Whole:
     if accepted.as_kind == "Table":
         return AsTable(call, accepted.as_version)
     protobuf = accepted.media == "protobuf"
     if accepted.as_kind == "PartialObjectMetadata":
         return PartialMessages(call, accepted.as_version) if protobuf else Partial(call, accepted.as_version)
-    # No event has a list to be made a list of metadata: what cannot be transformed is sent as it is.
-    if protobuf and not call.version.typed:
-        raise partial.not_a_list(call.version.object_type)
+    if accepted.as_kind == "PartialObjectMetadataList":
+        return MuteMessages(call) if protobuf else Mute(call)
     return Messages(call) if protobuf else Whole(call)

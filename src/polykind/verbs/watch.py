@@ -72,6 +72,9 @@ async def watch(call: Call) -> Response | Stream:
     except BaseException:
         channel.leave(watcher)
         raise
+    if projection.mute and not watcher.silent():
+        channel.leave(watcher)
+        return Response(200, b"", projection.content_type)
     return Stream(watcher.begin, watcher.ended, projection.content_type)
 
 
