@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from polykind import errors
 from polykind.admission.selection import labels_of, selector
 from polykind.auth.default_roles import GROUP
 from polykind.auth.user import service_account
@@ -15,6 +16,7 @@ from polykind.registry.kind import Kind
 from polykind.verbs.apply import Applied, apply_change
 from polykind.verbs.call import Api, Call
 from polykind.verbs.update import change_object
+from polykind.wire import codec
 from polykind.wire.options import PatchOptions
 from polykind.wire.request import Request
 
@@ -75,8 +77,16 @@ class Aggregation:
                 self._queue.add(name)
 
     def _roles(self) -> dict[str, JsonObject]:
-        """The roles by their names, in the order of these."""
-        return {entry.name: entry.value() for entry in self._kind.cache.snapshot(None)}
+        """The roles by their names, but for those that cannot be read."""
+        found: dict[str, JsonObject] = {}
+        for entry in self._kind.cache.snapshot(None):
+            try:
+                form = self._kind.versions["v1"].ready(entry)
+            except errors.APIError:
+                continue
+            if form is not None:
+                found[entry.name] = codec.decode(form.data)
+        return found
 
     async def _look(self, name: str) -> None:
         roles = self._roles()

@@ -9,12 +9,14 @@ from collections.abc import Iterable
 from polykind import errors
 from polykind.auth.default_roles import GROUP, default_bindings, default_roles
 from polykind.auth.reconciliation import protected, reconciled_binding, reconciled_role
+from polykind.cache.entry import Entry
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.registry.kind import Kind
 from polykind.verbs.call import Api, Call
 from polykind.verbs.create import create_object
 from polykind.verbs.delete import delete_object
 from polykind.verbs.update import change_object
+from polykind.wire import codec
 from polykind.wire.options import CreateOptions, DeleteOptions, UpdateOptions
 from polykind.wire.request import Request
 
@@ -34,11 +36,10 @@ class Bootstrap:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Who leads from the outset begins to serve when it is done."""
+        """Who leads from the outset begins to serve when all have been looked at."""
         self._leadership.follow(self._lead)
-        self._lead(self._leadership.leading)
-        if self._task is not None:
-            await self._task
+        if self._leadership.leading and not await self._done():
+            self._lead(True)
 
     async def close(self) -> None:
         self._lead(False)
@@ -53,11 +54,16 @@ class Bootstrap:
 
     async def _ensure(self) -> None:
         while True:
-            left = await self._pass(default_roles()) + await self._pass(default_bindings())
-            if not left:
+            if await self._done():
                 return
-            log.warning("default roles and bindings are to be looked at again: %s", "; ".join(left))
             await asyncio.sleep(_PAUSE)
+
+    async def _done(self) -> bool:
+        """Look at all of them; whether nothing went wrong."""
+        left = await self._pass(default_roles()) + await self._pass(default_bindings())
+        if left:
+            log.warning("default roles and bindings are to be looked at again: %s", "; ".join(left))
+        return not left
 
     async def _pass(self, wanted: Iterable[JsonObject]) -> list[str]:
         """Look at each, whatever becomes of the others; what went wrong."""
@@ -79,12 +85,17 @@ class Bootstrap:
         entry = kind.cache.get(wanted["metadata"]["name"])
         if entry is None:
             await create_object(self._call(kind, "POST", wanted), wanted, CreateOptions())
-        elif not protected(existing := entry.value()):
+        elif not protected(existing := await self._read(kind, entry)):
             if "roleRef" in wanted and reconciled_binding(existing, wanted) is None:
                 await delete_object(self._call(kind, "DELETE", wanted), DeleteOptions(uid=existing["metadata"]["uid"]))
                 await create_object(self._call(kind, "POST", wanted), wanted, CreateOptions())
             else:
                 await self._mend(kind, wanted)
+
+    @staticmethod
+    async def _read(kind: Kind, entry: Entry) -> JsonObject:
+        read: JsonObject = codec.decode((await kind.versions["v1"].view(entry)).data)
+        return read
 
     async def _mend(self, kind: Kind, wanted: JsonObject) -> None:
         async def mended(old: JsonObject) -> JsonObject:
