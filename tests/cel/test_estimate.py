@@ -123,6 +123,8 @@ SCHEMA: JsonObject = {
         ("self.m.filter(k, k == 'x').all(y, y == 'z')", 68),
         ("[[self.a], [self.u]].all(x, x.all(y, y == 'abcdef'))", 45),
         ("'abc' == 'abd'", 1),
+        ("type(self.b) == int", 4),
+        ("type(self.t) == google.protobuf.Timestamp", 4),
     ],
 )
 def test_the_most_an_expression_costs(text: str, expected: int) -> None:

@@ -162,6 +162,10 @@ class _Estimator:
     # ------------------------------------------------------------------ simple nodes
 
     def _select(self, node: Select) -> Bounds:
+        if node.type.kind == "type":
+            # The name of a type, with dots in it.
+            self.paths[node] = (node.name,)
+            return _ONE
         cost = self.cost(node.operand)
         if node.test:
             return cost
