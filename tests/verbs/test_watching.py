@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
@@ -154,3 +155,24 @@ async def test_who_watches_for_lists_of_metadata_is_left_when_something_happens(
             await asyncio.sleep(0)
         await running.ask("POST", WIDGETS, widget("w"))
         assert (await asyncio.wait_for(waiting, 5)).body == b""
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("limit=x", 'strconv.ParseInt: parsing "x": invalid syntax'),
+        ("fieldSelector=a%3Db", "field label not supported: a"),
+        ("limit=1", "only the following media types are accepted: application/json;stream=watch, "),
+    ],
+)
+async def test_options_are_judged_before_what_cannot_be_streamed(running: Live, query: str, says: str) -> None:
+    client = running.another()
+    client.accept = "application/yaml"
+    async with client:
+        told = yaml.safe_load((await client.call("GET", f"{WIDGETS}?watch=1&{query}")).body)
+        assert told["message"].startswith(says)
+
+
+async def test_the_fields_of_a_watch_of_one_object_are_judged_before_its_name(running: Live) -> None:
+    reply = await running.client.call("GET", path("watch", "/w?fieldSelector=a%3Db").replace("/watch/", "/v1/watch/"))
+    assert reply.json()["message"] == "field label not supported: a"

@@ -24,13 +24,14 @@ async def watch(call: Call) -> Response | Stream:
     accept = call.request.header(b"accept")
     if call.version.typed:
         negotiation.check_named(accept, streams=True)
-    accepted = negotiation.negotiate_watch(accept, offers=call.version.media)
+    negotiation.negotiate(accept, offers=call.version.media)
     options = ListOptions.from_query(call.query, watch=True)
+    selected = Selected(call, options)
     named = options.field_selector
     if call.name and not named.empty and named.name != call.name:
         raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
-    selected = Selected(call, options)
-    projection = projection_for(call, accepted)
+    # What can be listed cannot always be watched: yaml has no streams.
+    projection = projection_for(call, negotiation.negotiate_watch(accept, offers=call.version.media))
     revision = revisions.parse(options.resource_version, listing=False)
     cache, api = call.kind.cache, call.api
     await api.cache.fresh(cache, call.asked)
