@@ -103,6 +103,14 @@ async def test_repeated_keys_in_yaml(things: Live) -> None:
     assert warned.headers[b"warning"] == b'299 - "unknown field \\"spec\\""'
 
 
+async def test_a_quote_in_an_unknown_field_is_escaped_for_typed_objects_only(things: Live) -> None:
+    body = rb'{"apiVersion":"pb.example.com/v1","kind":"Thing","metadata":{"name":"x"},"a\"b":1}'
+    told = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, expect=400)
+    assert told["message"].endswith('strict decoding error: unknown field "a"b"')
+    told = await things.ask("POST", f"{NAMESPACE}&fieldValidation=Strict", rb'{"a\"b":1}', expect=400)
+    assert told["message"].endswith('strict decoding error: unknown field "a\\"b"')
+
+
 @pytest.mark.parametrize(
     "body", [b'{"metadata":{"name":"x"}}', b'{"apiVersion":null,"kind":"","metadata":{"name":"x"}}']
 )

@@ -51,6 +51,10 @@ def test_aliases_do_not_share() -> None:
         (b"a: &x [1]\nb:\n  <<: *x\n", "yaml: map merge requires map or sequence of maps as the value"),
         (b"a: !!int x", "yaml: cannot decode !!str `x` as a !!int"),
         (b"? [a]\n: b", 'yaml: invalid map key: []interface {}{"a"}'),
+        (rb'{"a": "\ud83d\udd53"}', "yaml: found invalid Unicode character escape code"),
+        (rb'{"a": "\/"}', "yaml: found unknown escape character"),
+        (rb'{"a": "\\\/"}', "yaml: found unknown escape character"),
+        (b'a: 1\nb: "\\/"\n', "yaml: line 2: found unknown escape character"),
         (b"a: \x01", "yaml: control characters are not allowed"),
         (b"a: .inf", "json: unsupported value: +Inf"),
         (b"~: 1", "unsupported map key of type: %!s(<nil>), key: <nil>, value: 1"),
@@ -154,3 +158,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except yamlcodec.MalformedYAML:
         return
     codec.encode(value)
+
+
+def test_a_backslash_before_a_solidus_is_no_escape_where_nothing_is_escaped() -> None:
+    assert yamlcodec.decode(rb"""{"a": "\\/", 'b': '\/', c: x\/y}""") == {"a": "\\/", "b": "\\/", "c": "x\\/y"}
+
+
+def test_json_is_read_as_yaml_reads_it() -> None:
+    assert yamlcodec.decode('{"a": "x\u2028  y"}'.encode()) == {"a": "x\u2028y"}

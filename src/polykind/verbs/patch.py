@@ -6,14 +6,16 @@ from typing import Any
 
 from polykind import errors
 from polykind.apply import jsonpatch, mergepatch, strategic
+from polykind.apply.typed import go_plain
 from polykind.contract import JsonObject
-from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH
+from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.objectmeta import MisfitError
 from polykind.typed import Undecodable
 from polykind.verbs import answer
 from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
+from polykind.verbs.payload import unknown_fields
 from polykind.verbs.update import Change, change_object, check_name
 from polykind.wire import codec, negotiation, typemeta
 from polykind.wire.options import PatchOptions
@@ -66,6 +68,7 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
             patched = mergepatch.apply(old, fragment, lenient=lenient)
         else:
             patched = strategic.apply(old, fragment)
+            return decode_patched(call, patched, complaints, validation, shown=go_plain(fragment or {}))
         return decode_patched(call, patched, complaints, validation)
 
     return change
@@ -87,17 +90,22 @@ def read_fragment(body: bytes, content_type: str, validation: str) -> tuple[Any,
 
 def _unreadable(why: str, content_type: str, validation: str) -> errors.BadRequest:
     """A patch that is no JSON; without a strict reader the patch's own says so."""
-    if validation != "Ignore":
+    if validation != "Ignore" and content_type != STRATEGIC_PATCH:
         return errors.BadRequest(f"error decoding patch: {why}")
     return errors.BadRequest("Invalid JSON Patch" if content_type == MERGE_PATCH else why)
 
 
-def decode_patched(call: Call, patched: Any, complaints: list[str], validation: str) -> JsonObject:
-    """What the patch made, coerced, pruned and defaulted as if it had been sent whole."""
+def decode_patched(
+    call: Call, patched: Any, complaints: list[str], validation: str, shown: str | None = None
+) -> JsonObject:
+    """What the patch made, coerced, pruned and defaulted as if it had been sent whole.
+
+    `shown`: what a refusal shows of a strategic merge patch, instead of what that made.
+    """
     encoded = codec.encode(patched)
     value: JsonObject = codec.decode(encoded)
     try:
-        api_version, kind = typemeta.interpret(value)
+        api_version, kind = typemeta.interpret(value) if shown is None else ("", "")
         if call.version.typed:
             value["kind"], value["apiVersion"] = kind or call.kind.kind, api_version or call.version.api_version
             call.version.check_kind(value["kind"], value["apiVersion"])
@@ -105,12 +113,13 @@ def decode_patched(call: Call, patched: Any, complaints: list[str], validation: 
             raise errors.BadRequest(f"Object 'Kind' is missing in '{encoded.decode()}'")
         obj, unknown = call.version.decode(value, validation != "Ignore")
     except (MisfitError, Undecodable) as error:
-        raise _unfit(encoded, error.why) from None
+        why = call.version.misfit(patched) if shown is not None else ""
+        raise _unfit(encoded, why or error.why, shown) from None
     except errors.BadRequest as error:
-        raise _unfit(encoded, error.message) from None
-    found = complaints + [f'unknown field "{p}"' for p in unknown]
+        raise _unfit(encoded, error.message, shown) from None
+    found = complaints + unknown_fields(call, unknown if shown is None else sorted(unknown))
     if found and validation == "Strict":
-        raise _unfit(encoded, f"strict decoding error: {', '.join(found)}")
+        raise _unfit(encoded, f"strict decoding error: {', '.join(found)}", shown)
     for text in found:
         call.request.warn(text)
     match_namespace(call, obj["metadata"])
@@ -118,5 +127,6 @@ def decode_patched(call: Call, patched: Any, complaints: list[str], validation: 
     return obj
 
 
-def _unfit(encoded: bytes, why: str) -> errors.Invalid:
-    return errors.Invalid("", "", "", [errors.invalid("patch", encoded.decode("utf-8", "replace"), why)])
+def _unfit(encoded: bytes, why: str, shown: str | None) -> errors.Invalid:
+    refused = encoded.decode("utf-8", "replace") if shown is None else shown
+    return errors.Invalid("", "", "", [errors.invalid("patch", refused, why)])

@@ -40,7 +40,7 @@ def read(call: Call, validation: str) -> JsonObject:
     obj, unknown = version.decode(value, validation != "Ignore")
     if version.typed and complaints and media == "json":
         complaints = [c for c in complaints if not any(_lies_in(c, path) for path in unknown)]
-    unknown = [f"unknown field {go_quote(path)}" for path in unknown]
+    unknown = unknown_fields(call, unknown)
     if validation == "Strict" and (complaints or unknown):
         if media == "yaml" and complaints:
             complaints = [yamlcodec.strict_error(complaints)]
@@ -50,6 +50,11 @@ def read(call: Call, validation: str) -> JsonObject:
     if refusal is not None:
         raise refusal
     return obj
+
+
+def unknown_fields(call: Call, paths: list[str]) -> list[str]:
+    """A strict reader's words for unknown fields. Only the reader of typed objects escapes what it quotes."""
+    return [f"unknown field {go_quote(path)}" if call.version.typed else f'unknown field "{path}"' for path in paths]
 
 
 def _is_expected(call: Call, value: Any) -> bool:

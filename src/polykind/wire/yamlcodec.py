@@ -21,6 +21,12 @@ __all__ = ["STRICT_PREFIX", "MalformedYAML", "decode", "decode_strict", "encode"
 
 STRICT_PREFIX: Final = "yaml: unmarshal errors:\n  "
 
+# JSON that YAML refuses or reads in another way: escaped solidi and surrogates; raw controls, breaks and marks.
+_NOT_AS_JSON: Final = re.compile(
+    rb"\\(?:/|u[dD][89a-fA-F])|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef(?:\xbb\xbf|\xbf[\xbe\xbf])"
+)
+_SOLIDUS: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
+
 
 def decode(body: bytes) -> Any:
     """The value of the first document; None if there is none. Raises MalformedYAML."""
@@ -29,13 +35,15 @@ def decode(body: bytes) -> Any:
 
 def decode_strict(body: bytes) -> tuple[Any, list[str]]:
     """The value, and a complaint such as `line 3: key "x" already set in map` for each key that is repeated."""
-    if body[:1] == b"{":
+    if body[:1] == b"{" and _NOT_AS_JSON.search(body) is None:
         try:
             value = codec.decode(body)
             if not codec.duplicate_keys(body, value):
                 return value, []
         except codec.Malformed:
             pass
+    if b"\\/" in body:
+        _refuse_solidus(body)
     parser = yaml.CSafeLoader(body or b"\n")
     try:
         return Builder().build(parser)
@@ -50,6 +58,22 @@ def decode_strict(body: bytes) -> tuple[Any, list[str]]:
 def strict_error(complaints: list[str]) -> str:
     """The complaints of a strict reading as one error."""
     return STRICT_PREFIX + "\n  ".join(complaints)
+
+
+def _refuse_solidus(body: bytes) -> None:
+    """Refuse a solidus that is escaped between double quotes: our parser takes it, the reference's does not."""
+    parser = yaml.CSafeLoader(_SOLIDUS.sub(rb"\1\\q", body))
+    try:
+        while parser.get_event() is not None:
+            pass
+    except yaml.MarkedYAMLError as error:
+        if error.problem == "found unknown escape character":
+            raise MalformedYAML(_syntax(error)) from None
+    except yaml.reader.ReaderError:
+        # The body itself is refused for the same.
+        pass
+    finally:
+        parser.dispose()
 
 
 def _syntax(error: yaml.MarkedYAMLError) -> str:
