@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -39,7 +39,7 @@ _LATEST = 253402300799
 _rfc3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
 _duration_part = re.compile(r"(\d*)(?:\.(\d*))?([^0-9.]+)", re.ASCII).match
 _spoken = re.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII).findall
-_offset = re.compile(r"([+-]?\d+):([+-]?\d+)", re.ASCII).fullmatch
+_whole = re.compile(r"[+-]?\d+", re.ASCII).fullmatch
 
 
 def parse_rfc3339(text: str) -> Timestamp | None:
@@ -148,7 +148,13 @@ def part(time: Timestamp, name: str, zone: str = "UTC") -> int:
     seconds, fraction = divmod(time.ns, _SECOND)
     if name == "milliseconds":
         return fraction // 10**6
-    when = (_EPOCH + timedelta(seconds=seconds)).astimezone(_zone(zone))
+    try:
+        if ":" in zone:
+            when = _EPOCH + timedelta(seconds=seconds, minutes=_minutes_east(zone))
+        else:
+            when = (_EPOCH + timedelta(seconds=seconds)).astimezone(_zone(zone))
+    except OverflowError:
+        raise EvalError("timestamp overflow") from None
     match name:
         case "year":
             return when.year
@@ -171,21 +177,24 @@ def part(time: Timestamp, name: str, zone: str = "UTC") -> int:
 
 
 def _zone(name: str) -> tzinfo:
-    if name in ("UTC", ""):
+    if name in ("UTC", "", "Local"):
         return UTC
-    if ":" in name:
-        found = _offset(name)
-        if found is None:
-            raise EvalError(f"strconv.Atoi: parsing {go_quote(name.split(':')[0])}: invalid syntax")
-        hours, minutes = int(found[1]), int(found[2])
-        total = hours * 60 - minutes if name[0] == "-" else hours * 60 + minutes
-        if abs(total) >= 24 * 60:
-            raise EvalError("timestamp overflow")
-        return timezone(timedelta(minutes=total))
+    if ".." in name or name[0] in "/\\":
+        raise EvalError("time: invalid location name")
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         raise EvalError(f"unknown time zone {name}") from None
+
+
+def _minutes_east(zone: str) -> int:
+    """How far a zone written as hours and minutes is from UTC, be it more than a day."""
+    hours, _, minutes = zone.partition(":")
+    for part_ in (hours, minutes):
+        if _whole(part_) is None:
+            raise EvalError(f"strconv.Atoi: parsing {go_quote(part_)}: invalid syntax")
+    east = int(minutes)
+    return int(hours) * 60 + (-east if zone[0] == "-" else east)
 
 
 def duration_part(duration: Duration, name: str) -> int:

@@ -212,8 +212,10 @@ def _scientific(clause: Clause, value: Any) -> str | None:
     number = _float(value)
     if number is None:
         return None
+    if clause.precision > _MOST_PRECISE:
+        raise CostExceeded
     if not math.isfinite(number):
-        return "NaN" if number != number else "∞" if number > 0 else "-∞"
+        return ("NaN" if number != number else "∞" if number > 0 else "-∞").rjust(clause.precision)
     mantissa, _, exponent = f"{number:.6e}".partition("e")
     power = int(exponent)
     superscript = str(abs(power)).zfill(2).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
