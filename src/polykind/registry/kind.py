@@ -143,6 +143,8 @@ class Version(ABC):
 
     grants = False
     """Whether objects give rights, which only those who have them may give."""
+    reads_params = False
+    """Whether objects have others read, which only those may want who may read them."""
     typed = False
     """Whether bodies are decoded into a type, so that they need not say what they are of."""
     object_type = partial.CUSTOM_OBJECT

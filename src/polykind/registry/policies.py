@@ -54,6 +54,7 @@ class AdmissionVersion(BuiltinVersion):
     package = "admissionregistration"
     scheme = "pkg/api/legacyscheme/scheme.go:30"
     known = ("v1", "v1beta1", "v1alpha1")
+    reads_params = True
     of_policies = False
     """Whether it is of policies, and not of bindings."""
 

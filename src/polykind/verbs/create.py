@@ -101,6 +101,10 @@ def _found(call: Call, obj: JsonObject) -> None:
     meta["creationTimestamp"] = call.now()
     version.prepare_create(obj)
     found = version.validate_create(obj)
+    if version.reads_params and not found and not call.api.authorizer.everything:
+        from polykind.verbs import params
+
+        found = params.problems(call, obj, None)
     if found:
         raise errors.Invalid(obj.get("kind", ""), call.kind.group, meta.get("name", ""), found)
     for text in version.warnings(obj, None):

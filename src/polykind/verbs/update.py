@@ -182,6 +182,10 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     found = metarules.validate(meta, namespaced=call.kind.namespaced, name_rule=names.path_segment)
     found += metarules.validate_update(meta, before)
     found += judge(new, old)
+    if version.reads_params and not (found or call.subresource or call.api.authorizer.everything):
+        from polykind.verbs import params
+
+        found = params.problems(call, new, old)
     for text in version.pardoned():
         call.request.warn(text)
     if found:
