@@ -122,6 +122,10 @@ def test_what_cannot_be_merged_is_refused(patch: Any, kind: type[errors.APIError
     assert caught.value.message == text
 
 
+def test_null_changes_nothing() -> None:
+    assert strategic.apply(NAMESPACE, None) == NAMESPACE
+
+
 @given(OBJECTS, OBJECTS)
 def test_without_lists_and_directives_it_is_a_merge_patch(document: Any, patch: Any) -> None:
     out = strategic.apply(document, patch, strategic.REPLACE)

@@ -50,6 +50,30 @@ async def test_finalizers_are_qualified(server: Live) -> None:
     assert refused["message"] == f'Namespace "b" is invalid: spec.finalizers: Invalid value: "x": {UNQUALIFIED}'
 
 
+async def test_finalizers_are_qualified_through_the_status_as_well(server: Live) -> None:
+    body = {"metadata": {"finalizers": ["x"]}}
+    refused = await server.ask("PATCH", f"{NAMESPACES}/a/status", body, kind=MERGE, expect=422)
+    assert refused["message"] == f'Namespace "a" is invalid: metadata.finalizers[0]: Invalid value: "x": {UNQUALIFIED}'
+
+
+async def test_a_refused_strategic_merge_patch_is_shown_itself(server: Live) -> None:
+    kind = "application/strategic-merge-patch+json"
+    body = {"metadata": {"labels": "x", "annotations": {"b": 1, "a": [None]}}}
+    refused = await server.ask("PATCH", f"{NAMESPACES}/a", body, kind=kind, expect=422)
+    shown = '"map[metadata:map[annotations:map[a:[<nil>] b:1] labels:x]]"'
+    assert refused["message"] == f' "" is invalid: patch: Invalid value: {shown}: cannot restore map from string'
+    body = {"spec": {"zoo": 1, "ant": 2}}
+    refused = await server.ask("PATCH", f"{NAMESPACES}/a?fieldValidation=Strict", body, kind=kind, expect=422)
+    why = 'strict decoding error: unknown field "spec.ant", unknown field "spec.zoo"'
+    assert refused["message"] == f' "" is invalid: patch: Invalid value: "map[spec:map[ant:2 zoo:1]]": {why}'
+
+
+async def test_a_strategic_merge_patch_names_no_other_kind(server: Live) -> None:
+    kind = "application/strategic-merge-patch+json"
+    kept = await server.ask("PATCH", f"{NAMESPACES}/a", {"kind": "Foo", "apiVersion": "v9"}, kind=kind)
+    assert (kept["kind"], kept["apiVersion"]) == ("Namespace", "v1")
+
+
 async def test_an_update_needs_no_revision_and_leaves_the_spec(server: Live) -> None:
     changed = await server.ask("PUT", f"{NAMESPACES}/a", named("a", spec={"finalizers": ["x.y/z"]}))
     assert (changed["spec"], changed["status"]) == ({"finalizers": ["kubernetes"]}, {"phase": "Active"})

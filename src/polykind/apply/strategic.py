@@ -53,6 +53,8 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 def apply(document: JsonObject, patch: Any, strategy: Strategy | None = None) -> JsonObject:
     """The document after the patch; the input stays as it is. Without a strategy, that of its kind is taken."""
+    if patch is None:
+        return document
     if not isinstance(patch, dict):
         raise errors.BadRequest(
             f"json: cannot unmarshal {_json_name(patch)} into Go value of type map[string]interface {{}}"

@@ -62,6 +62,11 @@ class BuiltinVersion(Version):
     def _decoded(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         return typed.decode(value, self.struct, report=report)
 
+    def misfit(self, value: JsonObject) -> str:
+        from polykind.typed import restoring
+
+        return restoring.complaint(value, self.struct)
+
     def message(self, obj: JsonObject) -> bytes:
         return encode_message(obj, self.struct)
 

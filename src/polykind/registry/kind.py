@@ -180,6 +180,10 @@ class Version(ABC):
 
     # ------------------------------------------------------------------ what payloads mean and must obey
 
+    def misfit(self, value: JsonObject) -> str:
+        """Why no object can be made of what a strategic merge patch has made; nothing if that cannot be told."""
+        return ""
+
     @abstractmethod
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         """A request's object, coerced, pruned and defaulted; and the paths of what was unknown, if asked for."""

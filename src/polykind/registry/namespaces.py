@@ -77,7 +77,7 @@ class NamespaceVersion(CoreVersion):
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         found = metarules.validate(obj["metadata"], namespaced=False, name_rule=names.label_name)
         found += unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
-        return found + unqualified(obj["spec"]["finalizers"], "spec.finalizers")
+        return found + unqualified((obj.get("spec") or {}).get("finalizers"), "spec.finalizers")
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         for kept in ("spec", "status"):
@@ -89,19 +89,23 @@ class NamespaceVersion(CoreVersion):
         meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.validate_create(new) + self._changed_meta_errors(new, old)
+
+    def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self._meta_errors(new, old) + unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
 
     def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status", {})
 
     def validate_finalize(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.validate_update(new, old) + unqualified(new["spec"].get("finalizers"), "spec.finalizers[{}]")
+        found = self._changed_meta_errors(new, old)
+        return found + unqualified(new["spec"].get("finalizers"), "spec.finalizers[{}]")
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return {**new, "spec": old.get("spec", {})}
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = self._meta_errors(new, old)
+        found = self._changed_meta_errors(new, old)
         phase = (new.get("status") or {}).get("phase")
         if new["metadata"].get("deletionTimestamp"):
             if phase != "Terminating":
