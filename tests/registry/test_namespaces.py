@@ -58,7 +58,7 @@ async def test_finalizers_are_qualified_through_the_status_as_well(server: Live)
 
 async def test_a_refused_strategic_merge_patch_is_shown_itself(server: Live) -> None:
     kind = "application/strategic-merge-patch+json"
-    body = {"metadata": {"labels": "x", "annotations": {"b": 1, "a": [None]}}}
+    body: JsonObject = {"metadata": {"labels": "x", "annotations": {"b": 1, "a": [None]}}}
     refused = await server.ask("PATCH", f"{NAMESPACES}/a", body, kind=kind, expect=422)
     shown = '"map[metadata:map[annotations:map[a:[<nil>] b:1] labels:x]]"'
     assert refused["message"] == f' "" is invalid: patch: Invalid value: {shown}: cannot restore map from string'

@@ -1,4 +1,4 @@
-"""Built-in types made of objects in memory, as a strategic merge patch makes them: what does not fit has other words."""
+"""Built-in types made of objects in memory, as strategic merge patches make them: what does not fit has other words."""
 
 from __future__ import annotations
 
