@@ -159,3 +159,8 @@ def test_any_texts_are_judged_and_those_that_pass_can_be_asked(
     found = policy_problems(policy(*expressions, **spec))
     assert all(problem.field.startswith("spec.") for problem in found)
     assert policy_problems(policy(*expressions, **spec)) == found
+
+
+def test_a_variable_that_may_be_null_may_be_anything() -> None:
+    variable = {"name": "a", "expression": "google.protobuf.Int32Value{value: 1}"}
+    assert _told(policy("variables.a == 'x'", variables=[variable])) == []

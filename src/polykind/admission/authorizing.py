@@ -7,7 +7,7 @@ from typing import Any
 
 from polykind.admission.attributes import Attributes
 from polykind.auth.authorizer import Access
-from polykind.auth.user import User
+from polykind.auth.user import User, service_account_groups, service_account_name
 from polykind.cel.library.authorization import Answer, Authorizer, Question, ResourceCheck
 from polykind.cel.types import AUTHORIZATION
 
@@ -16,7 +16,6 @@ AUTHORIZER = {
     "authorizer.requestResource": AUTHORIZATION["ResourceCheck"],
 }
 """The variables, and their types."""
-_ACCOUNTS = "system:serviceaccounts"
 
 
 def authorizer_values(asked: Attributes) -> dict[str, Any]:
@@ -44,7 +43,7 @@ def _answer(asked: Attributes, question: Question) -> Answer:
 def _access(user: User, question: Question) -> Access:
     if question.account is not None:
         namespace, name = question.account
-        user = User(f"system:serviceaccount:{namespace}:{name}", "", (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}"))
+        user = User(service_account_name(namespace, name), "", service_account_groups(namespace))
     if question.path is not None:
         return Access(user, question.verb, path=question.path)
     return Access(

@@ -15,6 +15,7 @@ from polykind.cel.types import (
     PRIMITIVES,
     STRING,
     TIMESTAMP,
+    Nullable,
     Type,
     list_of,
     map_of,
@@ -117,4 +118,4 @@ def composed_type(result: Type) -> Type:
     if result.kind in ("list", "map"):
         params = [composed_type(param) for param in result.params]
         return list_of(params[0]) if len(params) == 1 else map_of(params[0], params[1])
-    return result if result in _PLAIN else DYN
+    return result if result in _PLAIN and not isinstance(result, Nullable) else DYN
