@@ -56,7 +56,8 @@ from polykind.settings import Settings
 
 async def main():
     async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0)):
-        few = ("cel", "admission.webhook", "auth.rbac", "auth.permission", "controllers.rbac")
+        roles = ("auth.rbac", "auth.permission", "controllers.rbac", "controllers.bootstrap", "verbs.granting")
+        few = ("cel", "admission.webhook", *roles)
         print(*(name for name in ("aiohttp", *(f"polykind.{name}" for name in few)) if name in sys.modules))
 
 asyncio.run(main())
