@@ -115,3 +115,11 @@ async def test_a_store_that_does_not_answer_is_told_as_a_failure(
     assert 500 <= reply.status < 600
     assert reply.json()["kind"] == "Status"
     await running.ask("POST", WIDGETS, widget("x"))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", f"/apis/{GROUP}/v1/watch", f"/apis/{GROUP}/v1/proxy/"])
+async def test_an_old_path_that_names_no_resource_is_not_understood(running: Live, path: str) -> None:
+    reply = await running.client.call("GET", f"{path}?a&b")
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}?a&amp;b"
+    assert (reply.status, reply.headers[b"x-content-type-options"]) == (500, b"nosniff")
+    assert reply.body.decode() == f'Internal Server Error: "{path}?a&amp;b": {why}\n'

@@ -13,6 +13,7 @@ from polykind.auth.authentication import Authentication
 from polykind.contract import Unavailable, Uncertain
 from polykind.conversion.observer import Counted
 from polykind.documents import BUILT_IN, Documents
+from polykind.gotext import go_quote
 from polykind.monitor import Monitor
 from polykind.registry.kind import Version
 from polykind.registry.reviews import ReviewVersion
@@ -137,6 +138,8 @@ class Router:
             return await self._document(request)
         served = self._api.registry.find(group, version, plural)
         if served is None or (served.typed and len(rest) > 3):
+            if rest[0] in ("watch", "proxy") and len(rest) == 1:
+                return _of_nothing(request)
             return (
                 self._documents.refuse(request, errors.nothing_here()) if not group or group in BUILT_IN else NOT_FOUND
             )
@@ -249,6 +252,16 @@ class Router:
 
 def _watching(call: Call) -> bool:
     return bool(call.request.query) and bool(truth(call.query, "watch"))
+
+
+def _of_nothing(request: Request) -> Response:
+    """What is said of an old path that does not say what is to be watched, in the reference's own text."""
+    from polykind.auth.refusal import sanitized
+
+    target = f"{request.path}?{request.query}" if request.query else request.path
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {target}"
+    text = sanitized(f"Internal Server Error: {go_quote(target)}: {why}\n")
+    return Response(500, text.encode(), TEXT, (_NOT_SNIFFED,))
 
 
 def _timeout(request: Request) -> float | None:

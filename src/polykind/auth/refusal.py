@@ -17,9 +17,14 @@ def demand(authorizer: Authorizer, access: Access) -> None:
 
 
 def forbidden(access: Access, why: str) -> errors.Forbidden:
-    """The refusal of an access; what users have chosen is told so that no browser takes it for HTML."""
-    told = _told(access).translate(_ESCAPES)
+    """The refusal of an access."""
+    told = sanitized(_told(access))
     return errors.Forbidden(access.resource, access.group, access.name, f"{told}: {why}" if why else told)
+
+
+def sanitized(text: str) -> str:
+    """A text with what users have chosen, so that no browser takes it for HTML."""
+    return text.translate(_ESCAPES)
 
 
 def _told(access: Access) -> str:
