@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from polykind.admission.attributes import Attributes
 from polykind.admission.rules import Rule, matching_version
-from polykind.admission.selection import in_namespace, selector, selects
+from polykind.admission.selection import in_namespace, selects
 from polykind.contract import JsonObject
 from polykind.errors import NotFound
+from polykind.selection.objects import selector
 
 
 class Match:

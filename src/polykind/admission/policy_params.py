@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from polykind.admission.selection import selector
 from polykind.contract import JsonObject
 from polykind.selection.labels import LabelSelector
+from polykind.selection.objects import selector
 
 
 class ParamStore(Protocol):

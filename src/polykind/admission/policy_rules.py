@@ -7,13 +7,13 @@ import re
 from polykind.admission.conditions import compile_problems, condition_problems, problem
 from polykind.admission.expression import Environment, composed_type
 from polykind.admission.match_rules import named_rule_problems
-from polykind.admission.selection import selector_problems
 from polykind.cel import ConditionError
 from polykind.cel.library.strings import trim
 from polykind.cel.types import DYN, NULL, STRING, Type
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
 from polykind.schema.names import dns1035_label, dns1123_subdomain, qualified_name, size
+from polykind.selection.objects import selector_problems
 
 _FAILURE_POLICIES = ("Fail", "Ignore")
 _MATCH_POLICIES = ("Equivalent", "Exact")

@@ -24,6 +24,7 @@ from polykind.conversion.fault import Fault
 from polykind.conversion.line import Line, Unusable
 from polykind.conversion.resolver import Resolver
 from polykind.gotext import go_quote
+from polykind.selection.objects import selector
 
 log = logging.getLogger("polykind.admission")
 
@@ -100,8 +101,8 @@ class Webhook:
         """Whether a failed call is passed over."""
         self._rules = [rules.Rule(rule) for rule in stanza.get("rules") or ()]
         self._match_policy: str = stanza.get("matchPolicy") or "Equivalent"
-        self._namespaces = selection.selector(stanza.get("namespaceSelector"))
-        self._objects = selection.selector(stanza.get("objectSelector"))
+        self._namespaces = selector(stanza.get("namespaceSelector"))
+        self._objects = selector(stanza.get("objectSelector"))
         conditions = stanza.get("matchConditions")
         self._conditions = Conditions(conditions, stanza.get("failurePolicy") or "Fail") if conditions else None
         self._side_effects: str | None = stanza.get("sideEffects")

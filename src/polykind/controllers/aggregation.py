@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 from polykind import errors
-from polykind.admission.selection import labels_of, selector
 from polykind.auth.default_roles import GROUP
 from polykind.auth.user import service_account
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.workqueue import WorkQueue
 from polykind.registry.kind import Kind
+from polykind.selection.objects import labels_of, selector
 from polykind.verbs.apply import Applied, apply_change
 from polykind.verbs.call import Api, Call
 from polykind.verbs.update import change_object

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polykind import errors
-from polykind.admission.selection import selector_problems
 from polykind.apply.typemodel import CLUSTER_ROLE_MODEL, ROLE_BINDING_MODEL, ROLE_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
@@ -13,6 +12,7 @@ from polykind.errors import FieldError
 from polykind.registry.builtin import BuiltinVersion, unqualified
 from polykind.registry.kind import Kind
 from polykind.schema import metarules, names, objectmeta
+from polykind.selection.objects import selector_problems
 from polykind.typed import Struct
 from polykind.typed.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from polykind.wire.table import DEFAULT, ROLE_BINDINGS
@@ -90,7 +90,8 @@ class RbacVersion(BuiltinVersion):
 
     def changes(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         """What is wrong with a change, however good what comes of it is."""
-        return metarules.validate_update(new["metadata"], old["metadata"])
+        found = metarules.validate_update(new["metadata"], old["metadata"])
+        return found + unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
 
     def _named(self, obj: JsonObject) -> list[FieldError]:
         meta = obj["metadata"]

@@ -5,11 +5,8 @@ from __future__ import annotations
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.schema.names import label_value, qualified_name
-from polykind.selection import fields, labels
+from polykind.selection import fields, labels, objects
 
-_SETS = ("In", "NotIn")
-_BARE = ("Exists", "DoesNotExist")
 _NAMES = ("fieldSelector", "labelSelector")
 
 
@@ -37,16 +34,8 @@ def _term_problems(term: JsonObject, at: str, *, labelled: bool) -> list[FieldEr
     key, operator, values = term["key"], term["operator"], term.get("values") or ()
     if not labelled and not key:
         found.append(errors.required(f"{at}.key", "must be specified"))
-    if operator in _SETS and not values:
-        found.append(errors.required(f"{at}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-    if operator in _BARE and values:
-        why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-        found.append(errors.forbidden(f"{at}.values", why))
-    if labelled:
-        found += [errors.invalid(f"{at}.key", key, why) for why in qualified_name(key)]
-        for index, value in enumerate(values):
-            found += [errors.invalid(f"{at}.values[{index}]", value, why) for why in label_value(value)]
-    return found
+    found += objects.count_problems(operator, values, at)
+    return found + objects.label_problems(key, values, at) if labelled else found
 
 
 def not_understood(attributes: JsonObject, at: str) -> str:
@@ -64,8 +53,8 @@ def not_understood(attributes: JsonObject, at: str) -> str:
 
 def _known(term: JsonObject, *, labelled: bool) -> bool:
     if labelled:
-        return term["operator"] in _SETS or term["operator"] in _BARE
-    return term["operator"] in _SETS and len(term.get("values") or ()) == 1
+        return term["operator"] in objects.SETS or term["operator"] in objects.BARE
+    return term["operator"] in objects.SETS and len(term.get("values") or ()) == 1
 
 
 def _readable(name: str, raw: str) -> bool:
