@@ -52,7 +52,12 @@ async def settled(running: Live, name: str, *resources: str) -> JsonObject:
 
 
 async def test_rules_are_those_of_all_that_are_selected_each_once_in_the_order_of_names(running: Live) -> None:
-    for part in (role("c", "pens", a="1"), role("b", "ink", "pens", a="1"), role("a", "paper", b="1"), role("x", "no")):
+    for part in (
+        role("c", "pens", a="1"),
+        role("b", "ink", "pens", "ink", a="1"),
+        role("a", "paper", b="1"),
+        role("x", "no"),
+    ):
         await running.ask("POST", ROLES, part)
     await running.ask("POST", ROLES, sum_of("all", {"matchLabels": {"a": "1"}}, {"matchLabels": {"b": "1"}}, a="1"))
     made = await settled(running, "all", "ink", "pens", "paper")

@@ -69,6 +69,10 @@ async def test_finalizers_are_qualified(running: Live) -> None:
     ((field, message),) = await complaints(running, ROLES, {"metadata": {"name": "r", "finalizers": ["mine"]}})
     assert field == "metadata.finalizers[0]"
     assert message.endswith("name is neither a standard finalizer name nor is it fully qualified")
+    await running.ask("POST", ROLES, role(), expect=201)
+    mine = {"metadata": {"finalizers": ["mine"]}}
+    refused = await running.ask("PATCH", f"{ROLES}/r", mine, kind=MERGE, expect=422)
+    assert [cause["field"] for cause in refused["details"]["causes"]] == ["metadata.finalizers[0]"] * 2
 
 
 async def test_a_rule_is_about_resources_or_about_paths(running: Live) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from polykind import errors
 from polykind.auth.default_roles import GROUP
 from polykind.auth.user import service_account
+from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.workqueue import WorkQueue
@@ -36,12 +37,15 @@ class Aggregation:
         self._api = api
         self._kind: Kind = kind
         self._leadership = leadership
+        self._roles: dict[str, JsonObject] = {}
+        """By their names, but for those that cannot be read."""
         self._queue: WorkQueue[str] = WorkQueue(self._look)
         self._reloading: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         await self._api.cache.load(self._kind.cache)
         self._kind.cache.observers.append(self)
+        self._take_all()
         self._leadership.follow(self._lead)
         self._lead(self._leadership.leading)
 
@@ -59,42 +63,47 @@ class Aggregation:
             self._queue.pause()
 
     def on_occurrences(self, occurrences: list[Occurrence]) -> None:
-        # Any role may be a part of any other: which are cannot be told without looking.
-        if self._leadership.leading:
-            self._look_at_all()
+        for occurrence in occurrences:
+            self._roles.pop(occurrence.entry.name, None)
+            if occurrence.new is not None:
+                self._take(occurrence.new)
+        self._look_at_all()
 
     def on_reset(self) -> None:
         self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
         await self._api.cache.load_again(self._kind.cache, _PAUSE)
-        if self._leadership.leading:
-            self._look_at_all()
+        self._take_all()
+        self._look_at_all()
+
+    def _take_all(self) -> None:
+        self._roles = {}
+        for entry in self._kind.cache.snapshot(None):
+            self._take(entry)
+
+    def _take(self, entry: Entry) -> None:
+        try:
+            form = self._kind.versions["v1"].ready(entry)
+        except errors.APIError:
+            # Who decides by it says so; it is no part of anything.
+            return
+        if form is not None:
+            self._roles[entry.name] = codec.decode(form.data)
 
     def _look_at_all(self) -> None:
-        for name, role in self._roles().items():
-            if role.get("aggregationRule"):
-                self._queue.add(name)
-
-    def _roles(self) -> dict[str, JsonObject]:
-        """The roles by their names, but for those that cannot be read."""
-        found: dict[str, JsonObject] = {}
-        for entry in self._kind.cache.snapshot(None):
-            try:
-                form = self._kind.versions["v1"].ready(entry)
-            except errors.APIError:
-                continue
-            if form is not None:
-                found[entry.name] = codec.decode(form.data)
-        return found
+        """Any role may be a part of any other: which are cannot be told without looking."""
+        if self._leadership.leading:
+            for name, role in self._roles.items():
+                if role.get("aggregationRule"):
+                    self._queue.add(name)
 
     async def _look(self, name: str) -> None:
-        roles = self._roles()
-        role = roles.pop(name, None)
+        role = self._roles.get(name)
         aggregation = role.get("aggregationRule") if role is not None else None
         if role is None or not aggregation:
             return
-        rules = _gathered(aggregation, roles)
+        rules = _gathered(aggregation, {other: parts for other, parts in self._roles.items() if other != name})
         if rules == (role.get("rules") or []):
             return
         applied: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
@@ -114,5 +123,7 @@ def _gathered(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any
         selected = selector(wanted)
         for name in sorted(roles):
             if selected.matches(labels_of(roles[name])):
-                found += [rule for rule in roles[name].get("rules") or () if rule not in found]
+                for rule in roles[name].get("rules") or ():
+                    if rule not in found:
+                        found.append(rule)
     return found
