@@ -251,6 +251,16 @@ async def test_kinds_that_are_built_in_have_their_required_fields_before_they_ar
     assert list(spec) == ["f:conversion", "f:group", "f:names", "f:scope", "f:versions"]
 
 
+async def test_who_creates_owns_nothing_if_what_is_reset_does_not_fit() -> None:
+    texts = {"type": "array", "items": {"type": "string"}}
+    properties = {"spec": {"type": "object"}, "status": {"type": "object", "properties": {"a": texts}}}
+    models = {V1: TypeModel({"type": "object", "properties": properties})}
+    for value, owners in (["x"], 1), ([1], 0):
+        new = {**garden(), "status": {"a": value}}
+        made = await written(None, new, "me", models=models, reset={V1: managed.MAIN_RESET})
+        assert len(entries(made)) == owners
+
+
 def test_times_alone_make_no_difference() -> None:
     old = {"metadata": {"managedFields": [entry("a", "Apply", {}, 1)], "resourceVersion": "1"}, "spec": {"a": 1}}
     new = {"metadata": {"managedFields": [entry("a", "Apply", {}, 2)]}, "spec": {"a": 1}}

@@ -78,6 +78,9 @@ def _created(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
     """What the creator of an object owns: all there is. Nothing if it does not fit."""
     try:
         fields = difference(everything(bare(new), root), _ROOT)
+        if reset:
+            # What is in lists that are owned as a whole is left to the validation, which will not see this.
+            check({name: value for name, value in new.items() if f"f:{name}" in reset}, root)
     except (MisfitError, RecursionError):
         return EMPTY
     return recursive_difference(fields, reset) if reset else fields

@@ -16,6 +16,8 @@ from polykind.apply.model import (
     MapType,
     Type,
 )
+from polykind.apply.record import ANY, TEXTS, atomic, keyed, many, mapping, struct
+from polykind.apply.versiontypes import VERSIONS
 from polykind.contract import JsonObject
 
 
@@ -78,7 +80,7 @@ def _type(schema: Any, preserve: bool) -> Type:
     if kind == "array":
         return Type(list_type=_list(schema, preserve))
     if schema.keys().isdisjoint(_CONTAINED):
-        return _ANY
+        return ANY
     return Type("untyped", _map(schema, preserve), _list(schema, preserve))
 
 
@@ -120,26 +122,6 @@ def _dict(value: Any) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _struct(**fields: Type) -> Type:
-    named = {name: Field(f"f:{name}", kind, None) for name, kind in fields.items()}
-    return Type(map_type=MapType(named, None, atomic=False))
-
-
-def _atomic(**fields: Type) -> Type:
-    """A struct that is owned as a whole."""
-    out = _struct(**fields)
-    if out.map is not None:
-        out.map.atomic = True
-    return out
-
-
-def _keyed(element: Type, key: str) -> Type:
-    """A list keyed by a field that, as all required texts of built-in kinds, is empty by default."""
-    if element.map is not None:
-        element.map.fields[key] = element.map.fields[key]._replace(default="")
-    return Type(list_type=ListType(element, atomic=False, keys=(key,)))
-
-
 _CONTAINED = {
     "properties",
     "additionalProperties",
@@ -149,11 +131,9 @@ _CONTAINED = {
     "x-kubernetes-list-type",
     "x-kubernetes-embedded-resource",
 }
-_ANY = Type("untyped", MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True))
-_STRINGS = Type(map_type=MapType({}, STRING, atomic=False))
-_ATOMIC = Type(list_type=ListType(UNTYPED, atomic=True))
+_STRINGS = mapping(STRING)
 
-_OWNER = _atomic(
+_OWNER = atomic(
     apiVersion=STRING,
     blockOwnerDeletion=BOOLEAN,
     controller=BOOLEAN,
@@ -161,7 +141,7 @@ _OWNER = _atomic(
     name=STRING,
     uid=STRING,
 )
-META = _struct(
+META = struct(
     annotations=_STRINGS,
     creationTimestamp=SCALAR,
     deletionGracePeriodSeconds=NUMERIC,
@@ -170,10 +150,10 @@ META = _struct(
     generateName=STRING,
     generation=NUMERIC,
     labels=_STRINGS,
-    managedFields=_ATOMIC,
+    managedFields=many(UNTYPED),
     name=STRING,
     namespace=STRING,
-    ownerReferences=_keyed(_OWNER, "uid"),
+    ownerReferences=keyed(_OWNER, "uid"),
     resourceVersion=STRING,
     selfLink=STRING,
     uid=STRING,
@@ -187,7 +167,7 @@ def _embedded_fields() -> dict[str, Field]:
 
 
 def _stored(zero: JsonObject, **fields: Type) -> TypeModel:
-    root = _struct(apiVersion=STRING, kind=STRING, metadata=META, **fields)
+    root = struct(apiVersion=STRING, kind=STRING, metadata=META, **fields)
     return TypeModel(None, root=root, zero={"metadata": {}, **zero}, ordered=True)
 
 
@@ -198,29 +178,29 @@ def _object(spec: Type, status: Type, zero: JsonObject) -> TypeModel:
 def _condition(*more: str) -> Type:
     names = ("type", "status", "reason", "message")
     fields = {**dict.fromkeys(names, STRING), **dict.fromkeys(more, NUMERIC), "lastTransitionTime": SCALAR}
-    return _keyed(_struct(**fields), "type")
+    return keyed(struct(**fields), "type")
 
 
-_NAMES = _struct(categories=_ATOMIC, kind=STRING, listKind=STRING, plural=STRING, shortNames=_ATOMIC, singular=STRING)
-_SERVICE = _struct(name=STRING, namespace=STRING, path=STRING, port=NUMERIC)
-_CLIENT_CONFIG = _struct(caBundle=STRING, service=_SERVICE, url=STRING)
-_WEBHOOK = _struct(clientConfig=_CLIENT_CONFIG, conversionReviewVersions=_ATOMIC)
+_NAMES = struct(categories=TEXTS, kind=STRING, listKind=STRING, plural=STRING, shortNames=TEXTS, singular=STRING)
+_SERVICE = struct(name=STRING, namespace=STRING, path=STRING, port=NUMERIC)
+_CLIENT_CONFIG = struct(caBundle=STRING, service=_SERVICE, url=STRING)
+_WEBHOOK = struct(clientConfig=_CLIENT_CONFIG, conversionReviewVersions=TEXTS)
 _NO_NAMES: JsonObject = {"plural": "", "kind": ""}
 
 CRD_MODEL = _object(
-    _struct(
-        conversion=_struct(strategy=STRING, webhook=_WEBHOOK),
+    struct(
+        conversion=struct(strategy=STRING, webhook=_WEBHOOK),
         group=STRING,
         names=_NAMES,
         preserveUnknownFields=BOOLEAN,
         scope=STRING,
-        versions=_ATOMIC,
+        versions=VERSIONS,
     ),
-    _struct(
+    struct(
         acceptedNames=_NAMES,
         conditions=_condition("observedGeneration"),
         observedGeneration=NUMERIC,
-        storedVersions=_ATOMIC,
+        storedVersions=TEXTS,
     ),
     {
         "spec": {"group": "", "names": _NO_NAMES, "scope": "", "versions": None},
@@ -228,43 +208,42 @@ CRD_MODEL = _object(
     },
 )
 NAMESPACE_MODEL = _object(
-    _struct(finalizers=_ATOMIC), _struct(conditions=_condition(), phase=STRING), {"spec": {}, "status": {}}
+    struct(finalizers=TEXTS), struct(conditions=_condition(), phase=STRING), {"spec": {}, "status": {}}
 )
-_PORT = _struct(appProtocol=STRING, name=STRING, nodePort=NUMERIC, port=NUMERIC, protocol=STRING, targetPort=SCALAR)
+_PORT = struct(appProtocol=STRING, name=STRING, nodePort=NUMERIC, port=NUMERIC, protocol=STRING, targetPort=SCALAR)
 if _PORT.map is not None:
     _PORT.map.fields["protocol"] = _PORT.map.fields["protocol"]._replace(default="TCP")
 _SELECTOR = Type(map_type=MapType({}, STRING, atomic=True))
 SERVICE_MODEL = _object(
-    _struct(
+    struct(
         **dict.fromkeys(("clusterIP", "externalName", "externalTrafficPolicy", "internalTrafficPolicy"), STRING),
         **dict.fromkeys(("ipFamilyPolicy", "loadBalancerClass", "loadBalancerIP", "sessionAffinity", "type"), STRING),
-        **dict.fromkeys(("clusterIPs", "externalIPs", "ipFamilies", "loadBalancerSourceRanges"), _ATOMIC),
+        **dict.fromkeys(("clusterIPs", "externalIPs", "ipFamilies", "loadBalancerSourceRanges"), TEXTS),
         **dict.fromkeys(("allocateLoadBalancerNodePorts", "publishNotReadyAddresses"), BOOLEAN),
         healthCheckNodePort=NUMERIC,
         ports=Type(list_type=ListType(_PORT, atomic=False, keys=("port", "protocol"))),
         selector=_SELECTOR,
         trafficDistribution=STRING,
     ),
-    _struct(loadBalancer=_struct()),
+    struct(loadBalancer=struct()),
     {"spec": {}, "status": {"loadBalancer": {}}},
 )
 SCALE_MODEL = _object(
-    _struct(replicas=NUMERIC), _struct(replicas=NUMERIC, selector=STRING), {"spec": {}, "status": {"replicas": 0}}
+    struct(replicas=NUMERIC), struct(replicas=NUMERIC, selector=STRING), {"spec": {}, "status": {"replicas": 0}}
 )
 
-_TEXTS = Type(list_type=ListType(STRING, atomic=True))
-_TERM = _struct(key=STRING, operator=STRING, values=_TEXTS)
-_LABEL_SELECTOR = _atomic(matchExpressions=Type(list_type=ListType(_TERM, atomic=True)), matchLabels=_STRINGS)
-_RULE = {"scope": STRING, **dict.fromkeys(("apiGroups", "apiVersions", "operations", "resources"), _TEXTS)}
-_RULES = Type(list_type=ListType(_struct(**_RULE), atomic=True))
-_NAMED_RULES = Type(list_type=ListType(_atomic(**_RULE, resourceNames=_TEXTS), atomic=True))
-_MATCH_CONDITIONS = _keyed(_struct(expression=STRING, name=STRING), "name")
+_TERM = struct(key=STRING, operator=STRING, values=TEXTS)
+_LABEL_SELECTOR = atomic(matchExpressions=many(_TERM), matchLabels=_STRINGS)
+_RULE = {"scope": STRING, **dict.fromkeys(("apiGroups", "apiVersions", "operations", "resources"), TEXTS)}
+_RULES = Type(list_type=ListType(struct(**_RULE), atomic=True))
+_NAMED_RULES = Type(list_type=ListType(atomic(**_RULE, resourceNames=TEXTS), atomic=True))
+_MATCH_CONDITIONS = keyed(struct(expression=STRING, name=STRING), "name")
 
 
 def _webhooks(**more: Type) -> TypeModel:
-    webhook = _struct(
+    webhook = struct(
         **dict.fromkeys(("failurePolicy", "matchPolicy", "name", "sideEffects"), STRING),
-        admissionReviewVersions=_TEXTS,
+        admissionReviewVersions=TEXTS,
         clientConfig=_CLIENT_CONFIG,
         matchConditions=_MATCH_CONDITIONS,
         namespaceSelector=_LABEL_SELECTOR,
@@ -273,13 +252,13 @@ def _webhooks(**more: Type) -> TypeModel:
         timeoutSeconds=NUMERIC,
         **more,
     )
-    return _stored({}, webhooks=_keyed(webhook, "name"))
+    return _stored({}, webhooks=keyed(webhook, "name"))
 
 
 VALIDATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks()
 MUTATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks(reinvocationPolicy=STRING)
 
-_MATCH_RESOURCES = _atomic(
+_MATCH_RESOURCES = atomic(
     excludeResourceRules=_NAMED_RULES,
     matchPolicy=STRING,
     namespaceSelector=_LABEL_SELECTOR,
@@ -287,26 +266,26 @@ _MATCH_RESOURCES = _atomic(
     resourceRules=_NAMED_RULES,
 )
 VALIDATING_ADMISSION_POLICY_MODEL = _object(
-    _struct(
-        auditAnnotations=_ATOMIC,
+    struct(
+        auditAnnotations=many(struct(key=STRING, valueExpression=STRING)),
         failurePolicy=STRING,
         matchConditions=_MATCH_CONDITIONS,
         matchConstraints=_MATCH_RESOURCES,
-        paramKind=_atomic(apiVersion=STRING, kind=STRING),
-        validations=_ATOMIC,
-        variables=_keyed(_atomic(expression=STRING, name=STRING), "name"),
+        paramKind=atomic(apiVersion=STRING, kind=STRING),
+        validations=many(struct(**dict.fromkeys(("expression", "message", "messageExpression", "reason"), STRING))),
+        variables=keyed(atomic(expression=STRING, name=STRING), "name"),
     ),
-    _struct(
+    struct(
         conditions=_condition("observedGeneration"),
         observedGeneration=NUMERIC,
-        typeChecking=_struct(expressionWarnings=_ATOMIC),
+        typeChecking=struct(expressionWarnings=many(struct(fieldRef=STRING, warning=STRING))),
     ),
     {"spec": {}, "status": {}},
 )
-_PARAM_REF = _atomic(name=STRING, namespace=STRING, parameterNotFoundAction=STRING, selector=_LABEL_SELECTOR)
+_PARAM_REF = atomic(name=STRING, namespace=STRING, parameterNotFoundAction=STRING, selector=_LABEL_SELECTOR)
 VALIDATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
     {"spec": {}},
-    spec=_struct(
+    spec=struct(
         matchResources=_MATCH_RESOURCES,
         paramRef=_PARAM_REF,
         policyName=STRING,
@@ -315,36 +294,38 @@ VALIDATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
 )
 MUTATING_ADMISSION_POLICY_MODEL = _stored(
     {"spec": {}},
-    spec=_struct(
+    spec=struct(
         failurePolicy=STRING,
         matchConditions=_MATCH_CONDITIONS,
         matchConstraints=_MATCH_RESOURCES,
-        mutations=_ATOMIC,
-        paramKind=_atomic(apiVersion=STRING, kind=STRING),
+        mutations=many(
+            struct(applyConfiguration=struct(expression=STRING), jsonPatch=struct(expression=STRING), patchType=STRING)
+        ),
+        paramKind=atomic(apiVersion=STRING, kind=STRING),
         reinvocationPolicy=STRING,
-        variables=_ATOMIC,
+        variables=many(struct(expression=STRING, name=STRING)),
     ),
 )
 MUTATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
     {"spec": {}},
-    spec=_struct(matchResources=_MATCH_RESOURCES, paramRef=_PARAM_REF, policyName=STRING),
+    spec=struct(matchResources=_MATCH_RESOURCES, paramRef=_PARAM_REF, policyName=STRING),
 )
 
 _POLICY_RULES = Type(
     list_type=ListType(
-        _struct(**dict.fromkeys(("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"), _TEXTS)),
+        struct(**dict.fromkeys(("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"), TEXTS)),
         atomic=True,
     )
 )
-_SUBJECT = _atomic(**dict.fromkeys(("apiGroup", "kind", "name", "namespace"), STRING))
+_SUBJECT = atomic(**dict.fromkeys(("apiGroup", "kind", "name", "namespace"), STRING))
 ROLE_MODEL = _stored({"rules": None}, rules=_POLICY_RULES)
 CLUSTER_ROLE_MODEL = _stored(
     {"rules": None},
-    aggregationRule=_struct(clusterRoleSelectors=Type(list_type=ListType(_LABEL_SELECTOR, atomic=True))),
+    aggregationRule=struct(clusterRoleSelectors=many(_LABEL_SELECTOR)),
     rules=_POLICY_RULES,
 )
 ROLE_BINDING_MODEL = _stored(
     {"roleRef": {"apiGroup": "", "kind": "", "name": ""}},
-    roleRef=_atomic(apiGroup=STRING, kind=STRING, name=STRING),
-    subjects=Type(list_type=ListType(_SUBJECT, atomic=True)),
+    roleRef=atomic(apiGroup=STRING, kind=STRING, name=STRING),
+    subjects=many(_SUBJECT),
 )

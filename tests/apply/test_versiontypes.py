@@ -1,0 +1,50 @@
+"""What of a definition's versions fits its types when it is applied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.apply.typed import explain, owned
+from polykind.apply.versiontypes import VERSIONS
+
+
+def versions(schema: Any, **more: Any) -> list[Any]:
+    return [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **more}]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (versions({}, shema={}), "[0].shema: field not declared in schema"),
+        (
+            versions({"properties": {"a": {"tpye": "string"}}}),
+            "[0].schema.openAPIV3Schema.properties.a.tpye: field not declared in schema",
+        ),
+        (
+            versions({"anyOf": [{"not": {"tpye": "string"}}]}),
+            "[0].schema.openAPIV3Schema.anyOf[0].not.tpye: field not declared in schema",
+        ),
+        (
+            versions({"maxLength": "5"}),
+            "[0].schema.openAPIV3Schema.maxLength: expected numeric (int or float), got string",
+        ),
+        (
+            versions({"x-kubernetes-validations": [{"rule": "true"}, {"rule": "true"}]}),
+            '[0].schema.openAPIV3Schema.x-kubernetes-validations: duplicate entries for key [rule="true"]',
+        ),
+        (
+            versions({}, additionalPrinterColumns=[{"name": "A", "JSONPath": ".a"}]),
+            "[0].additionalPrinterColumns[0].JSONPath: field not declared in schema",
+        ),
+    ],
+)
+def test_a_field_that_is_not_declared_or_of_another_type_is_told(value: Any, why: str) -> None:
+    assert explain(value, VERSIONS) == why
+
+
+def test_what_may_be_a_schema_or_something_else_may_be_anything() -> None:
+    value = versions({"items": {"tpye": 1}, "additionalProperties": [1], "default": {"a": 1}, "enum": [1, "a"]})
+    value[0]["subresources"] = {"status": {"a": 1}}
+    assert owned(value, VERSIONS, unique=True) == {}
