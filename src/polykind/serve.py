@@ -172,22 +172,21 @@ class Server:
             self.definitions.start(),
             self.admission.start(),
         )
+        checks = self._checks()
         if rbac is not None:
             from polykind.controllers.aggregation import Aggregation
             from polykind.controllers.bootstrap import Bootstrap
             from polykind.controllers.rbac import RbacControl
 
-            for follower in (
-                RbacControl(self.api, rbac, roles),
-                Bootstrap(self.api, self.leadership),
-                Aggregation(self.api, self.leadership),
-            ):
+            bootstrap = Bootstrap(self.api, self.leadership)
+            checks["poststarthook/rbac/bootstrap-roles"] = bootstrap.check
+            for follower in (RbacControl(self.api, rbac, roles), bootstrap, Aggregation(self.api, self.leadership)):
                 begun(follower.close)
                 await follower.start()
         if settings.garbage_collector:
             self.garbage.start()
         await self.leadership.start()
-        documents = Documents(self.metrics, self.definitions.discovery, self._checks())
+        documents = Documents(self.metrics, self.definitions.discovery, checks)
         router = Router(self.api, authentication, documents, Monitor(self.metrics, self.registry))
         self.http = HttpServer(router, Limits(request=settings.request_timeout))
         begun(self.http.stop)

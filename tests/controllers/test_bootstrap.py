@@ -46,6 +46,7 @@ async def test_they_are_made_at_the_first_start(tmp_path: Path) -> None:
             "system:monitoring",
             "system:public-info-viewer",
         ]
+        assert await running.ask("GET", "/readyz/poststarthook/rbac/bootstrap-roles") == b"ok"
         admin = await running.ask("GET", f"{BINDINGS}/cluster-admin")
         (entry,) = admin["metadata"]["managedFields"]
         assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
@@ -109,6 +110,8 @@ async def test_one_that_cannot_be_written_does_not_keep_the_others_nor_the_start
             return await super().put(key, value, expect=expect)
 
     async with live(tmp_path, store=Stubborn(tmp_path / "data"), **RBAC) as running:
+        late = await running.ask("GET", "/readyz/poststarthook/rbac/bootstrap-roles", expect=500)
+        assert late == b"internal server error: not finished\n"
         assert "view" in await names(running, ROLES)
         assert "cluster-admin" in await names(running, BINDINGS)
     assert 'ClusterRole edit: clusterroles.rbac.authorization.k8s.io "edit" already exists' in caplog.text

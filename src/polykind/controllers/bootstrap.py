@@ -34,6 +34,11 @@ class Bootstrap:
         self._api = api
         self._leadership = leadership
         self._task: asyncio.Task[None] | None = None
+        self._finished = False
+
+    def check(self) -> str:
+        """A health check: it is the leader who must have finished."""
+        return "" if self._finished or not self._leadership.leading else "not finished"
 
     async def start(self) -> None:
         """Who leads from the outset begins to serve when all have been looked at."""
@@ -63,7 +68,8 @@ class Bootstrap:
         left = await self._pass(default_roles()) + await self._pass(default_bindings())
         if left:
             log.warning("default roles and bindings are to be looked at again: %s", "; ".join(left))
-        return not left
+        self._finished = not left
+        return self._finished
 
     async def _pass(self, wanted: Iterable[JsonObject]) -> list[str]:
         """Look at each, whatever becomes of the others; what went wrong."""
