@@ -9,7 +9,7 @@ import pytest
 
 from polykind.admission import patience
 from polykind.admission.conditions import Conditions, MatchFailure
-from polykind.admission.patience import Interrupted, patiently
+from polykind.admission.patience import Interrupted, at_home, patiently
 from polykind.cel.frame import Check
 from polykind.contract import JsonObject
 
@@ -75,3 +75,29 @@ async def test_others_get_their_turn_meanwhile() -> None:
     assert await Conditions(SLOW, "Fail").match(items(2000))
     beside.cancel()
     assert longest < 0.5
+
+
+async def test_what_changes_meanwhile_is_looked_at_where_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AT_ONCE", -1.0)
+
+    def evaluate(check: Check) -> tuple[int, int]:
+        check(0)
+        return threading.get_ident(), at_home(threading.get_ident)
+
+    away, home = await patiently(evaluate)
+    assert away != home == threading.get_ident()
+    assert at_home(threading.get_ident) == threading.get_ident()
+
+
+async def test_what_fails_at_home_fails_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "AT_ONCE", -1.0)
+
+    def fail() -> None:
+        raise LookupError("nothing there")
+
+    def evaluate(check: Check) -> None:
+        check(0)
+        at_home(fail)
+
+    with pytest.raises(LookupError, match="nothing there"):
+        await patiently(evaluate)

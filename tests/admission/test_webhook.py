@@ -11,6 +11,7 @@ import pytest
 from polykind.admission.review import Shown
 from polykind.admission.telling import own
 from polykind.admission.webhook import Webhook
+from polykind.auth.authorizer import AlwaysAllow, AlwaysDeny
 from polykind.conversion.resolver import Endpoint, Resolver
 from polykind.errors import APIError, BadRequest, Forbidden, InternalError
 from tests.admission.hooks import AdmissionHook, refuse
@@ -193,6 +194,14 @@ async def test_conditions_that_cannot_be_told_forbid_the_write(hook: AdmissionHo
     assert caught.value.message.startswith(said)
     loose = hook.stanza(matchConditions=conditions, failurePolicy="Ignore")
     assert not await Webhook("c", loose, 0, Resolver(), mutating=False).meant(write, own(write))
+
+
+async def test_conditions_may_ask_an_authorizer(hook: AdmissionHook) -> None:
+    conditions = [{"name": "n", "expression": "!authorizer.requestResource.check('create').allowed()"}]
+    webhook = Webhook("c", hook.stanza(matchConditions=conditions), 0, Resolver(), mutating=False)
+    for authorizer, expected in ((AlwaysAllow(), False), (AlwaysDeny(), True)):
+        write = asked(OBJ, authorizer=authorizer)
+        assert await webhook.meant(write, own(write)) is expected
 
 
 async def test_conditions_see_the_object_at_the_version_it_is_told_at(hook: AdmissionHook) -> None:

@@ -46,11 +46,13 @@ def problem(path: str, text: str, wrong: ConditionError) -> FieldError:
 class Conditions:
     """The match conditions of one webhook or policy, compiled."""
 
-    __slots__ = ("_conditions", "_ignore")
+    __slots__ = ("_conditions", "_ignore", "asks")
 
     def __init__(self, conditions: Sequence[JsonObject], failure_policy: str, *, params: bool = False) -> None:
         environment = Environment(params=params)
         self._conditions = [(c["expression"], _compiled(environment, c["expression"])) for c in conditions]
+        self.asks = environment.asks
+        """Whether they want an authorizer among their variables."""
         self._ignore = failure_policy == IGNORE
 
     async def match(self, values: Mapping[str, Any]) -> bool:

@@ -95,6 +95,8 @@ class Environment:
             **({"variables": struct(VARIABLES)} if variables is not None else {}),
         }
         self._authorizer = authorizer
+        self.asks = False
+        """Whether anything that was compiled may ask an authorizer."""
         self._patches = patches
         self._structs = _STRUCTS if variables is None else _STRUCTS | {VARIABLES}
         self._composed = variables if variables is not None else {}
@@ -104,6 +106,7 @@ class Environment:
         variables = self._variables
         if self._authorizer and "authorizer" in text:
             # Every variable costs something: most expressions have no need of this one.
+            self.asks = True
             variables = {**variables, **AUTHORIZER}
         return condition(
             text, variables, fields=self._field, structs=self._structs, results=results, patches=self._patches

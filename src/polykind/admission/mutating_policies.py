@@ -38,12 +38,15 @@ class MutatingPolicy(BoundPolicy):
         super().__init__(policy)
         spec = self.spec
         params, composed = self.param_kind is not None, dict[str, Type]()
-        known = variables(spec.get("variables") or (), Environment(params=params, variables=composed), composed)
+        outer = Environment(params=params, variables=composed)
+        known = variables(spec.get("variables") or (), outer, composed)
         environment = Environment(params=params, variables=composed, patches=True)
         self.conditions = Conditions(
             spec.get("matchConditions") or (), spec.get("failurePolicy") or "Fail", params=params
         )
         self.mutations = [Mutation(one, environment, known) for one in spec.get("mutations") or ()]
+        self.asks = outer.asks or environment.asks or self.conditions.asks
+        """Whether it wants an authorizer among its variables."""
         self.reinvoked = spec.get("reinvocationPolicy") == "IfNeeded"
 
 
@@ -162,7 +165,6 @@ class _Round:
         self._again = again
         self._checks = checks
         self._namespace = _unmanaged(own_namespace(gathering.asked))
-        self._authorizer = authorizer_values(gathering.asked)
         self._last: _Told | None = None
         self._failures: list[_Failure] = []
 
@@ -216,13 +218,8 @@ class _Round:
                 self._checks.count(invocation.policy.name, invocation.binding.name, error, seconds)
 
     def _values(self, invocation: _Invocation, told: _Told, request: JsonObject) -> dict[str, Any]:
-        return {
-            "object": told.obj,
-            "oldObject": told.old,
-            "request": request,
-            "params": invocation.param,
-            **self._authorizer,
-        }
+        values = {"object": told.obj, "oldObject": told.old, "request": request, "params": invocation.param}
+        return values | authorizer_values(self._asked) if invocation.policy.asks else values
 
     async def _settle(self) -> None:
         """Bring the object up to date: of what was done at several versions, the last counts."""

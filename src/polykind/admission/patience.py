@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -23,6 +24,15 @@ _beside = ThreadPoolExecutor(max_workers=2, thread_name_prefix="expressions")
 T = TypeVar("T")
 
 
+class _Away(threading.local):
+    """The loop beside which a thread evaluates something; None in the loop itself."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+
+
+_away = _Away()
+
+
 class Interrupted(Exception):
     """An evaluation whose time is over; nothing in it absorbs this."""
 
@@ -35,7 +45,31 @@ async def patiently(evaluate: Callable[[Check], T]) -> T:
     try:
         return evaluate(_until(AT_ONCE, _LARGEST_STEP))
     except Interrupted:
-        return await asyncio.get_running_loop().run_in_executor(_beside, lambda: evaluate(_until(IN_ALL, LIMIT)))
+        loop = asyncio.get_running_loop()
+
+    def evaluated() -> T:
+        _away.loop = loop
+        try:
+            return evaluate(_until(IN_ALL, LIMIT))
+        finally:
+            _away.loop = None
+
+    return await loop.run_in_executor(_beside, evaluated)
+
+
+def at_home(call: Callable[[], T]) -> T:
+    """What a call gives that is made where everything else happens: what it looks at may be changing. May interrupt."""
+    loop = _away.loop
+    if loop is None:
+        return call()
+
+    async def called() -> T:
+        return call()
+
+    try:
+        return asyncio.run_coroutine_threadsafe(called(), loop).result(IN_ALL)
+    except TimeoutError:
+        raise Interrupted(INTERRUPTED) from None
 
 
 def _until(seconds: float, largest: int) -> Check:

@@ -70,6 +70,8 @@ class Evaluation:
             Expression(one["valueExpression"], environment, (STRING, NULL))
             for one in spec.get("auditAnnotations") or ()
         ]
+        self.asks = environment.asks or self._conditions.asks
+        """Whether it wants an authorizer among its variables."""
 
     async def evaluate(
         self, values: Mapping[str, Any], condition_values: Mapping[str, Any], namespace: JsonObject | None

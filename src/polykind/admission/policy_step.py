@@ -97,7 +97,9 @@ class Policies(Bound[Policy, Binding]):
         params: Sequence[JsonObject | None],
     ) -> list[_Denied]:
         namespace = own_namespace(asked)
-        common: dict[str, Any] = {"object": told.obj, "oldObject": told.old, **authorizer_values(asked)}
+        common: dict[str, Any] = {"object": told.obj, "oldObject": told.old}
+        if policy.evaluation.asks:
+            common |= authorizer_values(asked)
         conditions = {**common, "request": request_value(asked, told.api_version)}
         values = {
             **common,
