@@ -39,6 +39,12 @@ def test_a_status_update_leaves_the_spec() -> None:
     assert prepared["status"]["storedVersions"] == ["v9"]
 
 
+def test_a_status_update_that_states_no_stored_version_has_the_storage_version() -> None:
+    old = settled()
+    new = {**changed(old), "status": {**old["status"], "storedVersions": None}}
+    assert crd.prepare_status_update(new, old)["status"]["storedVersions"] == ["v1"]
+
+
 def test_unknown_formats_are_warned_of_when_they_are_new() -> None:
     def having(*formats: str) -> dict[str, object]:
         fields = {f"f{index}": {"type": "string", "format": name} for index, name in enumerate(formats)}

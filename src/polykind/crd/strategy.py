@@ -27,8 +27,10 @@ def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
 
 
 def prepare_status_update(new: JsonObject, old: JsonObject) -> JsonObject:
-    """A changed status: the spec stays, metadata may change."""
+    """A changed status: the spec stays, metadata may change. The storage version is there where none is stated."""
     new["spec"] = old["spec"]
+    if not new["status"]["storedVersions"]:
+        new["status"] = _storing(new["status"], new)
     _set_generation(new, old["metadata"].get("generation", 0))
     return new
 

@@ -62,6 +62,9 @@ class BuiltinVersion(Version):
     def _decoded(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         return typed.decode(value, self.struct, report=report)
 
+    def ordered(self, obj: JsonObject) -> JsonObject:
+        return typed.decode(obj, self.struct, report=False)[0]
+
     def misfit(self, value: JsonObject) -> str:
         from polykind.typed import restoring
 

@@ -180,6 +180,10 @@ class Version(ABC):
 
     # ------------------------------------------------------------------ what payloads mean and must obey
 
+    def ordered(self, obj: JsonObject) -> JsonObject:
+        """An object that was read, its keys as the reference writes them."""
+        return obj
+
     def misfit(self, value: JsonObject) -> str:
         """Why no object can be made of what a strategic merge patch has made; nothing if that cannot be told."""
         return ""

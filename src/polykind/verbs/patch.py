@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from polykind import errors
-from polykind.apply import jsonpatch, mergepatch, strategic
+from polykind.apply import jsonpatch, layout, mergepatch, strategic
 from polykind.apply.typed import go_plain
 from polykind.contract import JsonObject
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
@@ -53,6 +54,13 @@ async def patch(call: Call) -> Response:
     return answer.object_answer(call, accepted, 200, data)
 
 
+_APPLY: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
+    JSON_PATCH: lambda old, patch, lenient: jsonpatch.apply(old, patch, lenient=lenient),
+    MERGE_PATCH: lambda old, patch, lenient: mergepatch.apply(old, patch, lenient=lenient),
+    STRATEGIC_PATCH: lambda old, patch, lenient: strategic.apply(old, patch),
+}
+
+
 def patching(call: Call, content_type: str, validation: str) -> Change:
     """The change that a patch makes. The patch is decoded once there is what it changes, and only once."""
     decoded: list[tuple[Any, list[str]]] = []
@@ -62,16 +70,30 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
             decoded.append(read_fragment(call.request.body, content_type, validation))
         fragment, complaints = decoded[0]
         lenient = validation == "Ignore"
-        if content_type == JSON_PATCH:
-            patched = jsonpatch.apply(old, fragment, lenient=lenient)
-        elif content_type == MERGE_PATCH:
-            patched = mergepatch.apply(old, fragment, lenient=lenient)
-        else:
-            patched = strategic.apply(old, fragment)
-            return decode_patched(call, patched, complaints, validation, shown=go_plain(fragment or {}))
-        return decode_patched(call, patched, complaints, validation)
+        patched = _APPLY[content_type](old, fragment, lenient)
+
+        def shown() -> str:
+            if content_type == STRATEGIC_PATCH:
+                return go_plain(fragment or {})
+            return laid_out(call.version.ordered(old), fragment, content_type, lenient)
+
+        return decode_patched(call, patched, complaints, validation, shown, restored=content_type == STRATEGIC_PATCH)
 
     return change
+
+
+def laid_out(before: JsonObject, fragment: Any, content_type: str, lenient: bool) -> str:
+    """What a JSON patch or a merge patch makes of an object, as text."""
+    made = _APPLY[content_type](before, fragment, lenient)
+    if content_type == JSON_PATCH:
+        kept = layout.containers(before, fragment)
+    else:
+        kept = layout.left_by_merge(before, fragment)
+    try:
+        text = codec.encode_ordered(layout.arranged(made, kept))
+    except RecursionError:
+        text = codec.encode(made)
+    return text.decode("utf-8", "replace")
 
 
 def read_fragment(body: bytes, content_type: str, validation: str) -> tuple[Any, list[str]]:
@@ -96,30 +118,29 @@ def _unreadable(why: str, content_type: str, validation: str) -> errors.BadReque
 
 
 def decode_patched(
-    call: Call, patched: Any, complaints: list[str], validation: str, shown: str | None = None
+    call: Call, patched: Any, complaints: list[str], validation: str, shown: Callable[[], str], *, restored: bool
 ) -> JsonObject:
     """What the patch made, coerced, pruned and defaulted as if it had been sent whole.
 
-    `shown`: what a refusal shows of a strategic merge patch, instead of what that made.
+    `shown` is what a refusal shows. `restored`: nothing was written and read, so the kind that is stated says nothing.
     """
-    encoded = codec.encode(patched)
-    value: JsonObject = codec.decode(encoded)
+    value: JsonObject = codec.decode(codec.encode(patched))
     try:
-        api_version, kind = typemeta.interpret(value) if shown is None else ("", "")
+        api_version, kind = typemeta.interpret(value) if not restored else ("", "")
         if call.version.typed:
             value["kind"], value["apiVersion"] = kind or call.kind.kind, api_version or call.version.api_version
             call.version.check_kind(value["kind"], value["apiVersion"])
         elif not kind:
-            raise errors.BadRequest(f"Object 'Kind' is missing in '{encoded.decode()}'")
+            raise errors.BadRequest(f"Object 'Kind' is missing in '{shown()}'")
         obj, unknown = call.version.decode(value, validation != "Ignore")
     except (MisfitError, Undecodable) as error:
-        why = call.version.misfit(patched) if shown is not None else ""
-        raise _unfit(encoded, why or error.why, shown) from None
+        why = call.version.misfit(patched) if restored else ""
+        raise _unfit(shown(), why or error.why) from None
     except errors.BadRequest as error:
-        raise _unfit(encoded, error.message, shown) from None
-    found = complaints + unknown_fields(call, unknown if shown is None else sorted(unknown))
+        raise _unfit(shown(), error.message) from None
+    found = complaints + unknown_fields(call, sorted(unknown) if restored else unknown)
     if found and validation == "Strict":
-        raise _unfit(encoded, f"strict decoding error: {', '.join(found)}", shown)
+        raise _unfit(shown(), f"strict decoding error: {', '.join(found)}")
     for text in found:
         call.request.warn(text)
     match_namespace(call, obj["metadata"])
@@ -127,6 +148,5 @@ def decode_patched(
     return obj
 
 
-def _unfit(encoded: bytes, why: str, shown: str | None) -> errors.Invalid:
-    refused = encoded.decode("utf-8", "replace") if shown is None else shown
-    return errors.Invalid("", "", "", [errors.invalid("patch", refused, why)])
+def _unfit(shown: str, why: str) -> errors.Invalid:
+    return errors.Invalid("", "", "", [errors.invalid("patch", shown, why)])

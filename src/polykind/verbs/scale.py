@@ -16,9 +16,9 @@ from polykind.verbs import admitting, answer
 from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
-from polykind.verbs.patch import read_fragment
+from polykind.verbs.patch import laid_out, read_fragment
 from polykind.verbs.update import Change, change_object, check_name
-from polykind.wire import codec, negotiation, partial, typemeta, yamlcodec
+from polykind.wire import codec, negotiation, typemeta, yamlcodec
 from polykind.wire.negotiation import Accepted
 from polykind.wire.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
 from polykind.wire.response import Response
@@ -107,37 +107,23 @@ async def patch_scale(call: Call) -> Response:
             decoded.append(read_fragment(call.request.body, content_type, options.field_validation))
         fragment, complaints = decoded[0]
         apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
-        made = apply(old, fragment, lenient=options.field_validation == "Ignore")
+        lenient = options.field_validation == "Ignore"
+        made = apply(old, fragment, lenient=lenient)
         try:
             scale, unknown = _decode(made)
             if (found := complaints + unknown) and options.field_validation == "Strict":
                 raise errors.BadRequest(f"strict decoding error: {', '.join(found)}")
         except errors.BadRequest as error:
             why = error.why if isinstance(error, typed.Undecodable) else error.message
-            raise errors.Invalid("", "", "", [errors.invalid("patch", _shown(old, made), why)]) from None
+            before, _ = typed.decode(old, SCALE, report=False)
+            shown = laid_out(before, fragment, content_type, lenient)
+            raise errors.Invalid("", "", "", [errors.invalid("patch", shown, why)]) from None
         _warn(call, found, options.field_validation)
         match_namespace(call, scale["metadata"])
         check_name(call, scale)
         return scale
 
     return await _change(call, accepted, patched, options)
-
-
-def _shown(old: JsonObject, made: Any) -> str:
-    """What a patch made of a Scale, as text: what it left alone of the metadata is in the order of its type."""
-    shown = made
-    if isinstance(made, dict):
-        shown = {
-            key: dict(sorted(item.items())) if isinstance(item, dict) else item for key, item in sorted(made.items())
-        }
-        if isinstance(meta := made.get("metadata"), dict):
-            before = old["metadata"]
-            known = partial.metadata(before)
-            if meta is not before:
-                kept = {key: item for key, item in known.items() if meta.get(key) == before[key]}
-                known = dict(sorted({**meta, **kept}.items()))
-            shown["metadata"] = known
-    return codec.encode_ordered(shown).decode("utf-8", "replace")
 
 
 def _applying(call: Call, options: PatchOptions) -> Change:
