@@ -87,6 +87,30 @@ async def test_a_definition_waits_for_finalizers_and_refuses_what_is_new(running
     await running.gone(DEFINITIONS, NAME)
 
 
+async def test_what_was_never_established_had_no_instances(running: Live) -> None:
+    rival = definition("gadgets", "Widget")
+    rival["metadata"]["finalizers"] = ["example.com/hold"]
+    await running.ask("POST", DEFINITIONS, rival)
+    await running.ask("DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
+    released = await running.until(
+        f"{DEFINITIONS}?fieldSelector=metadata.name=gadgets.{GROUP}",
+        lambda _, crd: crd["metadata"]["finalizers"] == ["example.com/hold"] and "deletionTimestamp" in crd["metadata"],
+    )
+    conditions = released["object"]["status"]["conditions"]
+    terminating = next(c for c in conditions if c["type"] == "Terminating")
+    assert (terminating["status"], terminating["reason"]) == ("False", "NeverEstablished")
+
+
+async def test_a_name_that_is_freed_by_its_own_definition_is_accepted(running: Live) -> None:
+    path = f"{DEFINITIONS}/{NAME}"
+    for names in ({"shortNames": ["w"]}, {"shortNames": None, "singular": "w"}):
+        await running.ask("PATCH", path, {"spec": {"names": names}}, kind=MERGE)
+    crd = await running.ask("GET", path)
+    assert crd["status"]["acceptedNames"] == crd["spec"]["names"]
+    accepted = next(c for c in crd["status"]["conditions"] if c["type"] == "NamesAccepted")
+    assert accepted["reason"] == "NoConflicts"
+
+
 async def test_a_deletion_goes_on_after_a_restart(tmp_path: Path) -> None:
     async with live(tmp_path) as before:
         await before.define(definition())

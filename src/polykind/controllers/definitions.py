@@ -267,7 +267,8 @@ class Definitions:
                 self._taken.remove(promised)
                 if not written:
                     self._reconsider(crd["spec"]["group"])
-            if written:
+            if written and self._kind.cache.get(name) is due[0]:
+                # It is looked at again when the store tells of it: a name it has now may be in its own way, or out.
                 break
         now = self._crds.get(name)
         if now is not None and now["metadata"].get("deletionTimestamp"):
@@ -387,7 +388,8 @@ class Definitions:
                     await self._api.store.delete(self._kind.cache.prefix + name, expect=entry.revision)
                     return
                 meta["finalizers"] = left
-                done = terminating_condition("InstanceDeletionCompleted")
+                established = conditions.is_true(crd, ESTABLISHED)
+                done = terminating_condition("InstanceDeletionCompleted" if established else "NeverEstablished")
                 status = conditions.set(crd["status"], done, self._stamp())
                 if await self._write(name, entry, meta, status):
                     return
