@@ -247,3 +247,26 @@ def test_what_is_not_kept_can_only_be_created() -> None:
     schemas = found["components"]["schemas"]
     assert "io.k8s.api.authorization.v1.SubjectAccessReview" in schemas
     assert not [name for name in schemas if name.endswith(("List", "DeleteOptions", "ListMeta", "Patch"))]
+
+
+def test_roles_are_of_namespaces_and_of_everywhere() -> None:
+    found = document(Discovery([]), "apis/rbac.authorization.k8s.io/v1")
+    root = "/apis/rbac.authorization.k8s.io/v1"
+    collections = [path.removeprefix(root) for path in found["paths"] if not path.endswith("{name}")]
+    assert sorted(collections) == [
+        "/clusterrolebindings",
+        "/clusterroles",
+        "/namespaces/{namespace}/rolebindings",
+        "/namespaces/{namespace}/roles",
+        "/rolebindings",
+        "/roles",
+    ]
+    schemas = found["components"]["schemas"]
+    assert schemas["io.k8s.api.rbac.v1.RoleBinding"]["required"] == ["roleRef"]
+    for owned in ("RoleRef", "Subject"):
+        assert schemas[f"io.k8s.api.rbac.v1.{owned}"]["x-kubernetes-map-type"] == "atomic"
+    rules = schemas["io.k8s.api.rbac.v1.ClusterRole"]["properties"]["rules"]
+    assert rules["items"] == {
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.api.rbac.v1.PolicyRule"}],
+        "default": {},
+    }

@@ -10,7 +10,7 @@ from polykind.discovery.openapi.schemas import META
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _V1: Final = "io.k8s.api.rbac.v1."
-_RULES: Final = many(ref(f"{_V1}PolicyRule"), "What it allows.")
+_RULES: Final = many(ref(f"{_V1}PolicyRule", default={}), "What it allows.")
 
 
 def _kind(name: str, description: str, *required: str, **properties: Model) -> Mapping[str, Model]:
@@ -26,7 +26,7 @@ def _binding(name: str, description: str, roles: str) -> Mapping[str, Model]:
         description,
         "roleRef",
         roleRef=ref(f"{_V1}RoleRef", f"The role that is given: {roles}; never changes.", default={}),
-        subjects=many(ref(f"{_V1}Subject"), "Who has the role."),
+        subjects=many(ref(f"{_V1}Subject", default={}), "Who has the role."),
     )
 
 
@@ -42,7 +42,9 @@ RBAC_MODELS: Final[Mapping[str, Model]] = {
     **_binding("ClusterRoleBinding", "Gives a role to users everywhere.", "a ClusterRole"),
     f"{_V1}AggregationRule": record(
         "Which roles another is put together of.",
-        clusterRoleSelectors=many(ref(f"{META}LabelSelector"), "Any of these selects a role by its labels."),
+        clusterRoleSelectors=many(
+            ref(f"{META}LabelSelector", default={}), "Any of these selects a role by its labels."
+        ),
     ),
     f"{_V1}PolicyRule": record(
         "What may be done with what: resources, or paths that are no resources. A star stands for all.",
