@@ -36,7 +36,8 @@ async def ask(running: Live, path: str, method: str = "GET", **headers: str) -> 
 
 
 @pytest.mark.parametrize(
-    "path", ["/apis", "/apis/", f"/apis/{GROUP}", f"/apis/{GROUP}/v1", "/api", "/api/v1", "/version", "/"]
+    "path",
+    ["/apis", "/apis/", f"/apis/{GROUP}", f"/apis/{GROUP}/v1", "/api", "/api/v1", "/version", "/", "/index.html"],
 )
 async def test_documents_are_json(running: Live, path: str) -> None:
     status, _, body = await ask(running, path)
@@ -44,11 +45,58 @@ async def test_documents_are_json(running: Live, path: str) -> None:
     assert json.loads(body)
 
 
-@pytest.mark.parametrize("path", ["/apis/absent.example.com", f"/apis/{GROUP}/v9", "/nonsense", "/openapi/v4", "/%ff"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/apis/absent.example.com", f"/apis/{GROUP}/v9", "/nonsense", "/openapi/v4", "/%ff"),
+        *("/healthz/", "/readyz/ping/", "/metrics/", "/openapi/v2/", "/apis//", "//"),
+    ],
+)
 async def test_what_is_not_there(running: Live, path: str) -> None:
     status, headers, body = await ask(running, path)
     assert (status, body) == (404, b"404 page not found\n")
     assert headers[b"X-Content-Type-Options"] == b"nosniff"
+
+
+async def test_what_is_below_the_version_is_missing_with_a_status(running: Live) -> None:
+    status, _, body = await ask(running, "/version/more")
+    assert (status, json.loads(body)["message"]) == (404, "the server could not find the requested resource")
+
+
+@pytest.mark.parametrize("path", ["/openapi/v3/", f"/openapi/v3/apis/{GROUP}/v1/", f"/openapi/v3/apis/{GROUP}/v9"])
+async def test_openapi_that_is_not_there_is_missing_in_every_form(running: Live, path: str) -> None:
+    assert (await ask(running, path, accept="application/yaml"))[::2] == (404, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "forms"),
+    [
+        ("/version", "application/yaml", "application/json"),
+        ("/version/", "application/*", "application/json"),
+        ("/api", "application/*", "application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        ("/api/v1", "text/html", "application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+    ],
+)
+async def test_documents_of_the_core_must_be_asked_for_by_a_name(
+    running: Live, path: str, accept: str, forms: str
+) -> None:
+    status, _, body = await ask(running, path, accept=accept)
+    says = f"406: Not Acceptable\n\nAvailable representations: {forms}"
+    assert (status, yaml.safe_load(body)["message"]) == (406, says)
+
+
+async def test_groups_below_a_slash_are_never_aggregated(running: Live) -> None:
+    status, _, body = await ask(running, "/apis/", accept=f"{AGGREGATED},application/json")
+    assert (status, json.loads(body)["kind"]) == (200, "APIGroupList")
+    assert (await ask(running, "/apis/", accept=AGGREGATED))[0] == 406
+
+
+@pytest.mark.parametrize("form", ["W/{}", '"other", {}', "*"])
+async def test_openapi_is_known_by_any_of_the_tags_that_a_client_names(running: Live, form: str) -> None:
+    path = f"/openapi/v3/apis/{GROUP}/v1"
+    tag = (await ask(running, path))[1][b"ETag"].decode()
+    assert (await ask(running, path, if_none_match=form.format(tag)))[0] == 304
+    assert (await ask(running, path, if_none_match='"other"'))[0] == 200
 
 
 async def test_discovery_in_yaml(running: Live) -> None:

@@ -29,7 +29,7 @@ from polykind.wire.response import JSON, TEXT, Response
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
 BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC)
 """The groups, besides the core, that are served without definitions."""
-_UNKNOWN = ("/api/", *(f"/apis/{group}/" for group in BUILT_IN))
+_UNKNOWN = ("/api/", "/version/", *(f"/apis/{group}/" for group in BUILT_IN))
 """Below these what is not found is told with a Status."""
 _ONLY_READ = frozenset(
     ("/version", "/api", "/api/v1", f"/apis/{GROUP}/v1beta1", *(f"/apis/{group}/v1" for group in BUILT_IN))
@@ -76,23 +76,24 @@ class Documents:
         return Response(error.code, error.encode(), JSON, headers)
 
     async def answer(self, request: Request) -> Response:
-        path = unquote(request.path)
-        if not path.startswith("/"):
+        exact = unquote(request.path)
+        path = exact.rstrip("/") or "/"
+        if not exact.startswith("/") or exact in ("//", "/apis//", "/index.html/"):
             return _not_found()
-        path = path.rstrip("/") or "/"
         if request.method != "GET" and path in _ONLY_READ:
             return self.refuse(request, errors.not_allowed_here())
         root = path[1:].partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
-            return self._health(request, path)
+            return self._health(request, exact)
         if path == "/version":
+            negotiation.check_named(request.header(b"accept"), offers=negotiation.ONLY_JSON)
             return Response(200, _version())
-        if path == "/metrics":
+        if exact == "/metrics":
             body = await self._metrics.render()
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
         if root == "openapi":
-            return await self._openapi(request, path)
-        found = await self._found(request, path)
+            return await self._openapi(request, exact)
+        found = await self._found(request, path, aggregable=exact != "/apis/")
         if found.status == 404 and path.startswith(_UNKNOWN):
             return self.refuse(request, errors.nothing_here())
         return found
@@ -100,11 +101,10 @@ class Documents:
     # ------------------------------------------------------------------ health
 
     def _health(self, request: Request, path: str) -> Response:
-        _, _, rest = path[1:].partition("/")
-        name = path[1:].partition("/")[0]
+        name, slash, rest = path[1:].partition("/")
         query = request.query.split("&")
         excluded = {q.partition("=")[2] for q in query if q.startswith("exclude=")}
-        if rest:
+        if slash:
             if rest not in self._checks:
                 return _not_found()
             wrong = self._checks[rest]()
@@ -127,18 +127,21 @@ class Documents:
 
     # ------------------------------------------------------------------ discovery
 
-    async def _found(self, request: Request, path: str) -> Response:
+    async def _found(self, request: Request, path: str, *, aggregable: bool) -> Response:
         discovery, accept = self._discovery(), request.header(b"accept")
         if path in ("/api", "/apis"):
-            media = aggregated_media_type(accept)
+            media = aggregated_media_type(accept) if aggregable else None
             if media is not None:
                 document = discovery.aggregated(core=path == "/api")
-                return await self._tagged(request, document.body, document.etag, media, AGGREGATED_PARAMETERS)
+                same = request.header(b"if-none-match") == f'"{document.etag}"'
+                return await _tagged(document.body, document.etag, media, AGGREGATED_PARAMETERS, known=same)
+            if path == "/api":
+                negotiation.check_named(accept)
             body = discovery.api_versions(self.address) if path == "/api" else discovery.groups()
             return await self._negotiated(request, body)
-        if path == "/":
+        if path in ("/", "/index.html"):
             paths = [*discovery.paths(), *_OPEN, "/metrics", "/openapi/v2", "/openapi/v3"]
-            return Response(200, codec.encode_line({"paths": sorted(set(paths))}))
+            return Response(200, codec.indent(codec.encode_line({"paths": sorted(set(paths))})))
         parts = path.split("/")
         found: bytes | None = None
         if parts[1] == "apis" and len(parts) == 3:
@@ -147,6 +150,8 @@ class Documents:
             found = discovery.resources(parts[2], parts[3])
         elif parts[1] == "api" and len(parts) == 3:
             found = discovery.resources("", parts[2])
+            if found is not None:
+                negotiation.check_named(accept)
         return _not_found() if found is None else await self._negotiated(request, found)
 
     async def _negotiated(self, request: Request, body: bytes) -> Response:
@@ -161,17 +166,6 @@ class Documents:
             return Response(200, codec.indent(body))
         return Response(200, body)
 
-    async def _tagged(self, request: Request, body: bytes, etag: str, media: str, parameters: str) -> Response:
-        tag = f'"{etag}"'
-        headers = ((b"ETag", tag.encode()), (b"Vary", b"Accept"))
-        if request.header(b"if-none-match") == tag:
-            return Response(304, b"", b"", headers)
-        if media == TYPES["protobuf"]:
-            body = await _message(body)
-        elif media.endswith("yaml"):
-            body = yamlcodec.encode(codec.decode(body))
-        return Response(200, body, (media + parameters).encode(), headers)
-
     # ------------------------------------------------------------------ OpenAPI
 
     async def _openapi(self, request: Request, path: str) -> Response:
@@ -182,21 +176,39 @@ class Documents:
                 return Response(406, b"", b"")
             build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
             document = await asyncio.to_thread(build)
-            return await self._tagged(request, document.body, document.etag, media, "")
+            return await _tagged(document.body, document.etag, media, known=_is_known(request, document.etag))
         if path == "/openapi/v3":
             return Response(200, discovery.openapi_v3_index(), TEXT)
-        if openapi_v3_media_type(accept) is None:
-            return Response(406, b"", b"")
         if not path.startswith("/openapi/v3/"):
             return _not_found()
         found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))
         if found is None:
             return Response(404, b"", b"")
+        if openapi_v3_media_type(accept) is None:
+            return Response(406, b"", b"")
         asked = next((q.partition("=")[2] for q in request.query.split("&") if q.startswith("hash=")), "")
         if asked and asked != found.etag:
             where = f"{path}?hash={found.etag}".encode()
             return Response(301, b"", JSON, ((b"Location", where),))
-        return await self._tagged(request, found.body, found.etag, "application/json", "")
+        return await _tagged(found.body, found.etag, "application/json", known=_is_known(request, found.etag))
+
+
+def _is_known(request: Request, etag: str) -> bool:
+    """Whether a client has the document already: it names its tag, weak or not, among others, or takes any for it."""
+    tags = [tag.strip().removeprefix("W/") for tag in request.header(b"if-none-match").split(",")]
+    return "*" in tags or f'"{etag}"' in tags
+
+
+async def _tagged(body: bytes, etag: str, media: str, parameters: str = "", *, known: bool) -> Response:
+    """A document with its tag, or the tag alone where the client knows the rest."""
+    headers = ((b"ETag", f'"{etag}"'.encode()), (b"Vary", b"Accept"))
+    if known:
+        return Response(304, b"", b"", headers)
+    if media == TYPES["protobuf"]:
+        body = await _message(body)
+    elif media.endswith("yaml"):
+        body = yamlcodec.encode(codec.decode(body))
+    return Response(200, body, (media + parameters).encode(), headers)
 
 
 async def _message(body: bytes) -> bytes:

@@ -162,6 +162,7 @@ async def test_who_watches_for_lists_of_metadata_is_left_when_something_happens(
     [
         ("limit=x", 'strconv.ParseInt: parsing "x": invalid syntax'),
         ("fieldSelector=a%3Db", "field label not supported: a"),
+        ("resourceVersion=x", "resourceVersion: Invalid value: "),
         ("limit=1", "only the following media types are accepted: application/json;stream=watch, "),
     ],
 )

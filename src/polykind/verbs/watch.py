@@ -30,9 +30,9 @@ async def watch(call: Call) -> Response | Stream:
     named = options.field_selector
     if call.name and not named.empty and named.name != call.name:
         raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
+    revision = revisions.parse(options.resource_version, listing=False)
     # What can be listed cannot always be watched: yaml has no streams.
     projection = projection_for(call, negotiation.negotiate_watch(accept, offers=call.version.media))
-    revision = revisions.parse(options.resource_version, listing=False)
     cache, api = call.kind.cache, call.api
     await api.cache.fresh(cache, call.asked)
     initial = options.send_initial_events

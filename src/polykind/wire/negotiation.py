@@ -32,6 +32,7 @@ NOT_TRANSFORMED: Final[frozenset[Transform]] = frozenset()
 CUSTOM: Final = ("json", "yaml")
 """What custom resources are read and written in: they have no messages."""
 BUILT_IN: Final = ("json", "yaml", "protobuf")
+ONLY_JSON: Final = ("json",)
 GZIP_ABOVE: Final = 128 * 1024
 
 
@@ -75,22 +76,23 @@ def negotiate_watch(
     return found
 
 
-def check_named(accept: str, *, streams: bool) -> None:
+def check_named(accept: str, *, streams: bool = False, offers: tuple[str, ...] = BUILT_IN) -> None:
     """Refuse a header that does not name a form outright: built-in resources are not even found by it.
 
     `streams`: what is asked for can also be watched, which the refusal says. Raises NotAcceptable.
     """
-    if not _names_any(accept):
-        forms = [*TYPES.values(), *(f"{TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams)]
+    if not _names_any(accept, offers):
+        forms = [TYPES[media] for media in offers]
+        forms += [f"{TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams]
         error = NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(forms)}")
         error.detailed = True
         raise error
 
 
 @lru_cache(maxsize=512)
-def _names_any(accept: str) -> bool:
+def _names_any(accept: str, offers: tuple[str, ...]) -> bool:
     names = {part.partition(";")[0].strip(" ") for part in accept.split(",")}
-    return not accept or "*/*" in names or not names.isdisjoint(TYPES.values())
+    return not accept or "*/*" in names or not names.isdisjoint(TYPES[media] for media in offers)
 
 
 def negotiate_error(accept: str) -> Accepted | None:
