@@ -111,6 +111,16 @@ async def test_a_name_that_is_freed_by_its_own_definition_is_accepted(running: L
     assert accepted["reason"] == "NoConflicts"
 
 
+async def test_names_struck_from_a_status_come_back_to_whom_they_were_struck_from(running: Live) -> None:
+    await running.define(definition("gadgets", "Widget"))
+    struck = {"status": {"acceptedNames": {"kind": ""}}}
+    await running.ask("PATCH", f"{DEFINITIONS}/{NAME}/status", struck, kind=MERGE)
+    crd = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
+    assert crd["status"]["acceptedNames"]["kind"] == "Widget"
+    rival = await running.ask("GET", f"{DEFINITIONS}/gadgets.{GROUP}")
+    assert rival["status"]["acceptedNames"]["kind"] == ""
+
+
 async def test_a_deletion_goes_on_after_a_restart(tmp_path: Path) -> None:
     async with live(tmp_path) as before:
         await before.define(definition())

@@ -156,6 +156,8 @@ class Definitions:
             self._taken.remove(before)
         self._taken.add(crd)
         if before is not None and before["status"]["acceptedNames"] != crd["status"]["acceptedNames"]:
+            # What was taken from it, it may have back before others.
+            self._soon(entry.name)
             self._reconsider(crd["spec"]["group"])
         self._entries[entry.name] = from_crd(crd).prepare()
         self._stale = True
