@@ -76,6 +76,18 @@ class BuiltinVersion(Version):
     def from_message(self, data: bytes) -> JsonObject:
         return decode_message(data, self.struct)
 
+    def prepare_create(self, obj: JsonObject) -> None:
+        return
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        return
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self._meta_errors(new, old)
+
     def _meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         if old is not None:
             return metarules.validate_update(new["metadata"], old["metadata"])

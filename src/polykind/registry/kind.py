@@ -212,11 +212,12 @@ class Version(ABC):
     @abstractmethod
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]: ...
 
-    @abstractmethod
-    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject: ...
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        """Put back what the endpoint of the status cannot change; only where `has_status` says that there is one."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]: ...
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        raise NotImplementedError
 
     def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
         """Put back what the endpoint of finalizers cannot change; only where `has_finalize` says that there is one."""

@@ -83,12 +83,6 @@ class AdmissionVersion(BuiltinVersion):
         generation = old["metadata"].get("generation", 0)
         new["metadata"]["generation"] = generation + (new["spec"] != old["spec"])
 
-    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        raise NotImplementedError
-
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
-
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return name_warnings(new["metadata"].get("name", ""))
 

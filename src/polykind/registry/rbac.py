@@ -70,9 +70,6 @@ class RbacVersion(BuiltinVersion):
             raise objectmeta.MisfitError(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}', why)
         super().check_kind(kind, api_version)
 
-    def prepare_create(self, obj: JsonObject) -> None:
-        return
-
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["metadata"].pop("generation", None)
         if "generation" in old["metadata"]:
@@ -97,12 +94,6 @@ class RbacVersion(BuiltinVersion):
         meta = obj["metadata"]
         found = metarules.validate(meta, namespaced=self.kind.namespaced, name_rule=names.path_segment)
         return found + unqualified(meta.get("finalizers"), "metadata.finalizers[{}]")
-
-    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        raise NotImplementedError
-
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
 
 
 class RoleVersion(RbacVersion):

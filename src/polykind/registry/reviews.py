@@ -11,7 +11,6 @@ from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
 from polykind.cache.resource import ResourceCache
 from polykind.contract import JsonObject
-from polykind.errors import FieldError
 from polykind.registry.builtin import BuiltinVersion
 from polykind.registry.kind import Kind
 from polykind.reviews import access, identity
@@ -148,24 +147,6 @@ class ReviewVersion(BuiltinVersion):
             why = f"converting ({version}.{kind}) to ({self.package}.{wanted}): unknown conversion"
             raise objectmeta.MisfitError(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}', why)
         super().check_kind(kind, api_version)
-
-    def prepare_create(self, obj: JsonObject) -> None:
-        raise NotImplementedError
-
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
-
-    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        raise NotImplementedError
-
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
-
-    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        raise NotImplementedError
-
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
 
 
 def _schema(kind: Type) -> JsonObject:

@@ -84,11 +84,5 @@ class WebhookConfigurationVersion(BuiltinVersion):
         found = metarules.validate(new["metadata"], namespaced=False)
         return found + rules.problems(new.get("webhooks") or (), old.get("webhooks") or ())
 
-    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        raise NotImplementedError
-
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        raise NotImplementedError
-
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return name_warnings(new["metadata"].get("name", ""))
