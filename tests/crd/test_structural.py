@@ -143,6 +143,8 @@ def test_integer_or_string_may_be_spelled_out() -> None:
     assert (
         violations(field({"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": either}, {"minimum": 1}]}), "S") == []
     )
+    closed: list[JsonObject] = [{"type": "integer", "additionalProperties": False}, {"type": "string"}]
+    assert violations(field({"x-kubernetes-int-or-string": True, "anyOf": closed}), "S") == []
     assert len(violations(field({"x-kubernetes-int-or-string": True, "anyOf": either[::-1]}), "S")) == 2
     assert len(violations(field({"x-kubernetes-int-or-string": True, "allOf": [{}, {"anyOf": either}]}), "S")) == 2
 

@@ -180,7 +180,16 @@ def _type_and_object_meta(
 
 
 def _is_int_or_string(clauses: Any) -> bool:
-    return bool(clauses == _INT_OR_STRING)
+    return bool(clauses == _INT_OR_STRING or (clauses and list(map(_judged, clauses)) == _INT_OR_STRING))
+
+
+def _judged(clause: JsonObject) -> JsonObject:
+    """A clause without what is overlooked there: a reference to nothing, and that nothing is added."""
+    return {
+        key: value
+        for key, value in clause.items()
+        if key != "$ref" and not (key == "additionalProperties" and value is False)
+    }
 
 
 def _first_is_int_or_string(node: JsonObject) -> bool:
