@@ -69,6 +69,12 @@ def test_how_a_failure_is_told(rule: JsonObject, expected: str) -> None:
         (INTEGER, "self > 0", 0, "Invalid value: 0: failed rule: self > 0"),
         ({"type": "string"}, "self == 'a'", "é", "Invalid value: \"é\": failed rule: self == 'a'"),
         ({"type": "number"}, "self > 1.5", 1, "Invalid value: 1: failed rule: self > 1.5"),
+        (
+            INTEGER,
+            "self > 0",
+            2.0,
+            'Invalid value: "integer": invalid data, expected int, got float64 evaluating rule: self > 0',
+        ),
         (INTEGER, "self > 0", "wrong", None),
         ({"type": "string", "format": "date-time"}, "self > timestamp('2020-01-01T00:00:00Z')", 5, None),
         ({"type": "array", "items": INTEGER}, "self.all(x, x > 0)", {"a": 1}, None),

@@ -88,6 +88,10 @@ def test_what_is_malformed_is_refused_in_the_words_of_the_reference(meta: object
     assert refusal.value.message == f'Thing in version "v1" cannot be handled as a Thing: {text}'
 
 
+def test_a_whole_number_may_be_spelled_as_a_fraction() -> None:
+    assert objectmeta.coerce({"name": "a", "generation": 3.0}, strict=True)[0] == {"name": "a", "generation": 3}
+
+
 def test_from_storage_malformed_fields_are_dropped_one_by_one() -> None:
     meta: Json = {"name": "a", "labels": {"k": 1, "l": "v"}, "annotations": {"k": "v"}, "generation": "1"}
     assert objectmeta.coerce(meta, strict=False) == ({"name": "a", "annotations": {"k": "v"}}, [])

@@ -162,3 +162,12 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 def test_whether_all_numbers_are_whole_is_noted(body: bytes, value: Any, whole: bool) -> None:
     assert codec.decode_noting(body) == (value, whole)
     assert codec.encode(value, whole=whole) == codec.encode(value)
+
+
+def test_a_number_spelled_as_a_fraction_may_be_read_as_one() -> None:
+    value, whole = codec.decode_noting(b'{"a":[1,2.0,1e3,-0.0,1e17]}', spelled=True)
+    assert [type(item) for item in value["a"]] == [int, float, float, float, float]
+    assert not whole
+    assert codec.encode(value) == b'{"a":[1,2,1000,0,100000000000000000]}'
+    with pytest.raises(codec.Malformed):
+        codec.decode(b'{"a":1e999}', spelled=True)

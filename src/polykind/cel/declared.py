@@ -134,6 +134,8 @@ class Registry:
             declared = Declared(schema, *_PLAIN[type_])
             if type_ == "number":
                 declared.read = reading.number
+            elif type_ == "integer":
+                declared.read = reading.integer
             return declared
         return None
 
@@ -151,7 +153,7 @@ class Registry:
 
         declared = Declared(schema, list_of(elem.type), 2, largest)
         declared.elem = elem
-        read = reading.nullable(elem.read, bool(items.get("nullable")))
+        read = reading.nullable(_of_each(elem), bool(items.get("nullable")))
         declared.read = reading.list_reader(
             read, schema.get("x-kubernetes-list-type"), tuple(schema.get("x-kubernetes-list-map-keys") or ())
         )
@@ -170,7 +172,7 @@ class Registry:
         declared = Declared(schema, map_of(types.STRING, elem.type), 2, largest)
         # Keys have no schema, so nothing bounds them but the type: the reference takes them as empty.
         declared.key, declared.elem = Declared({}, types.STRING, 2, 0), elem
-        declared.read = reading.map_reader(reading.nullable(elem.read, bool(values.get("nullable"))))
+        declared.read = reading.map_reader(reading.nullable(_of_each(elem), bool(values.get("nullable"))))
         return declared
 
     def _object(self, schema: JsonObject, name: str) -> Declared:
@@ -225,6 +227,11 @@ def with_object_meta(schema: JsonObject) -> JsonObject:
 
 def _valued(schema: JsonObject) -> bool:
     return isinstance(schema.get("additionalProperties"), dict)
+
+
+def _of_each(elem: Declared) -> reading.Read | None:
+    """How items are read; integers are taken as they are, so that a list of them need not be copied."""
+    return None if elem.read is reading.integer else elem.read
 
 
 def _string(schema: JsonObject) -> Declared:

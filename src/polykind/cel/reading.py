@@ -19,6 +19,12 @@ def int_or_string(value: Any) -> Any:
     raise EvalError("invalid data, expected XIntOrString value to be either a string or integer")
 
 
+def integer(value: Any) -> int:
+    if type(value) is int:
+        return value
+    raise EvalError("invalid data, expected int, got float64")
+
+
 def number(value: Any) -> float:
     if type(value) is float:
         return value

@@ -213,6 +213,9 @@ class _Reader:
         elif kind in ("time", "*time"):
             self._time(out, key, value, where, pointer=kind == "*time")
         elif kind in ("int64", "*int64"):
+            if type(value) is float and value.is_integer():
+                # It has been written as a whole number on its way here.
+                value = int(value)
             if type(value) is not int or not -(2**63) <= value < 2**63:
                 shown = f"number {json_float(value)}" if type(value) is float else _word(value)
                 self._mismatch(shown, where, "int64")

@@ -80,7 +80,7 @@ def _read(call: Call, media: str) -> tuple[JsonObject, list[str]]:
         if media == "yaml":
             value, found = yamlcodec.decode_strict(body)
         else:
-            value = codec.decode(body)
+            value = codec.decode(body, spelled=True)
             found = codec.duplicate_complaints(body, value)
         scale, unknown = _decode(value)
     except (errors.BadRequest, yamlcodec.MalformedYAML):

@@ -1,12 +1,14 @@
 """JSON bytes to values and back, with the numbers, the order and the escapes of the reference.
 
 Values are what `json` gives, with two of Go's habits: a number without a fraction that fits 64 bits is an int
-(`42.0` and `1e3` too), any other is a float, however long.
+(`42.0` and `1e3` too), any other is a float, however long. The body of a custom object is read as it is spelled until
+it is written: there `42.0` is a float, and judged as one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -46,6 +48,14 @@ def _number(text: str) -> int | float:
     return normal(value)
 
 
+def _spelled(text: str) -> float:
+    value = float(text)
+    if value - value != 0.0:
+        raise _RangeError(text)
+    # Zero has no sign when it is read again.
+    return value + 0.0
+
+
 def normal(value: float) -> int | float:
     """A finite float as it is after it has been written and read: an int if it is whole and fits 64 bits."""
     if value.is_integer():
@@ -64,37 +74,39 @@ def _refuse(text: str) -> float:
 
 
 _decode = msgspec.json.Decoder(float_hook=_number).decode
+_decode_spelled = msgspec.json.Decoder(float_hook=_spelled).decode
 _decode_whole = msgspec.json.Decoder(float_hook=_refuse).decode
 
 
-def decode(body: bytes) -> Any:
-    """The value of a JSON text. Raises Malformed."""
+def decode(body: bytes, *, spelled: bool = False) -> Any:
+    """The value of a JSON text. Raises Malformed. `spelled`: what is spelled as a fraction is a float, whole or not."""
+    reader = _decode_spelled if spelled else _decode
     try:
-        value = _decode(body)
+        value = reader(body)
     except (ValueError, RecursionError, _RangeError):
-        value = _decode_after_all(body)
+        value = _decode_after_all(body, reader)
     if _LONG in body.translate(_DIGITS):
         return _short_ints(value)
     return value
 
 
-def decode_noting(body: bytes) -> tuple[Any, bool]:
+def decode_noting(body: bytes, *, spelled: bool = False) -> tuple[Any, bool]:
     """As `decode`, and whether every number is known to be whole: such values are encoded with less trouble."""
     try:
         value = _decode_whole(body)
     except (ValueError, RecursionError, _FractionError):
-        return decode(body), False
+        return decode(body, spelled=spelled), False
     if _LONG in body.translate(_DIGITS):
         return _short_ints(value), False
     return value, True
 
 
-def _decode_after_all(body: bytes) -> Any:
+def _decode_after_all(body: bytes, reader: Callable[[bytes], Any]) -> Any:
     """What a stricter parser refused: bad UTF-8 and half surrogates are replaced, the rest is explained."""
     if complaint := jsonsyntax.complaint(body):
         raise Malformed(complaint)
     try:
-        return _decode(_repaired(body))
+        return reader(_repaired(body))
     except _RangeError as error:
         raise _out_of_range(str(error)) from None
     except RecursionError:
