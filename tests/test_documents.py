@@ -74,10 +74,15 @@ async def test_openapi_that_is_not_there_is_missing_in_every_form(running: Live,
         ("/version", "application/yaml", "application/json"),
         ("/version/", "application/*", "application/json"),
         ("/api", "application/*", "application/json, application/yaml, application/vnd.kubernetes.protobuf"),
+        (
+            "/apis/apiextensions.k8s.io/v1",
+            "application/*",
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        ),
         ("/api/v1", "text/html", "application/json, application/yaml, application/vnd.kubernetes.protobuf"),
     ],
 )
-async def test_documents_of_the_core_must_be_asked_for_by_a_name(
+async def test_documents_of_built_in_kinds_must_be_asked_for_by_a_name(
     running: Live, path: str, accept: str, forms: str
 ) -> None:
     status, _, body = await ask(running, path, accept=accept)

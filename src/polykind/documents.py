@@ -150,9 +150,11 @@ class Documents:
             found = discovery.resources(parts[2], parts[3])
         elif parts[1] == "api" and len(parts) == 3:
             found = discovery.resources("", parts[2])
-            if found is not None:
-                negotiation.check_named(accept)
-        return _not_found() if found is None else await self._negotiated(request, found)
+        if found is None:
+            return _not_found()
+        if path in _ONLY_READ:
+            negotiation.check_named(accept)
+        return await self._negotiated(request, found)
 
     async def _negotiated(self, request: Request, body: bytes) -> Response:
         """A document in the form that is asked for."""

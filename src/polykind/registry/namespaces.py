@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from polykind import errors
+from polykind.apply.tracking import Reset
 from polykind.apply.typemodel import NAMESPACE_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.builtin import CoreVersion, unqualified
-from polykind.registry.kind import Kind
+from polykind.registry.kind import Kind, Version
 from polykind.schema import metarules, names
 from polykind.typed.core import NAMESPACE
 from polykind.wire.table import NAMESPACES
@@ -44,6 +45,10 @@ class NamespaceKind(Kind):
         """A namespace stays, Terminating, until it has been emptied."""
         obj.setdefault("status", {})["phase"] = "Terminating"
         return self.lingers(obj)
+
+    def reset(self, version: Version, subresource: str) -> Reset:
+        """Who finalizes does not set the status either."""
+        return super().reset(version, "" if subresource == "finalize" else subresource)
 
     def lingers(self, obj: JsonObject) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))

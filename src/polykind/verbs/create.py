@@ -30,7 +30,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
     kind, version, meta = call.kind, call.version, obj["metadata"]
     match_namespace(call, meta)
     await call.api.cache.load(kind.cache)
-    await check_namespace(call, meta.get("name", ""))
+    await check_namespace(call, meta.get("name") or meta.get("generateName", ""))
     if not kind.creatable:
         why = "create not allowed while custom resource definition is terminating"
         raise errors.Forbidden(kind.plural, kind.group, meta.get("name", ""), why)

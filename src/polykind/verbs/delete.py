@@ -138,7 +138,8 @@ def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []
     begun = bool(meta.get("deletionTimestamp"))
-    wanted = _garbage_finalizers(finalizers, options) if begun or call.kind.minds_policy else list(finalizers)
+    minded = not call.kind.lingers(obj) if begun else call.kind.minds_policy
+    wanted = _garbage_finalizers(finalizers, options) if minded else list(finalizers)
     lingers = call.kind.prepare_delete(obj)
     if not wanted and not finalizers and not lingers:
         return False

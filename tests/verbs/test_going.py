@@ -1,0 +1,31 @@
+"""Namespaces that are going, and what they are told meanwhile."""
+
+from __future__ import annotations
+
+from tests.support.live import Live
+from tests.support.widgets import WIDGETS, definition, widget
+
+
+async def test_who_may_not_create_in_a_namespace_that_goes_is_told_the_prefix_of_the_name(server: Live) -> None:
+    await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "gone", "finalizers": ["a.b/c"]}})
+    await server.ask("DELETE", "/api/v1/namespaces/gone")
+    await server.define(definition())
+    path = WIDGETS.replace("/default/", "/gone/")
+    reply = await server.client.call("POST", path, {**widget("w"), "metadata": {"generateName": "cup-"}})
+    assert reply.json()["details"]["name"] == "cup-"
+
+
+async def test_a_namespace_that_goes_does_not_mind_policies_while_it_is_emptied(server: Live) -> None:
+    held = {"metadata": {"name": "held"}, "spec": {"finalizers": ["kubernetes", "example.com/held"]}}
+    await server.ask("POST", "/api/v1/namespaces", held)
+    await server.ask("DELETE", "/api/v1/namespaces/held")
+    again = await server.ask("DELETE", "/api/v1/namespaces/held?propagationPolicy=Foreground")
+    assert "finalizers" not in again["metadata"]
+
+
+async def test_who_finalizes_a_namespace_does_not_own_its_status(server: Live) -> None:
+    await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "own"}})
+    body = {"metadata": {"name": "own"}, "spec": {"finalizers": ["kubernetes", "example.com/held"]}}
+    done = await server.ask("PUT", "/api/v1/namespaces/own/finalize", body)
+    owned = [e["fieldsV1"] for e in done["metadata"]["managedFields"] if e.get("subresource") == "finalize"]
+    assert owned == [{"f:spec": {"f:finalizers": {}}}]
