@@ -212,27 +212,3 @@ async def test_a_partial_list_of_nothing_is_null(server: Live) -> None:
 async def test_the_first_deletion_of_a_definition_does_not_mind_the_policy(server: Live) -> None:
     deleted = await server.ask("DELETE", f"{DEFINITIONS}/cups.paths.example.com?orphanDependents=true")
     assert deleted["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-
-
-async def test_who_may_not_create_in_a_namespace_that_goes_is_told_the_prefix_of_the_name(server: Live) -> None:
-    await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "gone", "finalizers": ["a.b/c"]}})
-    await server.ask("DELETE", "/api/v1/namespaces/gone")
-    path = CUPS.replace("/default/", "/gone/")
-    reply = await server.client.call("POST", path, {**CUP, "metadata": {"generateName": "cup-"}})
-    assert reply.json()["details"]["name"] == "cup-"
-
-
-async def test_a_namespace_that_goes_does_not_mind_policies_while_it_is_emptied(server: Live) -> None:
-    held = {"metadata": {"name": "held"}, "spec": {"finalizers": ["kubernetes", "example.com/held"]}}
-    await server.ask("POST", "/api/v1/namespaces", held)
-    await server.ask("DELETE", "/api/v1/namespaces/held")
-    again = await server.ask("DELETE", "/api/v1/namespaces/held?propagationPolicy=Foreground")
-    assert "finalizers" not in again["metadata"]
-
-
-async def test_who_finalizes_a_namespace_does_not_own_its_status(server: Live) -> None:
-    await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "own"}})
-    body = {"metadata": {"name": "own"}, "spec": {"finalizers": ["kubernetes", "example.com/held"]}}
-    done = await server.ask("PUT", "/api/v1/namespaces/own/finalize", body)
-    owned = [e["fieldsV1"] for e in done["metadata"]["managedFields"] if e.get("subresource") == "finalize"]
-    assert owned == [{"f:spec": {"f:finalizers": {}}}]
