@@ -27,6 +27,8 @@ from tests.cel.support import SCHEMA, declared, problems
         ),
         ("self.a.matches('[')", ("1:16: invalid matches argument",)),
         ("duration('x') == duration('1s')", ("1:10: invalid duration argument",)),
+        ("duration(1) == duration('1s')", ("1:10: invalid duration argument",)),
+        ("timestamp(null) == timestamp(1)", ("1:11: invalid timestamp argument",)),
         (
             "'%d'.format(['a']) == ''",
             ("1:14: error during formatting: decimal clause can only be used on integers, was given string",),

@@ -147,6 +147,25 @@ def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
                 "1:8: Syntax error: token recognition error at: '= '",
             ),
         ),
+        (
+            "has(self.a?b)",
+            ("1:11: invalid argument to has() macro", "1:13: Syntax error: mismatched input ')' expecting ':'"),
+        ),
+        (
+            "has(self.a{1)",
+            (
+                "1:11: invalid argument to has() macro",
+                "1:12: Syntax error: mismatched input '1' expecting {'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}",
+            ),
+        ),
+        (
+            "has(self.a(true",
+            ("1:11: invalid argument to has() macro", "1:16: Syntax error: mismatched input '<EOF>' expecting ')'"),
+        ),
+        (
+            "has(self.a[0",
+            ("1:11: invalid argument to has() macro", "1:13: Syntax error: mismatched input '<EOF>' expecting ']'"),
+        ),
         ("!-self.b", ("1:3: Syntax error: no viable alternative at input '-self'",)),
         (
             "has(..s) || true",

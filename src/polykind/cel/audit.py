@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from polykind.cel import times, types
+from polykind.cel import types
 from polykind.cel.dispatch import dispatcher
 from polykind.cel.library.formatting import COMPLAINTS, Clause, FormatError, clauses
 from polykind.cel.library.regex import pattern
@@ -13,7 +13,7 @@ from polykind.cel.messages import MESSAGES, REGISTERED
 from polykind.cel.source import Source
 from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
 from polykind.cel.types import Type, unwrapped
-from polykind.cel.values import EvalError, Timestamp
+from polykind.cel.values import EvalError
 from polykind.schema.pattern import PatternError
 
 _SHOWN = "list map int uint double bool string timestamp bytes duration type null"
@@ -142,22 +142,13 @@ def _call(node: Call, source: Source) -> None:
     arg = node.args[0]
     if not isinstance(arg, Literal):
         return
-    if not _readable(node.function, arg):
-        source.report(arg.at, f"invalid {node.function} argument")
-
-
-def _readable(function: str, arg: Literal) -> bool:
-    value = arg.value
     try:
-        if function == "matches":
-            pattern(str(value))
-        elif isinstance(value, str):
-            times.duration_of(value) if function == "duration" else times.timestamp_of(value)
-        elif isinstance(value, int) and function == "timestamp":
-            times.checked(Timestamp(value * 10**9))
+        if node.function == "matches":
+            pattern(str(arg.value))
+        else:
+            _constant(node)
     except (EvalError, PatternError):
-        return False
-    return True
+        source.report(arg.at, f"invalid {node.function} argument")
 
 
 def _format(node: Call, source: Source) -> None:

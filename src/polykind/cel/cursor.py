@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from polykind.cel.lexer import Token, tokens
 from polykind.cel.source import Source
+from polykind.cel.tree import Expr
 
 _KINDS = (
     "<EOF> == != in < <= >= > && || [ ] { } ( ) . , - ! ? : + * / % true false null "
@@ -36,11 +37,15 @@ class StopParsing(Exception):
 
 
 class Unreadable(Exception):
-    """What stands here cannot be read; it has been reported. Whoever reads the part around it goes on behind it."""
+    """What stands here cannot be read; it has been reported. Whoever reads the part around it goes on behind it.
+
+    `begun`: what of that part is there nevertheless.
+    """
 
     def __init__(self, site: str) -> None:
         super().__init__(site)
         self.site = site
+        self.begun: Expr | None = None
 
 
 class Cursor:

@@ -73,14 +73,15 @@ class _Parser(Cursor):
         tree = self.binary(1)
         self.awaited.pop()
         if mark := self.accept("?"):
+            tree = Call(mark.at, "_?_:_", None, [tree])
             try:
                 self.awaited.append(_CHOICE)
                 self.enclosing.append(frozenset({":"}))
-                middle = self.binary(1)
+                tree.args.append(self.binary(1))
                 self.enclosing.pop()
                 self.awaited.pop()
                 self.expect(":")
-                tree = Call(mark.at, "_?_:_", None, [tree, middle, self.expr()])
+                tree.args.append(self.expr())
             except Unreadable as failure:
                 self.recover(failure, waiting)
         self.depth -= 1
@@ -154,7 +155,7 @@ class _Parser(Cursor):
                 tree = self.selected(tree) if self.next.kind == "." else self.indexed(tree)
             except Unreadable as failure:
                 self.recover(failure, waiting)
-                return tree
+                return failure.begun or tree
             chain += 1
             if chain + self.depth > _DEEPEST:
                 self.source.report(-1, "max recursion depth exceeded")
@@ -195,26 +196,32 @@ class _Parser(Cursor):
             del self.awaited[waiting:]
 
     def indexed(self, operand: Expr) -> Expr:
-        opened = self.take()
-        self.sync(ELEMENTS, "index")
-        optional = self.accept("?")
-        index = self.expr_in(frozenset({"]"}))
-        self.expect("]")
-        return Call(opened.at, "_[?_]" if optional else "_[_]", None, [operand, index])
+        made = Call(self.take().at, "_[_]", None, [operand])
+        try:
+            self.sync(ELEMENTS, "index")
+            if self.accept("?"):
+                made.function = "_[?_]"
+            made.args.append(self.expr_in(frozenset({"]"})))
+            self.expect("]")
+        except Unreadable as failure:
+            failure.begun = made
+            raise
+        return made
 
     def call(self, at: int, function: str, target: Expr | None) -> Expr:
         args: list[Expr] = []
-        self.sync(STARTS | {")"}, "arguments")
-        if self.next.kind in STARTS:
-            inside = frozenset({",", ")"})
-            args.append(self.expr_in(inside))
-            while self.accept(","):
-                args.append(self.expr_in(inside))
         try:
+            self.sync(STARTS | {")"}, "arguments")
+            if self.next.kind in STARTS:
+                inside = frozenset({",", ")"})
+                args.append(self.expr_in(inside))
+                while self.accept(","):
+                    args.append(self.expr_in(inside))
             self.expect(")")
-        finally:
-            made = self.made(at, function, target, args)
-        return made
+        except Unreadable as failure:
+            failure.begun = self.made(at, function, target, args)
+            raise
+        return self.made(at, function, target, args)
 
     def made(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
         try:
@@ -227,6 +234,8 @@ class _Parser(Cursor):
 
     def primary(self) -> Expr:
         waiting = len(self.awaited)
+        # What has been begun is there, even if it cannot be read to its end.
+        begun: Expr = Literal(UNREAD, None)
         try:
             self.sync(MEMBER_STARTS, "primary")
             match self.next.kind:
@@ -234,19 +243,21 @@ class _Parser(Cursor):
                     return self.named()
                 case "(":
                     self.take()
-                    tree = self.expr_in(frozenset({")"}))
+                    begun = self.expr_in(frozenset({")"}))
                     self.expect(")")
-                    return tree
+                    return begun
                 case "[":
+                    begun = ListExpr(self.next.at, [])
                     return self.listed()
                 case "{":
-                    return MapExpr(self.take().at, self.entries())
+                    begun = MapExpr(self.take().at, [])
+                    return MapExpr(begun.at, self.entries())
             if self.next.kind not in MEMBER_STARTS:
                 self.no_viable(self.position, "primary")
             return self.literal()
         except Unreadable as failure:
             self.recover(failure, waiting)
-            return Literal(UNREAD, None)
+            return failure.begun or begun
 
     def named(self) -> Expr:
         if self.next.kind == "." and self.after != "IDENTIFIER":
@@ -270,11 +281,15 @@ class _Parser(Cursor):
         return self.tokens[at].kind == "IDENTIFIER" and self.tokens[at + 1].kind == "{"
 
     def message(self, prefix: str) -> Expr:
-        names = [self.take().text]
+        waiting, names = len(self.awaited), [self.take().text]
         while self.accept("."):
             names.append(self.take().text)
-        opened = self.take()
-        return StructExpr(opened.at, prefix + ".".join(names), self.fields())
+        message = StructExpr(self.take().at, prefix + ".".join(names), [])
+        try:
+            message.fields = self.fields()
+        except Unreadable as failure:
+            self.recover(failure, waiting)
+        return message
 
     def closed(self, kind: str) -> None:
         """The end of a list or a map, with or without a comma before it."""
