@@ -195,6 +195,7 @@ def test_either_or_values() -> None:
         "additionalProperties": True,
     }
     assert kept({"items": [{"type": "string"}]}) == {"items": [{"type": "string"}]}
+    assert kept({"enum": [], "definitions": {}, "dependencies": {}}) == {"dependencies": {}}
     assert kept({"items": "nothing", "dependencies": {"a": ["b"], "c": {"type": "x"}}}) == {
         "dependencies": {"a": ["b"], "c": {"type": "x"}}
     }

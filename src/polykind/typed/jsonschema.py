@@ -129,7 +129,8 @@ def json_schema_props(version: str) -> Struct:
             Field("properties", properties, 29),
             Field("additionalProperties", or_bool, 30, pointer=True),
             Field("patternProperties", properties, 31),
-            Field("dependencies", MapOf(dependency, f"{version}.JSONSchemaDependencies"), 32),
+            # No pointer in Go; but even none of them are refused, and so must be seen.
+            Field("dependencies", MapOf(dependency, f"{version}.JSONSchemaDependencies"), 32, pointer=True),
             Field("additionalItems", or_bool, 33, pointer=True),
             Field("definitions", MapOf(schema, f"{version}.JSONSchemaDefinitions"), 34),
             Field("externalDocs", docs, 35, pointer=True),
