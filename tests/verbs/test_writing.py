@@ -216,6 +216,15 @@ async def test_finalizers_that_a_policy_wants_and_that_are_there_keep_their_orde
     assert reply.json()["metadata"]["finalizers"] == held
 
 
+async def test_a_deletion_is_neither_taken_back_nor_moved(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": ["example.com/a"]}))
+    since = (await running.ask("DELETE", f"{WIDGETS}/w"))["metadata"]["deletionTimestamp"]
+    for stated in (None, "2001-01-01T00:00:00Z"):
+        body = {"metadata": {"deletionTimestamp": stated}}
+        changed = await running.ask("PATCH", f"{WIDGETS}/w", body, kind=MERGE)
+        assert changed["metadata"]["deletionTimestamp"] == since
+
+
 async def test_an_object_stays_until_its_last_finalizer_is_gone(running: Live) -> None:
     path = f"{WIDGETS}/w"
     await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": ["example.com/a", "example.com/b"]}))

@@ -164,9 +164,10 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
             meta[kept] = before[kept]
     meta.pop("selfLink", None)
     meta["creationTimestamp"] = before.get("creationTimestamp", meta.get("creationTimestamp"))
-    for kept in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if kept in before and kept not in meta:
-            meta[kept] = before[kept]
+    if "deletionTimestamp" in before:
+        meta["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before:
+        meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
     if "generation" in before:
         meta["generation"] = before["generation"]
     else:
