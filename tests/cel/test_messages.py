@@ -135,3 +135,25 @@ def test_what_is_refused(text: str, expected: str) -> None:
 def test_rules_make_messages_as_well() -> None:
     assert value_of("google.protobuf.Int32Value{value: self} == 1") is True
     assert problems("int{value: 1} == 1") == ("1:4: 'int' is not a message type", "1:10: undefined field 'value'")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "google.protobuf.Struct{fields: {'a': self}}.a == 1",
+            "error: field type conversion error for google.protobuf.Struct.fields value type: "
+            "type conversion error from 'map(dyn, dyn)' to '*structpb.Value'",
+        ),
+        (
+            "google.protobuf.StringValue{value: dyn(self.s)} == ''",
+            "error: field type conversion error for google.protobuf.StringValue.value value type: "
+            "type conversion error from 'list(dyn)' to 'string'",
+        ),
+        ("google.protobuf.ListValue{values: self.s} == ['a']", True),
+        ("google.protobuf.ListValue{values: google.protobuf.Struct{fields: dyn({'s': self.s[0]})}.map(k, k)}", ["s"]),
+    ],
+)
+def test_messages_take_in_no_list_or_object_that_a_schema_describes_but_by_its_items(text: str, expected: Any) -> None:
+    items = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    assert value_of(text, {"type": "object", "properties": {"s": items}}, {"s": ["a"]}) == expected

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel import types
 from polykind.cel.arithmetic import LEAST, MOST
-from polykind.cel.native import Unconvertible, json_value
+from polykind.cel.native import Unconvertible, json_value, named
 from polykind.cel.tree import UInt
 from polykind.cel.types import DYN, Nullable, Type, list_of, map_of
 from polykind.cel.values import (
@@ -18,8 +18,10 @@ from polykind.cel.values import (
     Duration,
     EvalError,
     Made,
-    Opaque,
+    MapList,
+    Obj,
     Optional,
+    SetList,
     Timestamp,
     kind_of,
     type_value,
@@ -63,6 +65,10 @@ _FIELD_TYPES = {
 }
 
 
+_DESCRIBED = (Obj, SetList, MapList)
+"""What a schema describes, which no message takes in."""
+
+
 class Message(NamedTuple):
     """A message: the type that its values have in expressions, its fields by Go's types, and what is made of them."""
 
@@ -89,9 +95,10 @@ def _made(name: str, message: Message, fields: dict[str, Any]) -> Any:
     given: dict[str, Any] = {}
     for field, value in fields.items():
         native = message.fields[field]
-        container = name in (_STRUCT, _LIST)
-        if container and kind_of(value) != _FITTING[native]:
-            raise EvalError(f"unsupported field type for {name}.{field}: {type_value(value)}")
+        if name in (_STRUCT, _LIST):
+            if kind_of(value) != _FITTING[native]:
+                raise EvalError(f"unsupported field type for {name}.{field}: {type_value(value)}")
+            value = _opened(value)
         try:
             given[field] = _converted(value, native)
         except Unconvertible as wrong:
@@ -99,9 +106,16 @@ def _made(name: str, message: Message, fields: dict[str, Any]) -> Any:
     return message.make(given)
 
 
+def _opened(value: Any) -> Any:
+    """A map or a list whose items are taken one by one, whatever describes it as a whole."""
+    if isinstance(value, Obj):
+        return {name: value.get(name) for name in value.names() if value.has(name)}
+    return list(value) if isinstance(value, list) else value
+
+
 def _converted(value: Any, native: str) -> Any:
     kind = kind_of(value)
-    if kind == _FITTING[native]:
+    if kind == _FITTING[native] and not isinstance(value, _DESCRIBED):
         if kind in ("map", "list"):
             return _as_made(json_value(value))
         if native == "float32":
@@ -119,8 +133,8 @@ def _converted(value: Any, native: str) -> Any:
         raise Unconvertible(f"unsupported type conversion from '{kind}' to {native}")
     if kind == "type":
         raise Unconvertible("type conversion not supported for 'type'")
-    named = _QUOTED.get(kind) or f"'{kind if isinstance(value, Opaque) else type(value).__name__}'"
-    raise Unconvertible(f"type conversion error from {named} to '{native}'")
+    told = _QUOTED.get(kind) if not isinstance(value, _DESCRIBED) else None
+    raise Unconvertible(f"type conversion error from {told or repr(named(value))} to '{native}'")
 
 
 def _single(value: float) -> float:

@@ -17,8 +17,11 @@ from polykind.cel.values import (
     Duration,
     JoinedList,
     Made,
+    MapList,
+    Obj,
     Opaque,
     Optional,
+    SetList,
     Texts,
     Timestamp,
     kind_of,
@@ -213,7 +216,7 @@ def json_value(value: Any) -> Any:
         return times.time_text(value)
     if isinstance(value, Duration):
         return times.duration_text(value)
-    if isinstance(value, list):
+    if isinstance(value, list) and not isinstance(value, SetList | MapList):
         return [json_value(item) for item in value]
     if isinstance(value, dict):
         return {_key(key): json_value(item) for key, item in value.items()}
@@ -221,8 +224,16 @@ def json_value(value: Any) -> Any:
         raise Unconvertible("type conversion not supported for 'type'")
     if kind_of(value) == "JSONPatch":
         raise Unconvertible("cannot convert to native type: *structpb.Value")
-    name = kind_of(value) if isinstance(value, Opaque) else type(value).__name__
-    raise Unconvertible(f"type conversion error from '{name}' to '*structpb.Value'")
+    raise Unconvertible(f"type conversion error from '{named(value)}' to '*structpb.Value'")
+
+
+def named(value: Any) -> str:
+    """What refusals to convert a value call its type: what a schema describes is but a map or a list to them."""
+    if isinstance(value, Obj):
+        return "map(dyn, dyn)"
+    if isinstance(value, SetList | MapList):
+        return "list(dyn)"
+    return kind_of(value) if isinstance(value, Opaque) else type(value).__name__
 
 
 def _key(key: Any) -> str:
