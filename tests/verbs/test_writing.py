@@ -160,6 +160,14 @@ async def test_what_changes_nothing_is_not_written(running: Live, how: str) -> N
     assert await revision(running) == before
 
 
+async def test_an_apply_of_nothing_but_what_is_reset_leaves_no_time(running: Live) -> None:
+    await running.ask("POST", f"{WIDGETS}?fieldManager=one", widget("w", size=3))
+    path = f"{WIDGETS}/w?fieldManager=two"
+    await running.ask("PATCH", path, widget("w", size=3), kind=APPLY)
+    again = await running.ask("PATCH", path, {**widget("w", size=3), "status": {"ready": True}}, kind=APPLY)
+    assert [(e["manager"], "time" in e) for e in again["metadata"]["managedFields"]] == [("two", False), ("one", True)]
+
+
 # ---------------------------------------------------------------------- dry runs
 
 

@@ -22,19 +22,18 @@ async def created(call: Call, obj: JsonObject, manager: str) -> None:
 
 
 async def updated(call: Call, new: JsonObject, old: JsonObject, manager: str) -> None:
-    """Track an update or a patch; times alone are no change. What is of another kind has no known fields."""
+    """Track an update or a patch. What is of another kind has no known fields."""
     known = new.get("kind") == call.kind.kind and new.get("apiVersion") in call.kind.models
     fields = await _track(call, old, new, manager) if known else []
     if fields:
         new["metadata"]["managedFields"] = fields
     else:
         new["metadata"].pop("managedFields", None)
-    if managed.same_but_times(old, new):
-        _keep_times(new, old)
 
 
-def _keep_times(new: JsonObject, old: JsonObject) -> None:
-    if "managedFields" in old["metadata"]:
+def keep_times(new: JsonObject, old: JsonObject) -> None:
+    """Times alone are no change, once what the client may not change has been put back."""
+    if "managedFields" in old["metadata"] and managed.same_but_times(old, new):
         new["metadata"]["managedFields"] = old["metadata"]["managedFields"]
 
 

@@ -103,6 +103,7 @@ async def change_object(
         conditional = _check_revision(call, new, old, entry) and whole
         managing.dedupe_owners(call, new["metadata"], made=True)
         new = _prepared(call, new, old)
+        managing.keep_times(new, old)
         if call.api.admission.validates:
             told = (new, old) if shown is None else (shown(new), shown(old))
             await admitting.approve(call, *told, options)
