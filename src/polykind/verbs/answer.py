@@ -75,7 +75,7 @@ def object_answer(
     if accepted.media == "protobuf":
         version = call.version
         return _protobuf(call, envelope(version.api_version, version.kind.kind, version.message(obj)), status)
-    return _encoded(call, accepted, status, obj)
+    return _encoded(call, accepted, status, obj, codec.encode if table is None else codec.encode_ordered)
 
 
 def status_answer(call: Call, accepted: Accepted, status: JsonObject) -> Response:

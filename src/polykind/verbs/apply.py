@@ -72,9 +72,9 @@ async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, opti
 
 def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None) -> JsonObject:
     """The merged object as it would be if it had been sent; one that stays as it was is not even given defaults."""
-    body.check_name(merged, call.name)
     if call.kind.namespaced:
         body.check_namespace(merged, call.namespace or "")
+    body.check_name(merged, call.name)
     obj: JsonObject = codec.decode(codec.encode(merged))
     if old is None or not only_owned(old, merged):
         obj = call.version.default(obj)

@@ -12,7 +12,7 @@ from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
 from polykind.typed.core import SCALE
-from polykind.verbs import admitting, answer
+from polykind.verbs import admitting, answer, revisions
 from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
@@ -44,6 +44,7 @@ _NOBODY = (
 async def get_scale(call: Call) -> Response:
     accepted = answer.negotiated(call)
     cache = call.kind.cache
+    await revisions.at_least(call)
     await call.api.cache.fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
@@ -230,7 +231,7 @@ async def _track(call: Call, before: JsonObject, scale: JsonObject, manager: str
 
 
 def _answer(call: Call, accepted: Accepted, scale: JsonObject) -> Response:
-    return answer.object_answer(call, accepted, 200, codec.encode(scale), SCALES)
+    return answer.object_answer(call, accepted, 200, codec.encode_ordered(scale), SCALES)
 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:

@@ -1,0 +1,41 @@
+"""The scale of an object, as it is read."""
+
+from __future__ import annotations
+
+from tests.support.live import Live
+from tests.support.widgets import APPLY, GROUP, WIDGETS, definition, widget
+
+SCALE = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+
+
+async def scaled(server: Live) -> None:
+    crd = definition()
+    for version in crd["spec"]["versions"]:
+        version["subresources"] = {"scale": SCALE}
+    await server.define(crd)
+    await server.ask("POST", WIDGETS, widget("w", size=3))
+
+
+async def test_a_scale_is_read_at_a_version(server: Live) -> None:
+    await scaled(server)
+    reply = await server.client.call("GET", f"{WIDGETS}/w/scale?resourceVersion=x")
+    assert (reply.status, reply.json()["message"]) == (
+        500,
+        'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax',
+    )
+
+
+async def test_a_scale_is_written_in_the_order_of_its_fields(server: Live) -> None:
+    await scaled(server)
+    plain = await server.client.call("GET", f"{WIDGETS}/w/scale")
+    assert plain.body.startswith(b'{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"w","namespace":')
+    pretty = await server.client.call("GET", f"{WIDGETS}/w/scale?pretty=true")
+    assert pretty.body.startswith(b'{\n  "kind": "Scale",\n  "apiVersion": "autoscaling/v1",\n')
+
+
+async def test_the_namespace_of_what_is_applied_is_judged_before_its_name(server: Live) -> None:
+    await scaled(server)
+    body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "v", "namespace": "other"}}
+    reply = await server.client.call("PATCH", f"{WIDGETS}/w?fieldManager=m", body, APPLY)
+    says = "the namespace of the provided object does not match the namespace sent on the request"
+    assert reply.json()["message"] == says
