@@ -14,6 +14,7 @@ from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.metrics import Metrics
+from polykind.migrate.rules import GROUP as MIGRATION
 from polykind.registry.rbac import GROUP as RBAC
 from polykind.reviews.access import GROUP as AUTHORIZATION
 from polykind.reviews.identity import GROUP as AUTHENTICATION
@@ -27,12 +28,16 @@ from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
 _OPEN = ("/healthz", "/livez", "/readyz", "/version")
-BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC)
+BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC, MIGRATION)
 """The groups, besides the core, that are served without definitions."""
 _UNKNOWN = ("/api/", "/version/", *(f"/apis/{group}/" for group in BUILT_IN))
 """Below these what is not found is told with a Status."""
 _ONLY_READ = frozenset(
-    ("/version", "/api", "/api/v1", f"/apis/{GROUP}/v1beta1", *(f"/apis/{group}/v1" for group in BUILT_IN))
+    (
+        *("/version", "/api", "/api/v1"),
+        *(f"/apis/{group}/v1beta1" for group in (GROUP, MIGRATION)),
+        *(f"/apis/{group}/v1" for group in BUILT_IN),
+    )
 )
 """What refuses methods other than GET, HEAD too; other documents are given whatever the method is."""
 _MINOR = "36"

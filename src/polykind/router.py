@@ -148,7 +148,7 @@ class Router:
         verb = self._built_in(call, legacy_watch) if served.typed else self._verb(call, legacy_watch)
         if verb is None:
             return NOT_FOUND
-        if served.deprecation:
+        if served.deprecation and (verb in _LABELS or not served.typed):
             request.warn(served.deprecation)
         started = perf_counter()
         under_way = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing

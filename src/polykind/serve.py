@@ -39,6 +39,7 @@ from polykind.documents import Check, Documents
 from polykind.metrics import Metrics
 from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
+from polykind.registry.migrations import MigrationKind
 from polykind.registry.namespaces import NamespaceKind
 from polykind.registry.rbac import rbac_kinds
 from polykind.registry.registry import Registry
@@ -138,6 +139,8 @@ class Server:
         self.registry.put(namespaces)
         self.registry.put(services)
         self.registry.put(definitions)
+        migrations = MigrationKind(self.cache)
+        self.registry.put(migrations)
         roles = rbac_kinds(self.cache)
         for kind in roles:
             self.registry.put(kind)

@@ -191,7 +191,7 @@ def test_groups_are_ordered_by_priority_then_by_their_least_version_name() -> No
     ]
     plain = [group["name"] for group in named(Discovery(crds).groups())["groups"]]
     rights = ["authentication.k8s.io", "authorization.k8s.io", "rbac.authorization.k8s.io"]
-    builtin = [*rights, "admissionregistration.k8s.io", "apiextensions.k8s.io"]
+    builtin = [*rights, "admissionregistration.k8s.io", "apiextensions.k8s.io", "storagemigration.k8s.io"]
     assert plain == [*builtin, "kinds.io", "stable.example.com", "food.k8s.io", "a.example.com"]
     aggregated = [group["metadata"]["name"] for group in named(Discovery(crds).aggregated().body)["items"]]
     assert aggregated == [*builtin, "a.example.com", "food.k8s.io", "kinds.io", "stable.example.com"]
@@ -216,6 +216,8 @@ def test_paths_of_groups_and_versions() -> None:
         "/apis/stable.example.com",
         "/apis/stable.example.com/v1",
         "/apis/stable.example.com/v1beta1",
+        "/apis/storagemigration.k8s.io",
+        "/apis/storagemigration.k8s.io/v1beta1",
     ]
 
 

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from polykind.cel.library.strings import trim
 from polykind.contract import JsonObject
-from polykind.errors import FieldError, duplicate, invalid, not_supported, required, too_long
-from polykind.schema.names import qualified_name, regex_error, size
-
-_STATUSES = ("False", "True", "Unknown")
-_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
-_REASON_RULE = (
-    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
-    "characters or '_,:', and must end with an alphanumeric character or '_'"
-)
-_EXAMPLES = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
-_LONGEST_REASON = 1024
-_LONGEST_MESSAGE = 32 * 1024
-_is_reason = re.compile(_REASON).fullmatch
+from polykind.errors import FieldError, invalid, required
+from polykind.schema import conditionrules
 
 Unreadable = Callable[[str], str]
 """Why a text is no JSONPath; empty if it is one."""
@@ -30,14 +18,7 @@ def status_problems(status: JsonObject, unreadable: Unreadable) -> list[FieldErr
     at = "status.typeChecking.expressionWarnings"
     for index, warning in enumerate((status.get("typeChecking") or {}).get("expressionWarnings") or ()):
         found += _warning(warning, f"{at}[{index}]", unreadable)
-    seen: set[str] = set()
-    for index, condition in enumerate(status.get("conditions") or ()):
-        here = f"status.conditions[{index}]"
-        if condition["type"] in seen:
-            found.append(duplicate(f"{here}.type", condition["type"]))
-        seen.add(condition["type"])
-        found += _condition(condition, here)
-    return found
+    return found + conditionrules.problems(status.get("conditions") or (), "status.conditions")
 
 
 def _warning(warning: JsonObject, at: str, unreadable: Unreadable) -> list[FieldError]:
@@ -47,25 +28,3 @@ def _warning(warning: JsonObject, at: str, unreadable: Unreadable) -> list[Field
         return [*found, required(f"{at}.fieldRef")]
     wrong = unreadable(ref)
     return [*found, invalid(f"{at}.fieldRef", ref, f"invalid JSONPath: {wrong}")] if wrong else found
-
-
-def _condition(condition: JsonObject, at: str) -> list[FieldError]:
-    found = [invalid(f"{at}.type", condition["type"], why) for why in qualified_name(condition["type"])]
-    if condition["status"] not in _STATUSES:
-        found.append(not_supported(f"{at}.status", condition["status"], _STATUSES))
-    observed = condition.get("observedGeneration") or 0
-    if observed < 0:
-        found.append(invalid(f"{at}.observedGeneration", observed, "must be greater than or equal to zero"))
-    if not condition.get("lastTransitionTime"):
-        found.append(required(f"{at}.lastTransitionTime"))
-    reason = condition.get("reason") or ""
-    if not reason:
-        found.append(required(f"{at}.reason"))
-    else:
-        if not _is_reason(reason):
-            found.append(invalid(f"{at}.reason", reason, regex_error(_REASON_RULE, _REASON, *_EXAMPLES)))
-        if size(reason) > _LONGEST_REASON:
-            found.append(too_long(f"{at}.reason", _LONGEST_REASON))
-    if size(condition.get("message") or "") > _LONGEST_MESSAGE:
-        found.append(too_long(f"{at}.message", _LONGEST_MESSAGE))
-    return found

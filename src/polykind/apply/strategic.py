@@ -35,7 +35,10 @@ OBJECT = Strategy({"metadata": _META})
 
 STRATEGIES: Mapping[str, Strategy] = {
     "CustomResourceDefinition": OBJECT,
-    "Namespace": Strategy({"metadata": _META, "status": Strategy({"conditions": Strategy(key="type")})}),
+    **dict.fromkeys(
+        ("Namespace", "StorageVersionMigration"),
+        Strategy({"metadata": _META, "status": Strategy({"conditions": Strategy(key="type")})}),
+    ),
     "Service": Strategy({"metadata": _META, "spec": Strategy({"ports": Strategy(key="port")})}),
     "MutatingWebhookConfiguration": _WEBHOOKS,
     "ValidatingWebhookConfiguration": _WEBHOOKS,

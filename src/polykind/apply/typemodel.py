@@ -329,3 +329,9 @@ ROLE_BINDING_MODEL = _stored(
     roleRef=atomic(apiGroup=STRING, kind=STRING, name=STRING),
     subjects=many(_SUBJECT),
 )
+
+STORAGE_VERSION_MIGRATION_MODEL = _object(
+    struct(resource=struct(group=STRING, resource=STRING)),
+    struct(conditions=_condition("observedGeneration"), resourceVersion=STRING),
+    {"spec": {"resource": {"group": "", "resource": ""}}, "status": {}},
+)

@@ -145,6 +145,14 @@ _RBAC: Final = (
     _rights("Role", namespaced=True),
 )
 
+_MIGRATIONS: Final = _resource(
+    "storageversionmigrations",
+    "StorageVersionMigration",
+    "storagemigration.k8s.io/v1beta1",
+    namespaced=False,
+    subresources=(SubresourceEntry("status", "StorageVersionMigration"),),
+)
+
 # Priorities are the reference's: those of groups rank groups in lists, those of versions rank the versions of a group.
 _TABLE: Final = (
     GroupVersionEntry("", "v1", 18000, 1, (_NAMESPACES, _SERVICES)),
@@ -154,6 +162,7 @@ _TABLE: Final = (
     GroupVersionEntry("authentication.k8s.io", "v1", 17700, 15, _AUTHENTICATION),
     GroupVersionEntry("authorization.k8s.io", "v1", 17600, 15, _AUTHORIZATION),
     GroupVersionEntry("rbac.authorization.k8s.io", "v1", 17000, 15, _RBAC),
+    GroupVersionEntry("storagemigration.k8s.io", "v1beta1", 15800, 9, (_MIGRATIONS,)),
 )
 
 

@@ -260,6 +260,20 @@ def _role_ref(obj: JsonObject, now: datetime) -> str:
     return f"{ref.get('kind', '')}/{ref.get('name', '')}"
 
 
+def _migrated(obj: JsonObject, now: datetime) -> str:
+    resource = obj["spec"]["resource"]
+    return f"{resource['resource']}.{resource['group']}" if resource["group"] else str(resource["resource"])
+
+
+def _migration_state(obj: JsonObject, now: datetime) -> str:
+    """The last condition that holds."""
+    state = "Unknown"
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition["status"] == "True" and condition["type"] in ("Running", "Succeeded", "Failed"):
+            state = condition["type"]
+    return state
+
+
 def _subjects(kind: str) -> Cell:
     """The names of a binding's subjects of a kind; those of service accounts with their namespaces."""
 
@@ -325,6 +339,14 @@ POLICY_BINDINGS: Final = TableFormat.built_in(
         (_definition("Age", "string", "", _AGE), _age),
     ]
 )
+
+MIGRATIONS: Final = TableFormat.built_in(
+    [
+        (_definition("Resource", "string", "", "What is migrated"), _migrated),
+        (_definition("Status", "string", "", "How the migration fares"), _migration_state),
+    ]
+)
+MIGRATIONS.definitions[0] = _definition("Name", "string", "", _NAME)
 
 ROLE_BINDINGS: Final = TableFormat.built_in(
     [

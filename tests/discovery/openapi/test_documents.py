@@ -115,6 +115,7 @@ def test_index_points_to_every_document() -> None:
         "apis/rbac.authorization.k8s.io/v1",
         "apis/stable.example.com/v1",
         "apis/stable.example.com/v1beta1",
+        "apis/storagemigration.k8s.io/v1beta1",
     ]
     for path, entry in paths.items():
         found = discovery.openapi_v3(path)

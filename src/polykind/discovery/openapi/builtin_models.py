@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from polykind.discovery.openapi.migration_models import MIGRATION_MODELS
 from polykind.discovery.openapi.models import (
     Model,
     flag,
@@ -286,6 +287,7 @@ BUILTIN_MODELS: Final[Mapping[str, Model]] = {
     **_NAMESPACES,
     **_SERVICES,
     **_DEFINITIONS,
+    **MIGRATION_MODELS,
     **POLICY_MODELS,
     **RBAC_MODELS,
     **REVIEW_MODELS,

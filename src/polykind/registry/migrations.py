@@ -1,0 +1,81 @@
+"""StorageVersionMigrations as a resource: who wants all objects of another rewritten at its storage version."""
+
+from __future__ import annotations
+
+from polykind.apply.typemodel import STORAGE_VERSION_MIGRATION_MODEL
+from polykind.cache.root import WatchCache
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.migrate import rules
+from polykind.registry.builtin import BuiltinVersion, unqualified
+from polykind.registry.kind import Kind
+from polykind.schema import objectmeta
+from polykind.typed.storagemigration import STORAGE_VERSION_MIGRATION
+from polykind.wire.table import MIGRATIONS
+
+_FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
+"""What of the metadata a write of the status does not change."""
+
+
+class MigrationKind(Kind):
+    """The resource `storageversionmigrations`."""
+
+    def __init__(self, cache: WatchCache) -> None:
+        super().__init__(
+            # As Kubernetes lays out what is built into it: without the group.
+            cache.resource("", "storageversionmigrations"),
+            group=rules.GROUP,
+            plural="storageversionmigrations",
+            singular="storageversionmigration",
+            kind="StorageVersionMigration",
+            list_kind="StorageVersionMigrationList",
+            namespaced=False,
+        )
+        self.storage = "v1beta1"
+        self.versions["v1beta1"] = MigrationVersion(self, "v1beta1", STORAGE_VERSION_MIGRATION)
+
+
+class MigrationVersion(BuiltinVersion):
+    """What v1beta1 asks of a migration."""
+
+    package = "storagemigration"
+    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    known = ("v1beta1",)
+    has_status = True
+    model = STORAGE_VERSION_MIGRATION_MODEL
+    table = MIGRATIONS
+    deprecation = (
+        "storagemigration.k8s.io/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+"
+    )
+
+    def check_kind(self, kind: str, api_version: str) -> None:
+        if kind == self.kind.list_kind and api_version == self.api_version:
+            why = f"converting (v1beta1.{kind}) to ({self.package}.{self.kind.kind}): unknown conversion"
+            raise objectmeta.MisfitError(
+                f'{kind} in version "v1beta1" cannot be handled as a {self.kind.kind}: {why}', why
+            )
+        super().check_kind(kind, api_version)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        obj["status"] = {}
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        finalizers = unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
+        return self._meta_errors(obj, None) + finalizers + rules.problems(obj)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        new["status"] = old.get("status") or {}
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.validate_create(new) + self._changed_meta_errors(new, old) + rules.update_problems(new, old)
+
+    def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self._meta_errors(new, old) + unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        kept = {name: old["metadata"][name] for name in _FROM_OLD if name in old["metadata"]}
+        meta = {name: value for name, value in new["metadata"].items() if name not in _FROM_OLD}
+        return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self._changed_meta_errors(new, old) + rules.status_problems(new, old)

@@ -1,0 +1,56 @@
+"""What conditions must obey in a status that others than this server write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from polykind.contract import JsonObject
+from polykind.errors import FieldError, duplicate, invalid, not_supported, required, too_long
+from polykind.schema.names import qualified_name, regex_error, size
+
+_STATUSES = ("False", "True", "Unknown")
+_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_REASON_RULE = (
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_'"
+)
+_EXAMPLES = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
+_LONGEST_REASON = 1024
+LONGEST_MESSAGE = 32 * 1024
+_is_reason = re.compile(_REASON).fullmatch
+
+
+def problems(conditions: Sequence[JsonObject], path: str) -> list[FieldError]:
+    """What is wrong with decoded conditions, each of its own type."""
+    found: list[FieldError] = []
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        here = f"{path}[{index}]"
+        if condition["type"] in seen:
+            found.append(duplicate(f"{here}.type", condition["type"]))
+        seen.add(condition["type"])
+        found += _condition(condition, here)
+    return found
+
+
+def _condition(condition: JsonObject, at: str) -> list[FieldError]:
+    found = [invalid(f"{at}.type", condition["type"], why) for why in qualified_name(condition["type"])]
+    if condition["status"] not in _STATUSES:
+        found.append(not_supported(f"{at}.status", condition["status"], _STATUSES))
+    observed = condition.get("observedGeneration") or 0
+    if observed < 0:
+        found.append(invalid(f"{at}.observedGeneration", observed, "must be greater than or equal to zero"))
+    if not condition.get("lastTransitionTime"):
+        found.append(required(f"{at}.lastTransitionTime"))
+    reason = condition.get("reason") or ""
+    if not reason:
+        found.append(required(f"{at}.reason"))
+    else:
+        if not _is_reason(reason):
+            found.append(invalid(f"{at}.reason", reason, regex_error(_REASON_RULE, _REASON, *_EXAMPLES)))
+        if size(reason) > _LONGEST_REASON:
+            found.append(too_long(f"{at}.reason", _LONGEST_REASON))
+    if size(condition.get("message") or "") > LONGEST_MESSAGE:
+        found.append(too_long(f"{at}.message", LONGEST_MESSAGE))
+    return found

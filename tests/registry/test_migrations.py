@@ -1,0 +1,111 @@
+"""StorageVersionMigrations as a resource: what is stored, what a status may say, how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.contract import JsonObject
+from tests.support.live import Live, live
+
+ALL = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
+STRATEGIC = "application/strategic-merge-patch+json"
+MERGE = "application/merge-patch+json"
+DEPRECATED = (
+    b'299 - "storagemigration.k8s.io/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+"'
+)
+
+
+def migration(name: str = "m", resource: str = "widgets", group: str = "example.com", **more: Any) -> JsonObject:
+    return {
+        "apiVersion": "storagemigration.k8s.io/v1beta1",
+        "kind": "StorageVersionMigration",
+        "metadata": {"name": name},
+        "spec": {"resource": {"group": group, "resource": resource}},
+        **more,
+    }
+
+
+def condition(type_: str, status: str = "True") -> JsonObject:
+    return {"type": type_, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R", "message": ""}
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        yield running
+
+
+async def test_a_new_one_has_no_status_and_no_generation(running: Live) -> None:
+    reply = await running.client.call("POST", f"{ALL}?dryRun=All", migration(status={"resourceVersion": "7"}))
+    assert reply.status == 201
+    made = reply.json()
+    assert made["status"] == {}
+    assert "generation" not in made["metadata"]
+    assert reply.headers[b"warning"] == DEPRECATED
+
+
+async def test_it_lies_where_kubernetes_keeps_its_own(running: Live) -> None:
+    await running.ask("POST", ALL, migration())
+    [found] = (await running.server.store.range("/registry/storageversionmigrations/")).items
+    assert found.key == "/registry/storageversionmigrations/m"
+
+
+async def test_its_spec_never_changes(running: Live) -> None:
+    await running.ask("POST", ALL, migration())
+    refused = await running.ask(
+        "PATCH", f"{ALL}/m", {"spec": {"resource": {"resource": "gadgets"}}}, kind=MERGE, expect=422
+    )
+    assert refused["message"] == (
+        'StorageVersionMigration.storagemigration.k8s.io "m" is invalid: spec: Invalid value: '
+        '{"Resource":{"group":"example.com","resource":"gadgets"}}: field is immutable'
+    )
+
+
+async def test_finalizers_are_qualified(running: Live) -> None:
+    body = migration()
+    body["metadata"]["finalizers"] = ["mine"]
+    refused = await running.ask("POST", ALL, body, expect=422)
+    assert "metadata.finalizers[0]" in refused["message"]
+
+
+async def test_a_status_is_written_by_its_endpoint_alone(running: Live) -> None:
+    await running.ask("POST", ALL, migration(group="", resource="nothings"))
+    kept = {"resourceVersion": "5", "conditions": [condition("Custom")]}
+    unmoved = await running.ask("PATCH", f"{ALL}/m", {"status": {"resourceVersion": "77"}}, kind=MERGE)
+    assert unmoved["status"].get("resourceVersion") != "77"
+    stated = await running.ask(
+        "PATCH",
+        f"{ALL}/m/status",
+        {"metadata": {"labels": {"a": "b"}}, "spec": {"resource": {"resource": "x"}}, "status": kept},
+        kind=STRATEGIC,
+    )
+    assert stated["spec"]["resource"]["resource"] == "nothings"
+    assert "labels" not in stated["metadata"]
+    assert condition("Custom") in stated["status"]["conditions"]
+    without = {"status": {"conditions": [{"$patch": "delete", "type": "Custom"}]}}
+    left = await running.ask("PATCH", f"{ALL}/m/status", without, kind=STRATEGIC)
+    assert condition("Custom") not in left["status"].get("conditions", [])
+
+
+async def test_a_list_is_no_migration(running: Live) -> None:
+    refused = await running.ask("POST", ALL, {**migration(), "kind": "StorageVersionMigrationList"}, expect=400)
+    assert refused["message"] == (
+        'StorageVersionMigrationList in version "v1beta1" cannot be handled as a StorageVersionMigration: '
+        "converting (v1beta1.StorageVersionMigrationList) to (storagemigration.StorageVersionMigration): "
+        "unknown conversion"
+    )
+
+
+async def test_what_is_refused_for_its_path_is_not_called_deprecated(running: Live) -> None:
+    reply = await running.client.call("PUT", ALL, {})
+    assert reply.status == 405
+    assert b"warning" not in reply.headers
+
+
+async def test_other_versions_of_the_group_are_not_found(running: Live) -> None:
+    refused = await running.ask("GET", "/apis/storagemigration.k8s.io/v1alpha1", expect=404)
+    assert refused["message"] == "the server could not find the requested resource"
