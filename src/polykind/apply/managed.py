@@ -59,8 +59,8 @@ async def update(
         reconcile(entries, models)
         old = live if live is not None else model.zero
         before, after = bare(old), bare(new)
+        # What is put back later nobody else looks at; what is there may not fit if the schema has changed since.
         check(after, model.root)
-        # What is there may not fit either, if the schema has changed since it was written.
         check(before, model.root)
         found = compare(before, after, model.root).excluding(reset.get(api_version))
         # Even where nothing changes the object is looked at, at every version that has an entry.

@@ -191,7 +191,8 @@ def check(value: Any, kind: Type) -> None:
         if items is None:
             raise MisfitError
         for item in value:
-            if not items.atomic:
+            # An item that states its first key has a path element, whatever it is.
+            if not items.atomic and not (type(item) is dict and items.keys and items.keys[0] in item):
                 items.item_key(item)
             if type(item) not in items.element.scalars:
                 check(item, items.element)
