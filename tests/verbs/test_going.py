@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.live import Live
-from tests.support.widgets import WIDGETS, definition, widget
+from tests.support.widgets import GROUP, WIDGETS, definition, widget
 
 
 async def test_who_may_not_create_in_a_namespace_that_goes_is_told_the_prefix_of_the_name(server: Live) -> None:
@@ -29,3 +29,17 @@ async def test_who_finalizes_a_namespace_does_not_own_its_status(server: Live) -
     done = await server.ask("PUT", "/api/v1/namespaces/own/finalize", body)
     owned = [e["fieldsV1"] for e in done["metadata"]["managedFields"] if e.get("subresource") == "finalize"]
     assert owned == [{"f:spec": {"f:finalizers": {}}}]
+
+
+async def test_what_goes_with_its_last_finalizer_is_shown_as_it_came_in(server: Live) -> None:
+    crd = definition()
+    schema = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]
+    only = {"type": "object", "properties": {"here": {"type": "string", "default": "yes"}}}
+    crd["spec"]["versions"][1]["schema"] = {"openAPIV3Schema": {**schema, "properties": {"spec": only}}}
+    await server.define(crd)
+    await server.ask("POST", WIDGETS, widget("w", meta={"finalizers": ["a.b/c"]}))
+    going = await server.ask("DELETE", f"{WIDGETS}/w")
+    stated = {"name": "w", "resourceVersion": going["metadata"]["resourceVersion"]}
+    body = {**widget("w"), "apiVersion": f"{GROUP}/v2", "metadata": stated}
+    gone = await server.ask("PUT", f"{WIDGETS}/w".replace("/v1/", "/v2/"), body)
+    assert gone["spec"] == {"here": "yes"}

@@ -208,9 +208,9 @@ def _finished(new: JsonObject) -> bool:
 
 
 async def _finish(call: Call, new: JsonObject, entry: Entry, dry_run: bool) -> bytes:
-    """Delete instead of writing: the reply is the object as it would have been written."""
-    form = await commit(call, call.key, new, entry, dry_run=True)
+    """Delete instead of writing: the reply is the object as it came in, which no storage has made anything of."""
+    data = (await commit(call, call.key, new, entry, dry_run=True)).data if call.version.typed else codec.encode(new)
     if not dry_run:
         await remove(call, call.key, entry)
         await call.version.after_write(call.name, False)
-    return form.data
+    return data
