@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from polykind.cel.frame import Frame, Part, Run, overdrawn
@@ -10,6 +10,7 @@ from polykind.cel.values import FAILURES, NO_OVERLOAD, EvalError, Obj, kind_of, 
 
 _QUANTIFIED = {"all": (False, 3), "exists": (True, 4)}
 _COLLECTED = 12
+_END = object()
 
 
 def _items(value: Any) -> Iterable[Any]:
@@ -77,7 +78,8 @@ def _quantified_single(ranged: Part, slot: int, predicate: Part, stop: bool, ste
     def run(frame: Frame) -> bool:
         values = source(frame)
         failure: EvalError | None = None
-        for item in values if type(values) is list else _items(values):
+        rest = iter(values if type(values) is list else _items(values))
+        for item in rest:
             frame[slot] = item
             frame[0] += each
             if frame[0] > frame[-1]:
@@ -88,6 +90,7 @@ def _quantified_single(ranged: Part, slot: int, predicate: Part, stop: bool, ste
                 failure = failure or EvalError(told(wrong))
                 continue
             if found is stop:
+                _stop(frame, rest, step_cost)
                 return stop
             if found is not go_on:
                 failure = failure or EvalError(NO_OVERLOAD)
@@ -104,7 +107,8 @@ def _quantified(ranged: Part, slots: Sequence[int], predicate: Part, stop: bool,
 
     def run(frame: Frame) -> bool:
         failure: EvalError | None = None
-        for _ in walk(frame):
+        rest = iter(walk(frame))
+        for _ in rest:
             _spend(frame, each)
             try:
                 found: object = test(frame)
@@ -112,6 +116,7 @@ def _quantified(ranged: Part, slots: Sequence[int], predicate: Part, stop: bool,
                 failure = failure or EvalError(told(wrong))
                 continue
             if found is stop:
+                _stop(frame, rest, step_cost)
                 return stop
             if found is not (not stop):
                 failure = failure or EvalError(NO_OVERLOAD)
@@ -168,6 +173,12 @@ def general(ranged: Part, slots: Sequence[int], accumulator: int, initial: Part,
         return total
 
     return Part(run, ranged.cost + initial.cost + 1)
+
+
+def _stop(frame: Frame, rest: Iterator[Any], step_cost: int) -> None:
+    """Before an element that is left, it is asked whether to go on: that costs all of a step but the step itself."""
+    if next(rest, _END) is not _END:
+        _spend(frame, step_cost - 1)
 
 
 def _spend(frame: Frame, cost: int) -> None:
