@@ -147,6 +147,8 @@ def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
                 "1:8: Syntax error: token recognition error at: '= '",
             ),
         ),
+        ("has(true && true && true)", ("1:18: invalid argument to has() macro",)),
+        ("has(true || true || true || true || true)", ("1:26: invalid argument to has() macro",)),
         (
             "has(self.a?b)",
             ("1:11: invalid argument to has() macro", "1:13: Syntax error: mismatched input ')' expecting ':'"),

@@ -97,9 +97,14 @@ class _Parser(Cursor):
         return tree
 
     def binary(self, least: int) -> Expr:
-        """Operators that bind at least so strongly; a chain of && or || becomes one call with all its terms."""
+        """Operators that bind at least so strongly.
+
+        A chain of && or || becomes one call with all its terms. It stands where its middle operator does: the
+        reference makes a balanced tree of it.
+        """
         left = self.unary()
         joined: Call | None = None
+        marks: list[int] = []
         chain = 0
         while (strength := _BINDING.get(self.next.kind, 0)) >= least:
             op = self.take()
@@ -107,10 +112,12 @@ class _Parser(Cursor):
             right = self.binary(strength + 1)
             if joined is not None and joined is left and joined.function == function:
                 joined.args.append(right)
+                marks.append(op.at)
+                joined.at = marks[len(marks) // 2]
                 continue
             left = Call(op.at, function, None, [left, right])
             if strength <= 2:
-                joined = left
+                joined, marks = left, [op.at]
             chain += 1
             if chain + self.depth > _DEEPEST:
                 self.source.report(-1, "max recursion depth exceeded")
