@@ -147,6 +147,14 @@ def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
                 "1:8: Syntax error: token recognition error at: '= '",
             ),
         ),
+        (
+            r"self == '\01' || true",
+            (
+                r"1:9: Syntax error: token recognition error at: ''\01''",
+                "1:15: Syntax error: extraneous input '||' expecting " + STARTS,
+            ),
+        ),
+        (r"self == 1 '\0-", (r"1:11: Syntax error: token recognition error at: ''\0-'",)),
         ("has(true && true && true)", ("1:18: invalid argument to has() macro",)),
         ("has(true || true || true || true || true)", ("1:26: invalid argument to has() macro",)),
         (

@@ -99,10 +99,12 @@ def _quoted_end(text: str, at: int) -> int:
 def _escape_read(text: str, at: int) -> int:
     """How much of a broken escape is still read as one."""
     kind = text[at + 1 : at + 2]
-    most = {"x": 2, "X": 2, "u": 4, "U": 8}.get(kind)
+    octal = kind in ("0", "1", "2", "3")
+    most = 2 if octal else {"x": 2, "X": 2, "u": 4, "U": 8}.get(kind)
     if most is None:
         return 1
+    digits = set("01234567" if octal else "0123456789abcdefABCDEF")
     read = 2
-    while read < most + 2 and text[at + read : at + read + 1] in set("0123456789abcdefABCDEF"):
+    while read < most + 2 and text[at + read : at + read + 1] in digits:
         read += 1
     return read
