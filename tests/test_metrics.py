@@ -83,3 +83,14 @@ def test_counting_a_request_costs_about_a_microsecond() -> None:
             series.done(200, 0.003, 1500)
         best = min(best, (time.perf_counter() - started) / 2000)
     assert best < 5e-6
+
+
+async def test_a_resource_that_is_gone_leaves_no_counts_of_what_was_stored() -> None:
+    metrics = Metrics()
+    for plural in ("foos", "bars"):
+        metrics.stored_objects.of("g", plural, "v1").set(3)
+        metrics.migration_objects.of("g", plural, "migrated").add()
+    metrics.forget_resource("g", "foos")
+    text = (await metrics.render()).decode()
+    assert 'resource="foos"' not in text
+    assert 'polykind_stored_objects{group="g",resource="bars",version="v1"} 3.0' in text

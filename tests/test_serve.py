@@ -57,7 +57,8 @@ from polykind.settings import Settings
 async def main():
     async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0)):
         roles = ("auth.rbac", "auth.permission", "controllers.rbac", "controllers.bootstrap", "verbs.granting")
-        few = ("cel", "admission.webhook", *roles)
+        migrating = ("controllers.migrator", "controllers.rewriting", "controllers.migration_status")
+        few = ("cel", "admission.webhook", *roles, *migrating)
         print(*(name for name in ("aiohttp", *(f"polykind.{name}" for name in few)) if name in sys.modules))
 
 asyncio.run(main())

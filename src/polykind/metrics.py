@@ -73,6 +73,11 @@ class Family(Generic[T]):
         """Drop one series."""
         self._series.pop(values, None)
 
+    def drop_all(self, *first: str) -> None:
+        """Drop all series whose labels begin with these."""
+        for values in [v for v in self._series if v[: len(first)] == first]:
+            del self._series[values]
+
     def items(self) -> list[tuple[tuple[str, ...], T]]:
         return list(self._series.items())
 
@@ -169,6 +174,7 @@ class Metrics:
         self._declare_requests()
         self._declare_conversions()
         self._declare_admission()
+        self._declare_migrations()
 
     def counter(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
         family = Family(name, told, labels, Number)
@@ -254,6 +260,8 @@ class Metrics:
             self.watch_events.drop(group, version, resource)
         self.storage_objects.drop(f"{resource}.{group}" if group else resource)
         self.resource_objects.drop(group, resource)
+        for family in (self.stored_objects, self.migration_objects):
+            family.drop_all(group, resource)
 
     def _declare_conversions(self) -> None:
         self.webhook_calls = self.counter(
@@ -325,6 +333,18 @@ class Metrics:
             "apiserver_admission_webhook_fail_open_count",
             "Admission webhooks that could not be asked and were passed over.",
             ("name", "type"),
+        )
+
+    def _declare_migrations(self) -> None:
+        self.stored_objects = self.gauge(
+            "polykind_stored_objects",
+            "Objects of the resources in memory, by the version they are stored at.",
+            ("group", "resource", "version"),
+        )
+        self.migration_objects = self.counter(
+            "polykind_migration_objects_total",
+            "Objects that migrations have looked at: migrated, current, overtaken by other writers, failed.",
+            ("group", "resource", "result"),
         )
 
     def asked(self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:

@@ -97,6 +97,8 @@ class Monitor:
                 count = len(kind.cache)
                 self._metrics.storage_objects.of(kind.qualified).set(count)
                 self._metrics.resource_objects.of(kind.group, kind.plural).set(count)
+                for version, stored in kind.cache.stored.items():
+                    self._metrics.stored_objects.of(kind.group, kind.plural, version).set(stored)
 
     def _count_kept(self) -> None:
         for kind in self._registry.kinds():

@@ -28,6 +28,7 @@ from polykind.controllers.admission import AdmissionControl
 from polykind.controllers.converters import Converters
 from polykind.controllers.definitions import Definitions
 from polykind.controllers.garbage import Garbage
+from polykind.controllers.migration import MigrationControl
 from polykind.controllers.namespaces import Namespaces
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
@@ -159,12 +160,14 @@ class Server:
             self._stamp,
             self.leadership,
         )
+        self.migrations = MigrationControl(self.api, migrations, definitions, self.leadership)
         self.garbage = Garbage(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
         for controller in (
             self._namespaces,
             self.converters,
             self.definitions,
             self.admission,
+            self.migrations,
             self.garbage,
             self.leadership,
         ):
@@ -175,6 +178,7 @@ class Server:
             self.definitions.start(),
             self.admission.start(),
         )
+        await self.migrations.start()
         checks = self._checks()
         if rbac is not None:
             from polykind.controllers.aggregation import Aggregation

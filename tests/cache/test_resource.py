@@ -107,6 +107,18 @@ def test_the_cache_is_a_sorted_map(writes: list[tuple[str, bool]], after: str) -
         assert keys(cache.snapshot(namespace)) == sorted(k for k in model if k.startswith(f"{namespace}/"))
 
 
+def test_objects_are_counted_by_the_version_they_are_stored_at() -> None:
+    cache = cache_of("a/x", "a/y")
+    assert cache.stored == {"v1": 2}
+    newer = value("a/x").replace(b"example.com/v1", b"example.com/v2")
+    cache.follow([Event(f"{PREFIX}a/x", newer, 101), put("b/z", 102)], 102)
+    assert cache.stored == {"v1": 2, "v2": 1}
+    cache.follow([gone("a/x", 103), put("a/y", 104)], 104)
+    assert cache.stored == {"v1": 2, "v2": 0}
+    cache.load([], 105)
+    assert cache.stored == {"v1": 0, "v2": 0}
+
+
 def test_observers_are_told_what_was_and_what_is() -> None:
     cache, told = cache_of("a/x"), Told()
     cache.observers.append(told)

@@ -62,6 +62,8 @@ class ResourceCache:
         self.since = 0
         """Changes above this revision are in the window."""
         self.observers: list[Observer] = []
+        self.stored: dict[str, int] = {}
+        """How many objects are stored at each version."""
         self._entries: dict[str, Entry] = {}
         self._names: dict[str, list[str]] = {}
         self._namespaces: list[str] = []
@@ -146,8 +148,10 @@ class ResourceCache:
         """Begin with what the store holds at a revision."""
         self._entries = {entry.key: entry for entry in entries}
         names: dict[str, list[str]] = {}
+        self.stored = dict.fromkeys(self.stored, 0)
         for entry in entries:
             names.setdefault(entry.namespace, []).append(entry.name)
+            self.stored[entry.version] = self.stored.get(entry.version, 0) + 1
         for listed in names.values():
             listed.sort()
         self._names = names
@@ -182,6 +186,9 @@ class ResourceCache:
                     self._remember(new)
                 else:
                     self._entries[key] = new
+                    if old.version != new.version:
+                        self.stored[old.version] -= 1
+                        self.stored[new.version] = self.stored.get(new.version, 0) + 1
             occurrences.append(Occurrence(event.revision, old, new))
         self.revision = max(self.revision, revision)
         if not occurrences:
@@ -208,6 +215,7 @@ class ResourceCache:
 
     def _remember(self, entry: Entry) -> None:
         self._entries[entry.key] = entry
+        self.stored[entry.version] = self.stored.get(entry.version, 0) + 1
         names = self._names.get(entry.namespace)
         if names is None:
             names = self._names[entry.namespace] = []
@@ -219,6 +227,7 @@ class ResourceCache:
 
     def _forget(self, entry: Entry) -> None:
         del self._entries[entry.key]
+        self.stored[entry.version] -= 1
         names = self._names[entry.namespace]
         del names[bisect_left(names, entry.name)]
         if not names:

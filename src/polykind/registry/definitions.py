@@ -30,6 +30,7 @@ GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 Settle = Callable[[str], Awaitable[None]]
+Blocked = Callable[[JsonObject, list[str]], None]
 
 _RULES = Compiler()
 
@@ -65,6 +66,8 @@ class DefinitionKind(Kind):
         self._now = now
         self.settle: Settle | None = None
         """Brings a definition's status up to date; set by the controller."""
+        self.blocked: Blocked | None = None
+        """Told which versions of a definition cannot be removed because objects may be stored at them."""
         self._structural: dict[str, None] = {}
         self.versions["v1"] = DefinitionVersion(self, "v1")
         if v1beta1:
@@ -169,6 +172,11 @@ class DefinitionVersion(BuiltinVersion):
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         crd, before = self._canonical(new), self._canonical(old)
         found = rules.validate_update(crd, before, self.api, rules=_RULES, defaulting=self.kind.defaulting)
+        if self.kind.blocked is not None:
+            left = {version["name"] for version in crd["spec"]["versions"] or ()}
+            kept = [name for name in before["status"].get("storedVersions") or () if name not in left]
+            if kept:
+                self.kind.blocked(before, kept)
         return found + self._gate_problems(crd, before)
 
     def _gate_problems(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:

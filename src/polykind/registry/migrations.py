@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind.apply.typemodel import STORAGE_VERSION_MIGRATION_MODEL
+from polykind.cache.entry import Entry
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
@@ -32,7 +33,12 @@ class MigrationKind(Kind):
             namespaced=False,
         )
         self.storage = "v1beta1"
-        self.versions["v1beta1"] = MigrationVersion(self, "v1beta1", STORAGE_VERSION_MIGRATION)
+        self.version = MigrationVersion(self, "v1beta1", STORAGE_VERSION_MIGRATION)
+        self.versions["v1beta1"] = self.version
+
+    def read(self, entry: Entry) -> JsonObject:
+        """A migration from the store. Raises BadRequest."""
+        return self.version.decode(entry.value(), False)[0]
 
 
 class MigrationVersion(BuiltinVersion):

@@ -44,6 +44,12 @@ class Registry:
         """Serve what is answered and not kept: only by its path is it found."""
         self._served[version.kind.group, version.version, version.kind.plural] = version
 
+    def answered(self, group: str, plural: str) -> Version | None:
+        """What is served under a name without being kept."""
+        if (group, plural) in self._kinds:
+            return None
+        return next((v for (g, _, p), v in self._served.items() if (g, p) == (group, plural)), None)
+
     def remove(self, group: str, plural: str) -> Kind | None:
         kind = self._kinds.pop((group, plural), None)
         if kind is not None:
