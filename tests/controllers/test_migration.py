@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, Unavailable
 from polykind.controllers import rewriting
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.migrations import (
@@ -209,6 +209,34 @@ async def test_a_converter_that_cannot_be_called_is_waited_for(tmp_path: Path, m
         )
         assert "connection refused" in message
         assert versions(await stored(running)) == {"v1"}
+
+
+async def test_a_store_that_is_out_of_reach_is_waited_for(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    await grow(running, 100)
+    await store_at(running, "v2")
+    put, refused = running.server.store.put, 0
+
+    async def flaky(key: str, value: bytes, *, expect: int | None) -> int:
+        nonlocal refused
+        if "/gears/" in key and refused < 70:
+            refused += 1
+            raise Unavailable("nobody there")
+        return await put(key, value, expect=expect)
+
+    monkeypatch.setattr(running.server.store, "put", flaky)
+    assert told(await migrated(running), "Succeeded")[0] == "True"
+    assert refused == 70
+    assert versions(await stored(running)) == {"v2"}
+
+
+async def test_objects_of_any_size_are_migrated(running: Live) -> None:
+    for at in range(5):
+        large = gear(f"l{at}", teeth=at)
+        large["metadata"]["annotations"] = {"example.com/pad": "x" * 200_000}
+        await running.ask("POST", all_gears(), large)
+    await store_at(running, "v2")
+    await migrated(running)
+    assert versions(await stored(running)) == {"v2"}
 
 
 async def test_clients_that_write_meanwhile_lose_nothing(running: Live) -> None:

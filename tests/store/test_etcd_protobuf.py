@@ -23,6 +23,14 @@ DEFAULT = bytes.fromhex(
     "222e223a7b7d2c22663a6b756265726e657465732e696f2f6d657461646174612e6e616d65223a7b7d7d7d7d4200120c0a0a6b756265"
     "726e657465731a080a064163746976651a002200"
 )
+# A migration, as the same wrote it.
+MIGRATION = bytes.fromhex(
+    "6b3873000a3a0a1f73746f726167656d6967726174696f6e2e6b38732e696f2f76316265746131121753746f7261676556657273696f"
+    "6e4d6967726174696f6e12aa010a400a046b65707412001a0022002a2439626431643563342d633335612d343135612d623131322d38"
+    "323534336131316437623332003800420808bbd6ead706100012180a160a0b6578616d706c652e636f6d1207776964676574731a4c0a"
+    "470a0752756e6e696e67120454727565180022080880f2d6ca0610002a104d6967726174696f6e52756e6e696e673218546865206d69"
+    "67726174696f6e2069732072756e6e696e671201371a002200"
+)
 # The binding of who may see what is public, as the same wrote it.
 PUBLIC = bytes.fromhex(
     "6b3873000a320a1c726261632e617574686f72697a6174696f6e2e6b38732e696f2f76311212436c7573746572526f6c6542696e6469"
@@ -187,3 +195,21 @@ def test_a_binding_is_read() -> None:
         {"kind": "Group", "apiGroup": group, "name": "system:authenticated"},
         {"kind": "Group", "apiGroup": group, "name": "system:unauthenticated"},
     ]
+
+
+def test_a_migration_is_read() -> None:
+    read = json.loads(as_json(MIGRATION))
+    assert (read["apiVersion"], read["kind"]) == ("storagemigration.k8s.io/v1beta1", "StorageVersionMigration")
+    assert read["spec"] == {"resource": {"group": "example.com", "resource": "widgets"}}
+    assert read["status"] == {
+        "conditions": [
+            {
+                "type": "Running",
+                "status": "True",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+                "reason": "MigrationRunning",
+                "message": "The migration is running",
+            }
+        ],
+        "resourceVersion": "7",
+    }

@@ -19,8 +19,8 @@ from polykind.wire import codec
 
 _ENOUGH = 10
 """So often in a row a converter may fail to answer before it is given up: more than one object among a batch takes."""
-_BATCH = 64
-"""Objects that are converted in one call and share the store's commits."""
+_BATCH, _BYTES = 64, 256 * 1024
+"""Objects, and bytes of them, that are converted in one call and share the store's commits."""
 _TURN = 0.01
 """How many seconds of work are done before others get their turn."""
 PAUSES = (0.5, 2.0, 5.0, 10.0)
@@ -77,7 +77,7 @@ class Rewriting:
             await self._api.cache.fresh(kind.cache)
             version = kind.version_for_deletion()
             failures, after, self._overtaken = Failures(), "", False
-            while entries := kind.cache.snapshot(None, after, _BATCH):
+            while entries := _first_of(kind.cache.snapshot(None, after, _BATCH)):
                 self._check()
                 if self._kind() is not kind or not kind.cache.loaded:
                     self._overtaken = True
@@ -170,3 +170,13 @@ def _encoded(version: Version, form: Form) -> Encoded:
     obj = codec.decode(form.data)
     version.settle(obj)
     return Encoded(obj)
+
+
+def _first_of(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """As many as are not too large together, one at least."""
+    size = 0
+    for number, entry in enumerate(entries):
+        size += len(entry.raw)
+        if size > _BYTES and number:
+            return entries[:number]
+    return entries

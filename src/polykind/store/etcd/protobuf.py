@@ -1,4 +1,5 @@
-"""Values that Kubernetes keeps as Protocol Buffers, read as JSON: namespaces, who is asked before a write, and rights.
+"""Values that Kubernetes keeps as Protocol Buffers, read as JSON: namespaces, who is asked before a write, rights, and
+migrations.
 
 Custom resources and their definitions it keeps as JSON; and it reads JSON wherever it would write the other.
 """
@@ -21,12 +22,14 @@ from polykind.typed.core import NAMESPACE
 from polykind.typed.messagereader import decode_message
 from polykind.typed.protobuf import MAGIC, open_envelope
 from polykind.typed.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from polykind.typed.storagemigration import STORAGE_VERSION_MIGRATION
 
 __all__ = ["MAGIC", "as_json"]
 
 
 _STRUCTS = {
     ("v1", NAMESPACE.kind): NAMESPACE,
+    ("storagemigration.k8s.io/v1beta1", STORAGE_VERSION_MIGRATION.kind): STORAGE_VERSION_MIGRATION,
     **{
         ("admissionregistration.k8s.io/v1", struct.kind): struct
         for struct in (
