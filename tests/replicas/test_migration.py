@@ -15,7 +15,7 @@ from tests.support.server import ServerProcess
 
 GROUP = "migrated.example.com"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-NUMBER = 2000
+NUMBER = 3000
 
 
 def registers(storage: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ async def delete_all(api: Api, kind: Kind, entries: Sequence[Entry], user: User 
 
     On behalf of a `user` it is asked as a deletion of the collection, and whoever is to be asked about it is.
     """
-    version = kind.version_for_deletion()
+    version = kind.storage_version()
 
     async def delete(entry: Entry) -> None:
         if entry.deleting():

@@ -327,7 +327,7 @@ class Garbage:
         namespace, _, name = place.key.rpartition("/")
         request = Request("PATCH", "", "", {}, b"")
         request.user = _USER
-        return Call(self._api, request, kind.version_for_deletion(), namespace if kind.namespaced else None, name, "")
+        return Call(self._api, request, kind.storage_version(), namespace if kind.namespaced else None, name, "")
 
 
 class Following:

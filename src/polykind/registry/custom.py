@@ -67,7 +67,7 @@ class CustomKind(Kind):
             if stanza.get("served"):
                 self.versions[stanza["name"]] = CustomVersion(self, stanza)
 
-    def version_for_deletion(self) -> Version:
+    def storage_version(self) -> Version:
         """The storage version, served or not: what is stored at it needs no conversion."""
         served = self.versions.get(self.storage)
         return served or CustomVersion(self, next(v for v in self.crd["spec"]["versions"] if v["name"] == self.storage))

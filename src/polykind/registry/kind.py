@@ -103,8 +103,8 @@ class Kind:
         """Change an object for its graceful deletion; True if it stays until someone finishes it."""
         return False
 
-    def version_for_deletion(self) -> Version:
-        """The version to delete through when nobody asks for one: the storage version, if it is served."""
+    def storage_version(self) -> Version:
+        """The version to work with when nobody asks for one: that of the store, if it is served."""
         return self.versions.get(self.storage) or next(iter(self.versions.values()))
 
     def lingers(self, obj: JsonObject) -> bool:
