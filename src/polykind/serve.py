@@ -175,6 +175,7 @@ class Server:
         await asyncio.gather(
             self._namespaces.start(),
             self.cache.load(services.cache),
+            self.cache.load(migrations.cache),
             self.definitions.start(),
             self.admission.start(),
         )

@@ -13,6 +13,7 @@ import pytest
 
 from polykind.contract import JsonObject, Unavailable
 from polykind.controllers import rewriting
+from polykind.store.sqlite import SqliteStore
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.migrations import (
     AT_HAND,
@@ -350,6 +351,48 @@ async def test_a_migration_waits_for_a_resource_that_is_defined_later(tmp_path: 
         await running.until(MIGRATIONS, lambda _, obj: told(obj, "Running")[0] == "True")
         await running.define(gears())
         assert told(await ended(running), "Succeeded")[0] == "True"
+
+
+async def test_a_resource_that_vanishes_meanwhile_is_told(running: Live, held: threading.Event) -> None:
+    await halfway(running)
+    running.server.registry.remove(GROUP, "gears")
+    held.set()
+    assert told(await ended(running), "Failed")[2] == (
+        "migration encountered unhandled error: unable to obtain GVR from discovery"
+    )
+
+
+async def test_a_storage_version_need_not_be_served(running: Live) -> None:
+    await grow(running, 3)
+    stanzas = gears("v2")["spec"]["versions"]
+    stanzas[1]["served"] = False
+    await running.ask("PATCH", DEFINITION, {"spec": {"versions": stanzas}}, kind=MERGE)
+    assert told(await migrated(running), "Succeeded")[0] == "True"
+    assert versions(await stored(running)) == {"v2"}
+
+
+async def test_what_has_outlived_its_migration_is_set_right(tmp_path: Path, held: threading.Event) -> None:
+    async with live(tmp_path, converter=(CONVERTER,)) as running:
+        await running.define(gears())
+        await halfway(running)
+        asyncio.get_running_loop().call_later(0.1, held.set)
+    store = SqliteStore(tmp_path / "data")
+    await store.start()
+    await store.delete("/registry/storageversionmigrations/m", expect=None)
+    await store.close()
+    async with live(tmp_path, converter=(CONVERTER,)) as running:
+        event = await running.until(DEFINITIONS, lambda _, obj: told(obj, "StorageMigrating")[0] == "False")
+        assert told(event["object"], "StorageMigrating")[1] == "MigrationDeleted"
+
+
+async def test_what_ended_without_being_told_is_set_right(running: Live) -> None:
+    """As the reference leaves it for a moment: succeeded, and still said to run."""
+    await running.ask("POST", MIGRATIONS, migration())
+    done = await ended(running)
+    conditions = [{**c, "status": "True"} for c in done["status"]["conditions"]]
+    await running.ask("PATCH", f"{MIGRATIONS}/m/status", {"status": {"conditions": conditions}}, kind=MERGE)
+    event = await running.until(MIGRATIONS, lambda _, obj: told(obj, "Running")[0] == "False")
+    assert told(event["object"], "Succeeded")[0] == "True"
 
 
 async def test_what_is_not_kept_cannot_be_migrated(running: Live) -> None:

@@ -21,8 +21,14 @@ def test_a_few_are_named_with_their_reasons() -> None:
 def test_of_many_ten_are_named_and_all_fit_into_a_condition() -> None:
     failures = Failures()
     for number in range(1000):
-        failures.add(f"default/{number:0253}", "x" * 20000)
+        failures.add(f"{'n' * 63}/{number:0253}", "\U0001f9f1" * 20000)
     message = failures.message()
     assert message.startswith("migration encountered unhandled error: 1000 objects could not be migrated: ")
     assert message.endswith("; and 990 more")
-    assert len(message) < LONGEST_MESSAGE
+    assert len(message.encode()) < LONGEST_MESSAGE
+
+
+def test_what_is_no_text_is_replaced() -> None:
+    failures = Failures()
+    failures.add("default/a", "\ud800")
+    assert failures.message().endswith(": default/a: ?")

@@ -34,13 +34,13 @@ class MigrationStatus:
         self._api = api
         self._kind = kind
         self._name: str = migration["metadata"]["name"]
-        self._uid = migration["metadata"]["uid"]
+        self._uid = migration["metadata"].get("uid")
 
     def check(self) -> None:
         """Raise Deleted if it is no more."""
         entry = self._kind.cache.get(self._name)
         # While the cache is read anew nobody knows.
-        if self._kind.cache.loaded and (entry is None or self._kind.read(entry)["metadata"]["uid"] != self._uid):
+        if self._kind.cache.loaded and (entry is None or self._kind.read(entry)["metadata"].get("uid") != self._uid):
             raise Deleted
 
     async def change(self, change: Callable[[JsonObject, str], JsonObject]) -> None:
@@ -50,7 +50,7 @@ class MigrationStatus:
         )
 
         async def changed(old: JsonObject) -> JsonObject:
-            if old["metadata"]["uid"] != self._uid:
+            if old["metadata"].get("uid") != self._uid:
                 raise Deleted
             new = change(old.get("status") or {}, call.now())
             return {**old, "metadata": dict(old["metadata"]), "status": new}

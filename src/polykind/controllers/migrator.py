@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
@@ -135,6 +136,6 @@ class Migrator:
         return failures.message()
 
     def _age(self, migration: JsonObject) -> float:
-        """Seconds since a migration was created."""
-        created = datetime.fromisoformat(migration["metadata"]["creationTimestamp"])
-        return (self._api.clock.now() - created).total_seconds()
+        """Seconds since a migration was created; others may have stored one without a time."""
+        created = migration["metadata"].get("creationTimestamp")
+        return (self._api.clock.now() - datetime.fromisoformat(created)).total_seconds() if created else math.inf

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 _NAMED = 10
-_LONGEST = 1000
-"""A converter may complain at length; a condition holds ten complaints."""
+_LONGEST = 600
+"""A converter may complain at length; a condition holds ten complaints, of whatever characters."""
 
 
 class Failures:
@@ -17,6 +17,8 @@ class Failures:
     def add(self, key: str, why: str) -> None:
         self.count += 1
         if len(self._named) < _NAMED:
+            # An exception of a converter may say what is no text.
+            why = why.encode(errors="replace").decode()
             self._named.append(f"{key}: {why if len(why) <= _LONGEST else f'{why[:_LONGEST]}...'}")
 
     def message(self) -> str:
