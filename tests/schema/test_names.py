@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from polykind.schema import names
 
@@ -57,6 +59,21 @@ def test_label_values_may_be_empty() -> None:
         "and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
         "regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
     ]
+
+
+_TEXTS = st.text("aZ9-_./\n", max_size=4) | st.sampled_from(["a" * 63, "a" * 64, "a\nb"])
+
+
+@given(st.dictionaries(_TEXTS, _TEXTS, min_size=1, max_size=3))
+def test_usual_labels_have_nothing_wrong_with_them(labels: dict[str, str]) -> None:
+    if names.are_usual_labels(labels):
+        assert not any(names.qualified_name(key) + names.label_value(value) for key, value in labels.items())
+
+
+def test_plain_labels_are_usual() -> None:
+    assert names.are_usual_labels({"app": "web", "tier": "a" * 63})
+    assert not names.are_usual_labels({"a\nb": "c"})
+    assert not names.are_usual_labels({"app": 1})
 
 
 def test_path_segments() -> None:

@@ -49,6 +49,20 @@ async def test_patches_without_a_revision_are_all_applied_whoever_else_writes(ru
     assert found["metadata"]["generation"] == 1
 
 
+async def test_updates_without_a_revision_are_all_made_as_they_were_sent(running: Live) -> None:
+    await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+
+    async def writer(number: int) -> None:
+        async with running.another() as client:
+            for turn in range(10):
+                sent = {"metadata": {"name": "team", "labels": {"by": f"{number}-{turn}"}}}
+                reply = await client.call("PUT", "/api/v1/namespaces/team", sent)
+                assert reply.status == 200, reply.body
+                assert reply.json()["metadata"]["labels"]["by"] == f"{number}-{turn}"
+
+    await asyncio.gather(*(writer(n) for n in range(10)))
+
+
 async def test_of_writers_with_the_same_revision_one_wins(running: Live) -> None:
     made = await running.ask("POST", WIDGETS, widget("w"))
 

@@ -61,6 +61,9 @@ async def update(
         before, after = bare(old), bare(new)
         # What is put back later nobody else looks at; what is there may not fit if the schema has changed since.
         check(after, model.root)
+        alike = [name for name, value in before.items() if name in after and same(value, after[name])]
+        for name in alike:
+            del before[name], after[name]
         check(before, model.root)
         found = compare(before, after, model.root).excluding(reset.get(api_version))
         # Even where nothing changes the object is looked at, at every version that has an entry.

@@ -82,7 +82,9 @@ def validate_update(new: JsonObject, old: JsonObject, path: str = "metadata") ->
         found.append(errors.invalid(f"{path}.generation", generation, "must not be decremented"))
     for key, unset in _IMMUTABLE:
         value, before = new.get(key, unset), old.get(key, unset)
-        if value is not before and not same(value, before):
+        if value is before or (type(value) is str and value == before):
+            continue
+        if not same(value, before):
             found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
     _labels(new, path, found)
     _annotations(new, path, found)
@@ -140,6 +142,8 @@ def _tell(found: list[FieldError], path: str, value: str, problems: list[str]) -
 def _labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     labels = _map(meta, "labels")
     if not labels:
+        return
+    if names.are_usual_labels(labels):
         return
     path = f"{path}.labels"
     for key, value in sorted(labels.items()):

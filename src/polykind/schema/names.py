@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + "(\\." + _LABEL + ")*"
@@ -16,6 +17,9 @@ _label = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*").fullmatch
 _subdomain = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*").fullmatch
 _label_1035 = re.compile(r"[a-z][a-z0-9]*(?:-+[a-z0-9]+)*").fullmatch
 _key = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*").fullmatch
+
+_SHORT = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
+_short_lines = re.compile(rf"{_SHORT}(?:\n{_SHORT})*").fullmatch
 
 _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
@@ -107,6 +111,15 @@ def label_value(value: str) -> list[str]:
     if value and not _key(value):
         problems.append(regex_error(_VALUE_RULE, _VALUE, "MyValue", "my_value", "12345"))
     return problems
+
+
+def are_usual_labels(labels: dict[str, Any]) -> bool:
+    """Whether labels have keys without a prefix and values as nearly all have, and so nothing wrong with them."""
+    try:
+        text = "\n".join((*labels, *labels.values()))
+    except TypeError:
+        return False
+    return text.count("\n") == 2 * len(labels) - 1 and _short_lines(text) is not None
 
 
 def path_segment(value: str, prefix: bool = False) -> list[str]:

@@ -52,6 +52,7 @@ class Call:
         "request",
         "subresource",
         "version",
+        "was_whole",
         "whole",
     )
 
@@ -72,6 +73,8 @@ class Call:
         """The question for the newest revision, if it was sent when this began."""
         self.whole = False
         """Whether the body is known to have whole numbers only."""
+        self.was_whole = False
+        """Whether that is known of the object that it changes."""
 
     @property
     def query(self) -> dict[str, list[str]]:

@@ -21,8 +21,8 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
     What would change nothing is not written. Raises LostRace.
     """
     version, cache = call.version, call.kind.cache
-    # What is created is what the body has and its version adds; what is changed may be anything.
-    whole = call.whole and entry is None and version.whole
+    # What is written is what the body has, what was there before, and what its version adds.
+    whole = call.whole and (entry is None or call.was_whole) and version.whole
     encoded = Encoded(await version.to_storage(obj), whole=whole)
     if entry is not None and encoded.served(entry.revision) == entry.raw:
         return await version.view(entry)

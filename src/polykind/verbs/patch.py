@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from polykind import errors
 from polykind.apply import jsonpatch, layout, mergepatch, strategic
@@ -63,12 +63,13 @@ _APPLY: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
 
 def patching(call: Call, content_type: str, validation: str) -> Change:
     """The change that a patch makes. The patch is decoded once there is what it changes, and only once."""
-    decoded: list[tuple[Any, list[str]]] = []
+    decoded: list[Fragment] = []
 
     async def change(old: JsonObject) -> JsonObject:
         if not decoded:
             decoded.append(read_fragment(call.request.body, content_type, validation))
-        fragment, complaints = decoded[0]
+            call.whole = decoded[0].whole
+        fragment, complaints, _ = decoded[0]
         lenient = validation == "Ignore"
         patched = _APPLY[content_type](old, fragment, lenient)
 
@@ -96,10 +97,18 @@ def laid_out(before: JsonObject, fragment: Any, content_type: str, lenient: bool
     return text.decode("utf-8", "replace")
 
 
-def read_fragment(body: bytes, content_type: str, validation: str) -> tuple[Any, list[str]]:
-    """The patch, and what a strict reader has against it."""
+class Fragment(NamedTuple):
+    """A patch, what a strict reader has against it, and whether its numbers are known to be whole."""
+
+    patch: Any
+    complaints: list[str]
+    whole: bool
+
+
+def read_fragment(body: bytes, content_type: str, validation: str) -> Fragment:
+    """The patch in a body."""
     try:
-        fragment = codec.decode(body)
+        fragment, whole = codec.decode_noting(body)
     except codec.Malformed as error:
         raise _unreadable(error.text, content_type, validation) from None
     complaints = codec.duplicate_complaints(body, fragment) if validation != "Ignore" else []
@@ -107,7 +116,7 @@ def read_fragment(body: bytes, content_type: str, validation: str) -> tuple[Any,
         if validation != "Ignore":
             complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
         fragment = jsonpatch.as_written(fragment, body)
-    return fragment, complaints
+    return Fragment(fragment, complaints, whole)
 
 
 def _unreadable(why: str, content_type: str, validation: str) -> errors.BadRequest:
@@ -124,7 +133,7 @@ def decode_patched(
 
     `shown` is what a refusal shows. `restored`: nothing was written and read, so the kind that is stated says nothing.
     """
-    value: JsonObject = codec.decode(codec.encode(patched))
+    value: JsonObject = codec.decode(codec.encode(patched, whole=call.whole and call.was_whole))
     try:
         api_version, kind = typemeta.interpret(value) if not restored else ("", "")
         if call.version.typed:

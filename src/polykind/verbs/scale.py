@@ -16,7 +16,7 @@ from polykind.verbs import admitting, answer, revisions
 from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
-from polykind.verbs.patch import laid_out, read_fragment
+from polykind.verbs.patch import Fragment, laid_out, read_fragment
 from polykind.verbs.update import Change, change_object, check_name
 from polykind.wire import codec, negotiation, typemeta, yamlcodec
 from polykind.wire.negotiation import Accepted
@@ -101,12 +101,12 @@ async def patch_scale(call: Call) -> Response:
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
         return await _change(call, accepted, _applying(call, options), options, applied=True)
-    decoded: list[tuple[Any, list[str]]] = []
+    decoded: list[Fragment] = []
 
     async def patched(old: JsonObject) -> JsonObject:
         if not decoded:
             decoded.append(read_fragment(call.request.body, content_type, options.field_validation))
-        fragment, complaints = decoded[0]
+        fragment, complaints, _ = decoded[0]
         apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
         lenient = options.field_validation == "Ignore"
         made = apply(old, fragment, lenient=lenient)

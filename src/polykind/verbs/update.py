@@ -8,6 +8,7 @@ from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.contract import JsonObject
 from polykind.schema import metarules, names
+from polykind.schema.equality import same
 from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, modified, remove
@@ -24,30 +25,35 @@ Change = Callable[[JsonObject], Awaitable[JsonObject]]
 async def update(call: Call) -> Response:
     accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
-    obj = payload.read(call, options.field_validation)
-    match_namespace(call, obj["metadata"])
-    check_name(call, obj)
-    managing.dedupe_owners(call, obj["metadata"])
-    encoded = codec.encode(obj)
+    unused = [_sent(call, options)]
 
     async def replaced(_: JsonObject) -> JsonObject:
-        fresh: JsonObject = codec.decode(encoded)
-        return fresh
+        # Whoever lost a race has changed what was sent, and reads it again.
+        return unused.pop() if unused else _sent(call, options)
 
     if call.kind.created_by_update:
-        created = await _created(call, encoded, options)
+        created = await _created(call, options)
         if created is not None:
             return answer.object_answer(call, accepted, 201, created)
     data = await change_object(call, replaced, options, whole=True)
     return answer.object_answer(call, accepted, 200, data)
 
 
-async def _created(call: Call, encoded: bytes, options: UpdateOptions) -> bytes | None:
+def _sent(call: Call, options: UpdateOptions) -> JsonObject:
+    """The object in the body."""
+    obj = payload.read(call, options.field_validation)
+    match_namespace(call, obj["metadata"])
+    check_name(call, obj)
+    managing.dedupe_owners(call, obj["metadata"])
+    return obj
+
+
+async def _created(call: Call, options: UpdateOptions) -> bytes | None:
     """An update where nothing is yet: a create. None where something is."""
     await call.api.cache.fresh(call.kind.cache)
     if call.kind.cache.get(call.key) is not None:
         return None
-    obj: JsonObject = codec.decode(encoded)
+    obj = _sent(call, options)
     _check_uid(call, obj, {"metadata": {}}, options.dry_run)
     revisions.pass_over(obj["metadata"], options.dry_run)
     try:
@@ -82,13 +88,16 @@ async def change_object(
     have then been asked by the change.
     """
     kind, cache = call.kind, call.kind.cache
+    old: JsonObject
     while True:
         await call.api.cache.fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
             raise kind.not_found(call.name)
-        old: JsonObject = codec.decode((call.version.ready(entry) or await call.version.view(entry)).data)
+        form = call.version.ready(entry) or await call.version.view(entry)
+        old, call.was_whole = codec.decode_noting(form.data)
         new = changed = await change(old)
+        _share(new, old)
         if whole:
             _check_uid(call, new, old, options.dry_run)
         if not applied:
@@ -119,6 +128,14 @@ async def change_object(
             continue
         await call.version.after_write(call.name, options.dry_run)
         return form.data
+
+
+def _share(new: JsonObject, old: JsonObject) -> None:
+    """Make the parts that have not changed one and the same, so that nobody need compare them again."""
+    for name, value in new.items():
+        before = old.get(name)
+        if value is not before and name != "metadata" and same(value, before):
+            new[name] = before
 
 
 def _check_uid(call: Call, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
