@@ -21,6 +21,7 @@ from tests.support.migrations import (
     GROUP,
     MIGRATIONS,
     NAME,
+    WAITING,
     all_gears,
     ended,
     gear,
@@ -46,6 +47,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
 def held() -> Iterator[threading.Event]:
     """Migrations stop in the middle until this is set."""
     AT_HAND.clear()
+    WAITING.clear()
     yield AT_HAND
     AT_HAND.set()
 
@@ -285,6 +287,21 @@ async def test_a_definition_that_changes_meanwhile_keeps_its_stored_versions(
         "The migration has succeeded but the stored versions have not been updated due to a generation mismatch",
     )
     assert crd["status"]["storedVersions"] == ["v1", "v2"]
+    assert versions(await stored(running)) == {"v1"}
+
+
+async def test_a_write_that_began_before_is_not_stored_at_the_old_version(running: Live, held: threading.Event) -> None:
+    await store_at(running, "v2")
+    async with running.another() as client:
+        creating = asyncio.create_task(client.call("POST", all_gears(), gear("late", heavy=True, teeth=3)))
+        assert await asyncio.to_thread(WAITING.wait, 10)
+        await store_at(running, "v1")
+        assert told(await migrated(running), "Succeeded")[0] == "True"
+        assert (await running.ask("GET", DEFINITION))["status"]["storedVersions"] == ["v1"]
+        held.set()
+        made = await creating
+    assert made.status == 201
+    assert made.json()["spec"] == {"heavy": True, "teeth": 3}
     assert versions(await stored(running)) == {"v1"}
 
 

@@ -16,12 +16,15 @@ CONVERTER = "tests.support.migrations:turned"
 AT_HAND = threading.Event()
 """Unless it is set, what is heavy waits to be turned to v2."""
 AT_HAND.set()
+WAITING = threading.Event()
+"""Set when something heavy has come to be turned."""
 
 
 def turned(obj: JsonObject, to: str) -> JsonObject:
     """v1 has teeth, v2 has cogs; what is stuck cannot be turned."""
     spec = obj.get("spec") or {}
     if spec.get("heavy") and to.endswith("/v2"):
+        WAITING.set()
         AT_HAND.wait(20)
     if spec.get("stuck"):
         raise ValueError("it is stuck")

@@ -6,6 +6,7 @@ from polykind import errors
 from polykind.cache.entry import Entry, Form, parse
 from polykind.contract import Conflict, JsonObject
 from polykind.registry.encoding import Encoded
+from polykind.registry.kind import Version
 from polykind.verbs.call import Call
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -20,16 +21,22 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
 
     What would change nothing is not written. Raises LostRace.
     """
-    version, cache = call.version, call.kind.cache
+    cache, version = call.kind.cache, _current(call)
+    stored = await version.to_storage(obj)
+    while (now := _current(call)) is not version:
+        version = now
+        stored = await version.to_storage(obj)
+    # Only the schema that the request began with has seen the object.
+    seen = version is call.version
     # What is written is what the body has, what was there before, and what its version adds.
-    whole = call.whole and (entry is None or call.was_whole) and version.whole
-    encoded = Encoded(await version.to_storage(obj), whole=whole)
+    whole = seen and call.whole and (entry is None or call.was_whole) and version.whole
+    encoded = Encoded(stored, whole=whole)
     if entry is not None and encoded.served(entry.revision) == entry.raw:
         return await version.view(entry)
     value = encoded.stored()
     if dry_run:
-        return await _dry(call, key, encoded, value, entry)
-    if version.clean():
+        return await _dry(version, key, encoded, value, entry, clean=seen and version.clean())
+    if seen and version.clean():
         cache.trust(key, value, version.epoch, encoded.entry)
     try:
         revision = await call.api.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
@@ -45,12 +52,24 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
     return version.ready(written) or await version.view(written)
 
 
-async def _dry(call: Call, key: str, encoded: Encoded, value: bytes, entry: Entry | None) -> Form:
+def _current(call: Call) -> Version:
+    """The version of the request as its definition stands now.
+
+    It may have changed while others were asked: what is stored at a version that was the storage version when the
+    request began would be missed by a migration that has passed since.
+    """
+    version = call.version
+    if version.epoch == version.cache.epoch:
+        return version
+    return call.api.registry.find(call.kind.group, version.version, call.kind.plural) or version
+
+
+async def _dry(version: Version, key: str, encoded: Encoded, value: bytes, entry: Entry | None, *, clean: bool) -> Form:
     """What the reply would be: an object that was never stored has no resourceVersion."""
     raw = encoded.served(entry.revision) if entry is not None else value
-    shadow = Entry(key, raw, 0, call.kind.storage, None, call.version.clean())
-    shadow.epoch = call.kind.cache.epoch
-    return await call.version.view(shadow)
+    shadow = Entry(key, raw, 0, version.kind.storage, None, clean)
+    shadow.epoch = version.cache.epoch
+    return await version.view(shadow)
 
 
 async def remove(call: Call, key: str, entry: Entry) -> int:
