@@ -7,23 +7,22 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.apply import managed
-from polykind.apply.typemodel import CRD_MODEL
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
-from polykind.contract import Conflict, JsonObject, Leadership, StoreError
+from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.converters import Converters
-from polykind.controllers.emptying import delete_all
+from polykind.controllers.retirement import Retirement
+from polykind.controllers.statuses import Statuses
 from polykind.conversion.health import TYPE as CONVERSION_HEALTHY
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
 from polykind.crd.names import Taken
 from polykind.crd.outline import Outline, whole
-from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
+from polykind.crd.status import nonstructural_condition, reconcile
 from polykind.discovery import CrdEntries, Discovery, GroupVersionEntry, from_crd
 from polykind.eager import in_task
 from polykind.registry.custom import CustomKind
-from polykind.registry.definitions import FINALIZER, DefinitionKind, outline, restated
+from polykind.registry.definitions import DefinitionKind, outline
 from polykind.verbs.call import Api
 
 log = logging.getLogger("polykind.definitions")
@@ -62,7 +61,8 @@ class Definitions:
         self._entries: dict[str, CrdEntries] = {}
         self._discovery = Discovery((), builtins)
         self._stale = False
-        self._cleaning: dict[str, asyncio.Task[None]] = {}
+        self._statuses = Statuses(api, kind, stamp)
+        self._retirement = Retirement(api, kind, self._crds, self._statuses, stamp)
         self._settling: dict[str, asyncio.Task[None]] = {}
         self._flaws: dict[str, tuple[bytes, JsonObject | None]] = {}
         """By name, the mark of a spec that was judged and the condition it deserves: judging takes a walk of it."""
@@ -82,16 +82,16 @@ class Definitions:
         self._lead(self._leadership.leading)
 
     async def close(self) -> None:
-        tasks = [*self._cleaning.values(), *self._settling.values()]
+        tasks = [*self._settling.values()]
         tasks += [task for task in (self._reviewing, self._reloading) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._retirement.close()
 
     def _lead(self, leading: bool) -> None:
         """Only the leader writes statuses and empties what is deleted; it takes up whatever was left undone."""
-        for task in self._cleaning.values():
-            task.cancel()
+        self._retirement.pause()
         if self._reviewing is not None:
             self._reviewing.cancel()
         if leading:
@@ -264,7 +264,7 @@ class Definitions:
             self._taken.add(promised)
             written = False
             try:
-                written = await self._write_status(name, *due)
+                written = await self._statuses.write(name, *due)
             finally:
                 self._taken.remove(promised)
                 if not written:
@@ -274,7 +274,7 @@ class Definitions:
                 break
         now = self._crds.get(name)
         if now is not None and now["metadata"].get("deletionTimestamp"):
-            self._clean_up(name)
+            self._retirement.begin(name)
 
     def _due(self, name: str) -> tuple[Entry, JsonObject, JsonObject] | None:
         """A definition and the status that it should have, if it has another."""
@@ -292,37 +292,6 @@ class Definitions:
             judged = self._flaws[name] = (crd.mark, None if sound else nonstructural_condition(whole(crd)))
         return judged[1]
 
-    async def _write_status(self, name: str, entry: Entry, crd: JsonObject, status: JsonObject) -> bool:
-        """Whether the status was written; False if the definition has changed meanwhile."""
-        metadata = dict(crd["metadata"])
-        live = {"metadata": metadata, "status": crd["status"]}
-        fields = await managed.update(
-            live,
-            {"metadata": metadata, "status": status},
-            manager="kube-apiserver",
-            api_version=_API_VERSION,
-            subresource="status",
-            now=self._stamp(),
-            models={_API_VERSION: CRD_MODEL},
-            convert=self._kind.versions["v1"].at_version,
-        )
-        if fields:
-            metadata["managedFields"] = fields
-        return await self._write(name, entry, metadata, status)
-
-    async def _write(self, name: str, entry: Entry, metadata: JsonObject, status: JsonObject) -> bool:
-        cache = self._kind.cache
-        value = restated(entry, metadata, status)
-        cache.trust(name, value, cache.epoch)
-        try:
-            await self._api.store.put(cache.prefix + name, value, expect=entry.revision)
-        except BaseException as error:
-            cache.distrust(name)
-            if isinstance(error, Conflict):
-                return False
-            raise
-        return True
-
     async def _tell_health(self, name: str, condition: JsonObject | None) -> None:
         entry, crd = self._kind.cache.get(name), self._crds.get(name)
         if entry is None or crd is None:
@@ -331,72 +300,7 @@ class Definitions:
             status = conditions.set(crd["status"], condition, self._stamp())
         else:
             status = conditions.remove(crd["status"], CONVERSION_HEALTHY)
-        await self._write(name, entry, crd["metadata"], status)
-
-    # ------------------------------------------------------------------ their end
-
-    def _clean_up(self, name: str) -> None:
-        if name not in self._cleaning:
-            task = asyncio.get_running_loop().create_task(self._clean(name))
-            self._cleaning[name] = task
-            task.add_done_callback(lambda _: self._cleaning.pop(name, None))
-
-    async def _clean(self, name: str) -> None:
-        """Delete a definition's instances, then let it go."""
-        while True:
-            crd = self._crds.get(name)
-            if crd is None or FINALIZER not in (crd["metadata"].get("finalizers") or []):
-                return
-            try:
-                if await self._empty(crd):
-                    await self._release(name)
-                    return
-            except (errors.APIError, StoreError) as error:
-                log.warning("the instances of %s could not be deleted yet: %s", name, error)
-                await self._condition(name, "InstanceDeletionFailed", str(error))
-            await asyncio.sleep(_RETRY / 10)
-
-    async def _empty(self, crd: JsonObject) -> bool:
-        """Ask for the deletion of every instance; whether none is left."""
-        kind = self._api.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-        if not isinstance(kind, CustomKind) or kind.crd["metadata"]["name"] != crd["metadata"]["name"]:
-            return True
-        cache = kind.cache
-        await self._api.cache.fresh(cache)
-        if not len(cache):
-            return True
-        await self._condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
-        await delete_all(self._api, kind, cache.snapshot(None))
-        return not len(cache)
-
-    async def _condition(self, name: str, reason: str, why: str = "") -> None:
-        entry, crd = self._kind.cache.get(name), self._crds.get(name)
-        if entry is None or crd is None:
-            return
-        status = conditions.set(crd["status"], terminating_condition(reason, why), self._stamp())
-        if status != crd["status"]:
-            await self._write_status(name, entry, crd, status)
-
-    async def _release(self, name: str) -> None:
-        """Remove our finalizer; without another one the definition goes."""
-        while True:
-            entry, crd = self._kind.cache.get(name), self._crds.get(name)
-            if entry is None or crd is None:
-                return
-            meta = dict(crd["metadata"])
-            left = [f for f in meta.get("finalizers") or [] if f != FINALIZER]
-            try:
-                if not left:
-                    await self._api.store.delete(self._kind.cache.prefix + name, expect=entry.revision)
-                    return
-                meta["finalizers"] = left
-                established = conditions.is_true(crd, ESTABLISHED)
-                done = terminating_condition("InstanceDeletionCompleted" if established else "NeverEstablished")
-                status = conditions.set(crd["status"], done, self._stamp())
-                if await self._write(name, entry, meta, status):
-                    return
-            except Conflict:
-                continue
+        await self._statuses.restate(name, entry, crd["metadata"], status)
 
 
 def _same(before: Outline, after: Outline) -> bool:

@@ -1,0 +1,116 @@
+"""The end of definitions: their instances go first."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from polykind import errors
+from polykind.contract import Conflict, JsonObject, StoreError
+from polykind.controllers.emptying import delete_all
+from polykind.controllers.statuses import Statuses
+from polykind.crd import conditions
+from polykind.crd.conditions import ESTABLISHED
+from polykind.crd.outline import Outline
+from polykind.crd.status import terminating_condition
+from polykind.registry.custom import CustomKind
+from polykind.registry.definitions import FINALIZER, DefinitionKind
+from polykind.verbs.call import Api
+
+log = logging.getLogger("polykind.definitions")
+
+_PAUSE = 0.1
+"""Seconds between two looks at what is left."""
+
+
+class Retirement:
+    """Empties definitions that are being deleted, and lets them go. `crds` are those that there are."""
+
+    def __init__(
+        self,
+        api: Api,
+        kind: DefinitionKind,
+        crds: Mapping[str, Outline],
+        statuses: Statuses,
+        stamp: Callable[[], str],
+    ) -> None:
+        self._api = api
+        self._kind = kind
+        self._crds = crds
+        self._statuses = statuses
+        self._stamp = stamp
+        self._cleaning: dict[str, asyncio.Task[None]] = {}
+
+    def pause(self) -> None:
+        """Another does the work from now on."""
+        for task in self._cleaning.values():
+            task.cancel()
+
+    async def close(self) -> None:
+        self.pause()
+        await asyncio.gather(*self._cleaning.values(), return_exceptions=True)
+
+    def begin(self, name: str) -> None:
+        """See to one whose deletion was asked for."""
+        if name not in self._cleaning:
+            task = asyncio.get_running_loop().create_task(self._clean(name))
+            self._cleaning[name] = task
+            task.add_done_callback(lambda _: self._cleaning.pop(name, None))
+
+    async def _clean(self, name: str) -> None:
+        """Delete a definition's instances, then let it go."""
+        while True:
+            crd = self._crds.get(name)
+            if crd is None or FINALIZER not in (crd["metadata"].get("finalizers") or []):
+                return
+            try:
+                if await self._empty(crd):
+                    await self._release(name)
+                    return
+            except (errors.APIError, StoreError) as error:
+                log.warning("the instances of %s could not be deleted yet: %s", name, error)
+                await self._condition(name, "InstanceDeletionFailed", str(error))
+            await asyncio.sleep(_PAUSE)
+
+    async def _empty(self, crd: JsonObject) -> bool:
+        """Ask for the deletion of every instance; whether none is left."""
+        kind = self._api.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        if not isinstance(kind, CustomKind) or kind.crd["metadata"]["name"] != crd["metadata"]["name"]:
+            return True
+        cache = kind.cache
+        await self._api.cache.fresh(cache)
+        if not len(cache):
+            return True
+        await self._condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
+        await delete_all(self._api, kind, cache.snapshot(None))
+        return not len(cache)
+
+    async def _condition(self, name: str, reason: str, why: str = "") -> None:
+        entry, crd = self._kind.cache.get(name), self._crds.get(name)
+        if entry is None or crd is None:
+            return
+        status = conditions.set(crd["status"], terminating_condition(reason, why), self._stamp())
+        if status != crd["status"]:
+            await self._statuses.write(name, entry, crd, status)
+
+    async def _release(self, name: str) -> None:
+        """Remove our finalizer; without another one the definition goes."""
+        while True:
+            entry, crd = self._kind.cache.get(name), self._crds.get(name)
+            if entry is None or crd is None:
+                return
+            meta = dict(crd["metadata"])
+            left = [f for f in meta.get("finalizers") or [] if f != FINALIZER]
+            try:
+                if not left:
+                    await self._api.store.delete(self._kind.cache.prefix + name, expect=entry.revision)
+                    return
+                meta["finalizers"] = left
+                established = conditions.is_true(crd, ESTABLISHED)
+                done = terminating_condition("InstanceDeletionCompleted" if established else "NeverEstablished")
+                status = conditions.set(crd["status"], done, self._stamp())
+                if await self._statuses.restate(name, entry, meta, status):
+                    return
+            except Conflict:
+                continue
