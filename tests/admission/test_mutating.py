@@ -92,6 +92,12 @@ async def test_an_object_of_another_group_cannot_go_back() -> None:
     assert caught.value.message == ('y.io/v1, Kind=Vat is unstructured and is not suitable for converting to "x.io/v1"')
 
 
+async def test_an_object_of_no_known_version_cannot_go_back() -> None:
+    with pytest.raises(Unexplained) as caught:
+        await admit(asked(OBJ, convert=both), Fake("a", lambda obj: [add("/apiVersion", "x.io/v9")]))
+    assert caught.value.message == "request to convert CR from an invalid group/version: x.io/v9"
+
+
 async def test_only_those_before_a_change_are_asked_again_and_only_once() -> None:
     counts = iter(range(9))
     names: list[str] = []
@@ -127,6 +133,11 @@ async def test_a_patch_that_changes_nothing_asks_nobody_again() -> None:
             [{"op": "replace", "path": "", "value": []}],
             "couldn't get version/kind; json parse error: json: cannot unmar",
         ),
+        (
+            [add("/kind", 5)],
+            "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct",
+        ),
+        ([add("/apiVersion", "a/b/c")], "unexpected GroupVersion string: a/b/c"),
         ([{"op": "test", "path": "/spec", "value": 1}], "testing value /spec failed: test failed"),
     ],
 )

@@ -82,11 +82,13 @@ class _Round:
         stated = obj.get("apiVersion")
         if stated != resource.kind_version:
             group, _, version = stated.rpartition("/") if isinstance(stated, str) else ("", "", "")
-            if group != resource.group or version not in resource.versions:
+            if group != resource.group:
                 raise errors.Unexplained(
                     f"{group}/{version}, Kind={obj.get('kind')} is unstructured and is not suitable for converting "
                     f"to {go_quote(resource.kind_version)}"
                 )
+            if version not in resource.versions:
+                raise errors.Unexplained(f"request to convert CR from an invalid group/version: {stated}")
             obj = await converted(asked, obj, resource.kind_version)
         self._base = obj
 

@@ -9,7 +9,7 @@ from polykind.admission.attributes import Attributes
 from polykind.apply import jsonpatch
 from polykind.apply.rejected import go_name
 from polykind.contract import JsonObject
-from polykind.wire import codec
+from polykind.wire import codec, typemeta
 
 
 def reread(made: Any) -> JsonObject:
@@ -17,7 +17,11 @@ def reread(made: Any) -> JsonObject:
     if not isinstance(made, dict):
         raise errors.InternalError(jsonpatch.NO_OBJECT % go_name(made))
     own: JsonObject = codec.decode(codec.encode(made))
-    if not made.get("kind") or not isinstance(made["kind"], str):
+    try:
+        _, kind = typemeta.interpret(own)
+    except errors.BadRequest as error:
+        raise errors.InternalError(error.message) from None
+    if not kind:
         raise errors.InternalError(f"Object 'Kind' is missing in '{codec.encode(made).decode()}'")
     return own
 
@@ -26,6 +30,8 @@ def defaulted(asked: Attributes, obj: JsonObject) -> JsonObject:
     """An object with its defaults. Raises InternalError."""
     try:
         return asked.default(obj)
+    except errors.Unexplained:
+        raise
     except typed.Undecodable as error:
         raise errors.InternalError(error.why) from None
     except errors.APIError as error:

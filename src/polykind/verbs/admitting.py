@@ -15,12 +15,14 @@ from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.schema import objectmeta
 from polykind.verbs.call import Call
-from polykind.verbs.lifecycle import match_namespace
 from polykind.wire import codec
 from polykind.wire.options import DeleteOptions, WriteOptions
 from polykind.wire.query import first
 
 _SCALE = ("Scale", "autoscaling/v1")
+_WRITTEN_OVER = frozenset(
+    ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink")
+)
 _BAD_MANAGERS = (
     ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
     "admission controller; please fix your requests: "
@@ -38,6 +40,7 @@ async def mutated(
     if not call.api.admission.mutates or call.request.user is None:
         return obj
     asked = _attributes(call, CREATE if old is None else UPDATE, obj, old, options)
+    call.misfit = ""
     if read is not None:
         asked.default = read
     await call.api.admission.mutate(asked)
@@ -47,7 +50,6 @@ async def mutated(
     if made is None:
         raise AssertionError("admission took the object away")
     call.whole = False
-    match_namespace(call, made["metadata"])
     if why := entries.complaint(made["metadata"].get("managedFields")):
         _restore_managers(made["metadata"], obj["metadata"])
         call.request.warn(_BAD_MANAGERS + why)
@@ -145,9 +147,22 @@ def _defaulted(call: Call, obj: JsonObject) -> JsonObject:
     stated = obj.get("apiVersion")
     for version in call.kind.versions.values():
         if version.api_version == stated:
+            if not version.typed:
+                call.misfit = call.misfit or _misfit(obj.get("metadata"))
             return version.default(obj)
     obj["metadata"] = metadata if isinstance(metadata := obj.get("metadata"), dict) else {}
     return obj
+
+
+def _misfit(metadata: object) -> str:
+    """What a decoder has against metadata, but for what the server writes over."""
+    if not isinstance(metadata, dict):
+        return ""
+    try:
+        objectmeta.coerce({name: value for name, value in metadata.items() if name not in _WRITTEN_OVER}, strict=True)
+    except objectmeta.MisfitError as misfit:
+        return misfit.why
+    return ""
 
 
 def _told(call: Call, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:

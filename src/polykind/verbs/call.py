@@ -47,6 +47,7 @@ class Call:
         "api",
         "asked",
         "kind",
+        "misfit",
         "name",
         "namespace",
         "request",
@@ -75,6 +76,8 @@ class Call:
         """Whether the body is known to have whole numbers only."""
         self.was_whole = False
         """Whether that is known of the object that it changes."""
+        self.misfit = ""
+        """What a decoder has against the metadata that others have made of the object."""
 
     @property
     def query(self) -> dict[str, list[str]]:

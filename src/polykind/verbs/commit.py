@@ -22,6 +22,9 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
     What would change nothing is not written. Raises LostRace.
     """
     cache, version = call.kind.cache, _current(call)
+    if call.misfit and version.version != call.kind.storage:
+        # A conversion reads the metadata; without one, whoever reads the object drops what does not fit.
+        raise errors.Unexplained(call.misfit)
     stored = await version.to_storage(obj)
     while (now := _current(call)) is not version:
         version = now

@@ -42,6 +42,9 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         admitted = await admitting.mutated(call, obj, None, options)
         if admitted is not obj:
             obj, meta, made = admitted, admitted["metadata"], True
+            if call.request.method != "POST":
+                revisions.pass_over(meta, options.dry_run)
+            match_namespace(call, meta)
             managing.dedupe_owners(call, meta, made=True)
     if version.grants:
         from polykind.verbs import granting
@@ -63,10 +66,13 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             raise errors.Unexplained("resourceVersion should not be set on objects to be created")
         if made:
             version.settle(obj)
+        # An update or an apply has it where the path says, whatever others have named it since.
+        posted = call.request.method == "POST"
+        key = kind.key(call.namespace or "", meta["name"]) if posted else call.key
         try:
-            if options.dry_run and kind.cache.get(kind.key(call.namespace or "", meta["name"])) is not None:
+            if options.dry_run and kind.cache.get(key) is not None:
                 raise LostRace
-            form = await commit(call, kind.key(call.namespace or "", meta["name"]), obj, None, options.dry_run)
+            form = await commit(call, key, obj, None, options.dry_run)
         except LostRace:
             continue
         await version.after_write(meta["name"], options.dry_run)

@@ -11,12 +11,13 @@ from polykind.apply.typemodel import SCALE_MODEL
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
+from polykind.schema.govalue import go_print, go_type
 from polykind.typed.core import SCALE
 from polykind.verbs import admitting, answer, revisions
 from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
-from polykind.verbs.patch import Fragment, laid_out, read_fragment
+from polykind.verbs.patch import Fragment, read_fragment, worded
 from polykind.verbs.update import Change, change_object, check_name
 from polykind.wire import codec, negotiation, typemeta, yamlcodec
 from polykind.wire.negotiation import Accepted
@@ -105,7 +106,7 @@ async def patch_scale(call: Call) -> Response:
 
     async def patched(old: JsonObject) -> JsonObject:
         if not decoded:
-            decoded.append(read_fragment(call.request.body, content_type, options.field_validation))
+            decoded.append(read_fragment(call.request.body, content_type, options.field_validation, spelled=True))
         fragment, complaints, _ = decoded[0]
         apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
         lenient = options.field_validation == "Ignore"
@@ -117,7 +118,7 @@ async def patch_scale(call: Call) -> Response:
         except errors.BadRequest as error:
             why = error.why if isinstance(error, typed.Undecodable) else error.message
             before, _ = typed.decode(old, SCALE, report=False)
-            shown = laid_out(before, fragment, content_type, lenient)
+            shown = worded(before, call.request.body, made, content_type)
             raise errors.Invalid("", "", "", [errors.invalid("patch", shown, why)]) from None
         _warn(call, found, options.field_validation)
         match_namespace(call, scale["metadata"])
@@ -189,7 +190,8 @@ async def _change(
             scale["metadata"].pop("managedFields", None)
             if tracked:
                 scale["metadata"]["managedFields"] = tracked
-        scale = await admitting.mutated(call, scale, before, options, lambda made: _decode(made)[0])
+        uid = scale["metadata"].get("uid")
+        scale = await admitting.mutated(call, scale, before, options, _restored)
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         path = _paths(call)["specReplicasPath"]
         if replicas == _UNSET:
@@ -199,7 +201,6 @@ async def _change(
         given = scale["metadata"].get("resourceVersion")
         if given:
             meta["resourceVersion"] = given
-        uid = scale["metadata"].get("uid")
         if whole and uid:
             meta["uid"] = uid
         scaled = scale["metadata"].get("managedFields") or []
@@ -247,6 +248,22 @@ def _decode(value: object) -> tuple[JsonObject, list[str]]:
     return {**scale, "apiVersion": stated}, [f"unknown field {go_quote(path)}" for path in unknown]
 
 
+def _restored(made: JsonObject) -> JsonObject:
+    """The Scale that others have made of one. Raises Unexplained, in the words of a converter in memory."""
+    from polykind.typed import restoring
+
+    if not made.get("apiVersion"):
+        raise errors.Unexplained("Object 'apiVersion' is missing in 'unstructured object has no version'")
+    if (made["apiVersion"], made["kind"]) != (_API_VERSION, "Scale"):
+        raise errors.Unexplained(
+            f'no kind "{made["kind"]}" is registered for version "{made["apiVersion"]}" in scheme '
+            '"k8s.io/client-go/kubernetes/scheme/register.go:82"'
+        )
+    if why := restoring.complaint(made, SCALE):
+        raise errors.Unexplained(f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {why}")
+    return _decode(made)[0]
+
+
 def _paths(call: Call) -> JsonObject:
     if call.version.scale is None:
         raise AssertionError("no scale subresource")
@@ -262,31 +279,18 @@ def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
     value: Any = obj
     for key in _keys(path):
         if not isinstance(value, dict):
-            raise errors.Unexplained(
-                f"{path} accessor error: {_go(value)} is of the type {_type(value)}, expected map[string]interface {{}}"
-            )
+            raise _misplaced(path, value, "map[string]interface {}")
         if key not in value:
             return None
         value = value[key]
     if type(value) is not kind:
-        raise errors.Unexplained(f"{path} accessor error: {_go(value)} is of the type {_type(value)}, expected {name}")
+        raise _misplaced(path, value, name)
     return value
 
 
-def _go(value: Any) -> str:
-    return "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _type(value: Any) -> str:
-    names = {
-        str: "string",
-        bool: "bool",
-        int: "int64",
-        float: "float64",
-        list: "[]interface {}",
-        dict: "map[string]interface {}",
-    }
-    return names.get(type(value), "<nil>")
+def _misplaced(path: str, value: Any, name: str) -> errors.Unexplained:
+    shown = f"{go_print(value)} is of the type {go_type(value)}"
+    return errors.Unexplained(f"{path} accessor error: {shown}, expected {name}")
 
 
 def _with(obj: JsonObject, keys: list[str], value: int) -> JsonObject:

@@ -110,17 +110,18 @@ async def change_object(
             await granting.check(call, new, old)
         made = applied or new is not changed
         conditional = _check_revision(call, new, old, entry) and whole
+        match_namespace(call, new["metadata"])
         managing.dedupe_owners(call, new["metadata"], made=True)
         new = _prepared(call, new, old)
         managing.keep_times(new, old)
         if call.api.admission.validates:
             told = (new, old) if shown is None else (shown(new), shown(old))
             await admitting.approve(call, *told, options)
-        if made:
-            call.version.settle(new)
         try:
             if _finished(new) and not kind.lingers(new):
                 return await _finish(call, new, entry, options.dry_run)
+            if made:
+                call.version.settle(new)
             form = await commit(call, call.key, new, entry, options.dry_run)
         except LostRace:
             if conditional:
