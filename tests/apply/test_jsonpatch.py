@@ -291,3 +291,8 @@ def test_why_a_patch_does_not_apply_is_known(operation: dict[str, object], why: 
     with pytest.raises(Rejected) as caught:
         jsonpatch.patched({"list": [1]}, [operation])
     assert caught.value.why == why
+
+
+def test_of_several_misfits_the_first_that_is_written_is_told() -> None:
+    with pytest.raises(errors.BadRequest, match=r"cannot unmarshal number into Go struct field jsonPatchOp.path"):
+        jsonpatch.check([{"path": 2, "op": 1}])

@@ -104,6 +104,52 @@ async def test_a_whole_number_spelled_as_a_fraction_is_judged_as_one_and_stored_
     assert json.dumps(made["spec"]) == '{"size": 2}'
 
 
+async def test_what_a_patch_spells_as_a_fraction_is_judged_as_one_and_stored_as_none(server: Live) -> None:
+    await server.define(definition())
+    head = f'{{"apiVersion":"{GROUP}/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":'
+    await server.ask("POST", WIDGETS, (head + '{"size":2}}').encode())
+    merge, operations = "application/merge-patch+json", "application/json-patch+json"
+    for kind, patch in (
+        (merge, b'{"spec":{"note":1.0}}'),
+        (operations, b'[{"op":"add","path":"/spec/note","value":1e0}]'),
+    ):
+        refused = await refusal(server, "PATCH", f"{WIDGETS}/a", 422, patch, kind)
+        assert 'spec.note in body must be of type string: "number"' in refused
+    for generation, given, stored in ((2, b"2.0", "2"), (3, b"-0.0", "0")):
+        answer = await server.client.call("PATCH", f"{WIDGETS}/a", b'{"spec":{"size":%b}}' % given, merge)
+        changed = json.loads(answer.body)
+        assert (json.dumps(changed["spec"]), changed["metadata"]["generation"]) == (f'{{"size": {stored}}}', generation)
+
+
+async def test_what_a_json_patch_repeats_in_a_value_the_object_repeats(server: Live) -> None:
+    await server.define(definition())
+    head = f'{{"apiVersion":"{GROUP}/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":'
+    await server.ask("POST", WIDGETS, (head + '{"size":2}}').encode())
+    patch = b'[{"op":"add","path":"/spec","value":{"size": 1, "size":2}}]'
+    path, kind = f"{WIDGETS}/a?fieldValidation=Strict", "application/json-patch+json"
+    refused = await refusal(server, "PATCH", path, 422, patch, kind)
+    assert refused.endswith(
+        'strict decoding error: json patch duplicate field "[0].value.size", duplicate field "spec.size"'
+    )
+    assert '\\"spec\\":{\\"size\\":1,\\"size\\":2}' in refused
+
+
+async def test_a_number_beyond_all_in_a_json_patch_is_told_with_its_field(server: Live) -> None:
+    patch, kind = b'[{"op":"add","path":"/spec","value":1e400}]', "application/json-patch+json"
+    assert await refusal(server, "PATCH", f"{CUPS}/a", 400, patch, kind) == (
+        "error decoding patch: json: cannot unmarshal number 1e400 into "
+        "Go struct field jsonPatchOp.value of type float64"
+    )
+
+
+async def test_the_replicas_of_a_patched_scale_may_not_be_spelled_as_a_fraction(server: Live) -> None:
+    kind = "application/merge-patch+json"
+    refused = await refusal(server, "PATCH", f"{CUPS}/a/scale", 422, b'{"spec":{"replicas":1.0}}', kind)
+    assert refused.endswith(
+        "json: cannot unmarshal number 1.0 into Go struct field ScaleSpec.spec.replicas of type int32"
+    )
+
+
 async def test_a_foreign_namespace_is_refused_before_a_missing_name(server: Live) -> None:
     says = "the namespace of the provided object does not match the namespace sent on the request"
     nowhere = {"metadata": {"namespace": "elsewhere"}}

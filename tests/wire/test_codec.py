@@ -168,6 +168,6 @@ def test_a_number_spelled_as_a_fraction_may_be_read_as_one() -> None:
     value, whole = codec.decode_noting(b'{"a":[1,2.0,1e3,-0.0,1e17]}', spelled=True)
     assert [type(item) for item in value["a"]] == [int, float, float, float, float]
     assert not whole
-    assert codec.encode(value) == b'{"a":[1,2,1000,0,100000000000000000]}'
+    assert codec.encode(value) == b'{"a":[1,2,1000,-0,100000000000000000]}'
     with pytest.raises(codec.Malformed):
         codec.decode(b'{"a":1e999}', spelled=True)

@@ -20,6 +20,7 @@ MOST_COPIED_BYTES = 3 * 1024 * 1024
 
 _MISSING = "missing value"
 _FIELDS = ("op", "path", "from", "value")
+_TEXTS = ("op", "path", "from")
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}\Z")
 NO_OBJECT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go value of type struct "
@@ -69,9 +70,8 @@ def check(operations: Any) -> list[JsonObject]:
         if not isinstance(operation, dict):
             kind = go_name(operation)
             raise _undecodable(f"json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")
-        for field in ("op", "path", "from"):
-            value = operation.get(field)
-            if value is not None and not isinstance(value, str):
+        for field, value in operation.items():
+            if field in _TEXTS and value is not None and not isinstance(value, str):
                 kind = go_name(value)
                 raise _undecodable(
                     f"json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{field} of type string"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 
@@ -11,6 +12,7 @@ from polykind.wire import codec
 
 _MARK = f"rv-{secrets.token_hex(12)}"
 _MARK_BYTES = _MARK.encode()
+_signed_zero = re.compile(rb"[:,\[]-0[,\]}]").search
 _KEY = b',"resourceVersion":"'
 
 
@@ -24,7 +26,11 @@ class Encoded:
         self.obj = obj
         before = meta.get("resourceVersion")
         meta["resourceVersion"] = _MARK
-        self.head, _, self.tail = codec.encode(obj, whole=whole).partition(_MARK_BYTES)
+        text = codec.encode(obj, whole=whole)
+        if not whole and _signed_zero(text):
+            # Zero has no sign when it is read again.
+            text = codec.encode(codec.decode(text))
+        self.head, _, self.tail = text.partition(_MARK_BYTES)
         if before is None:
             del meta["resourceVersion"]
         else:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polykind import errors
-from polykind.apply import jsonpatch, layout, mergepatch, strategic
+from polykind.apply import jsonpatch, mergepatch, strategic, wording
 from polykind.apply.typed import go_plain
 from polykind.contract import JsonObject
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
@@ -16,7 +16,7 @@ from polykind.verbs import answer
 from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
-from polykind.verbs.payload import unknown_fields
+from polykind.verbs.payload import duplicates, unknown_fields
 from polykind.verbs.update import Change, change_object, check_name
 from polykind.wire import codec, negotiation, typemeta
 from polykind.wire.options import PatchOptions
@@ -67,7 +67,8 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
 
     async def change(old: JsonObject) -> JsonObject:
         if not decoded:
-            decoded.append(read_fragment(call.request.body, content_type, validation))
+            spelled = not call.version.typed
+            decoded.append(read_fragment(call.request.body, content_type, validation, spelled=spelled))
             call.whole = decoded[0].whole
         fragment, complaints, _ = decoded[0]
         lenient = validation == "Ignore"
@@ -76,23 +77,20 @@ def patching(call: Call, content_type: str, validation: str) -> Change:
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
                 return go_plain(fragment or {})
-            return laid_out(call.version.ordered(old), fragment, content_type, lenient)
+            return worded(call.version.ordered(old), call.request.body, patched, content_type)
 
         return decode_patched(call, patched, complaints, validation, shown, restored=content_type == STRATEGIC_PATCH)
 
     return change
 
 
-def laid_out(before: JsonObject, fragment: Any, content_type: str, lenient: bool) -> str:
-    """What a JSON patch or a merge patch makes of an object, as text."""
-    made = _APPLY[content_type](before, fragment, lenient)
-    if content_type == JSON_PATCH:
-        kept = layout.containers(before, fragment)
-    else:
-        kept = layout.left_by_merge(before, fragment)
+def worded(before: JsonObject, body: bytes, made: Any, content_type: str) -> str:
+    """What a JSON patch or a merge patch made of an object, as text."""
+    wording_of = wording.after_operations if content_type == JSON_PATCH else wording.after_merge
     try:
-        text = codec.encode_ordered(layout.arranged(made, kept))
-    except RecursionError:
+        text = wording_of(codec.encode_ordered(before), body)
+    except (ValueError, RecursionError):
+        # Half characters, and what is too deep.
         text = codec.encode(made)
     return text.decode("utf-8", "replace")
 
@@ -105,12 +103,12 @@ class Fragment(NamedTuple):
     whole: bool
 
 
-def read_fragment(body: bytes, content_type: str, validation: str) -> Fragment:
-    """The patch in a body."""
+def read_fragment(body: bytes, content_type: str, validation: str, *, spelled: bool) -> Fragment:
+    """The patch in a body; `spelled`: what it spells as a fraction is a float, whole or not."""
     try:
-        fragment, whole = codec.decode_noting(body)
+        fragment, whole = codec.decode_noting(body, spelled=spelled)
     except codec.Malformed as error:
-        raise _unreadable(error.text, content_type, validation) from None
+        raise _unreadable(error, content_type, validation) from None
     complaints = codec.duplicate_complaints(body, fragment) if validation != "Ignore" else []
     if content_type == JSON_PATCH:
         if validation != "Ignore":
@@ -119,8 +117,11 @@ def read_fragment(body: bytes, content_type: str, validation: str) -> Fragment:
     return Fragment(fragment, complaints, whole)
 
 
-def _unreadable(why: str, content_type: str, validation: str) -> errors.BadRequest:
+def _unreadable(error: codec.Malformed, content_type: str, validation: str) -> errors.BadRequest:
     """A patch that is no JSON; without a strict reader the patch's own says so."""
+    why = error.text
+    if content_type == JSON_PATCH and not error.syntax:
+        why = why.replace("Go value", "Go struct field jsonPatchOp.value")
     if validation != "Ignore" and content_type != STRATEGIC_PATCH:
         return errors.BadRequest(f"error decoding patch: {why}")
     return errors.BadRequest("Invalid JSON Patch" if content_type == MERGE_PATCH else why)
@@ -133,7 +134,8 @@ def decode_patched(
 
     `shown` is what a refusal shows. `restored`: nothing was written and read, so the kind that is stated says nothing.
     """
-    value: JsonObject = codec.decode(codec.encode(patched, whole=call.whole and call.was_whole))
+    # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
+    value: JsonObject = codec.decode(codec.encode(patched, whole=True), spelled=not call.version.typed)
     try:
         api_version, kind = typemeta.interpret(value) if not restored else ("", "")
         if call.version.typed:
@@ -147,6 +149,9 @@ def decode_patched(
         raise _unfit(shown(), why or error.why) from None
     except errors.BadRequest as error:
         raise _unfit(shown(), error.message) from None
+    if complaints and not restored:
+        # What the patch repeats and is not looked into, the object repeats.
+        complaints = complaints + duplicates(call, codec.duplicate_complaints(shown().encode(), value), unknown)
     found = complaints + unknown_fields(call, sorted(unknown) if restored else unknown)
     if found and validation == "Strict":
         raise _unfit(shown(), f"strict decoding error: {', '.join(found)}")

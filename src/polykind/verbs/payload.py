@@ -38,8 +38,8 @@ def read(call: Call, validation: str) -> JsonObject:
     if refusal is not None and version.typed:
         raise refusal
     obj, unknown = version.decode(value, validation != "Ignore")
-    if version.typed and complaints and media == "json":
-        complaints = [c for c in complaints if not any(_lies_in(c, path) for path in unknown)]
+    if complaints and media == "json":
+        complaints = duplicates(call, complaints, unknown)
     unknown = unknown_fields(call, unknown)
     if validation == "Strict" and (complaints or unknown):
         if media == "yaml" and complaints:
@@ -55,6 +55,13 @@ def read(call: Call, validation: str) -> JsonObject:
 def unknown_fields(call: Call, paths: list[str]) -> list[str]:
     """A strict reader's words for unknown fields. Only the reader of typed objects escapes what it quotes."""
     return [f"unknown field {go_quote(path)}" if call.version.typed else f'unknown field "{path}"' for path in paths]
+
+
+def duplicates(call: Call, complaints: list[str], unknown: list[str]) -> list[str]:
+    """What a strict reader says of repeated keys: the reader of typed objects does not look into unknown fields."""
+    if not call.version.typed:
+        return complaints
+    return [c for c in complaints if not any(_lies_in(c, path) for path in unknown)]
 
 
 def _is_expected(call: Call, value: Any) -> bool:

@@ -52,8 +52,7 @@ def _spelled(text: str) -> float:
     value = float(text)
     if value - value != 0.0:
         raise _RangeError(text)
-    # Zero has no sign when it is read again.
-    return value + 0.0
+    return value
 
 
 def normal(value: float) -> int | float:

@@ -1,0 +1,82 @@
+"""In which words it is told what a patch made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from polykind.apply import jsonpatch, mergepatch, wording
+from tests.apply.test_jsonpatch import OBJECTS
+
+DOCUMENT = b'{"z":{"b":1,"a":{"d":1,"c":2}},"y":[{"f":1,"e":2}]}'
+
+
+def after_merge(patch: str) -> str:
+    return wording.after_merge(DOCUMENT, patch.encode()).decode()
+
+
+def after_operations(*operations: str) -> str:
+    return wording.after_operations(DOCUMENT, f"[{','.join(operations)}]".encode()).decode()
+
+
+def test_a_merge_patch_sorts_the_objects_it_goes_into() -> None:
+    assert after_merge('{"x":1}') == '{"x":1,"y":[{"f":1,"e":2}],"z":{"b":1,"a":{"d":1,"c":2}}}'
+    assert after_merge('{"z":{"b":1}}') == '{"y":[{"f":1,"e":2}],"z":{"a":{"d":1,"c":2},"b":1}}'
+
+
+def test_a_merge_patch_sorts_what_it_brings_but_for_what_replaces_an_object() -> None:
+    assert after_merge('{"y":[{"k":{"q":1,"p":2,"o":null},"j":1}],"z":null}') == '{"y":[{"j":1,"k":{"p":2,"q":1}}]}'
+    assert after_merge('{"y":null,"z":[{"k":1,"j":null,"k":2}]}') == '{"z":[{"k":1,"j":null,"k":2}]}'
+
+
+def test_a_list_in_the_place_of_a_merge_patch_is_all_there_is() -> None:
+    assert after_merge('[1, {"b": 1, "a": null}]') == '[1,{"b":1}]'
+
+
+def test_a_json_patch_leaves_its_values_as_they_are_written() -> None:
+    added = '{"op":"add","path":"/z/a","value":{"q": 1.00, "p":{"o":"\\u0041<","n":2, "n":3}}}'
+    assert after_operations(added) == (
+        '{"y":[{"f":1,"e":2}],"z":{"a":{"q":1.00,"p":{"o":"\\u0041\\u003c","n":2,"n":3}},"b":1}}'
+    )
+    within = '{"op":"add","path":"/z/a/m","value":1e3}'
+    assert after_operations(added, within) == (
+        '{"y":[{"f":1,"e":2}],"z":{"a":{"m":1e3,"p":{"o":"\\u0041\\u003c","n":2,"n":3},"q":1.00},"b":1}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        ('{"op":"copy","from":"/z/a","path":"/y"}', '{"y":{"d":1,"c":2},"z":{"a":{"d":1,"c":2},"b":1}}'),
+        ('{"op":"copy","from":"/none","path":"/z"}', '{"y":[{"f":1,"e":2}],"z":null}'),
+        ('{"op":"move","from":"/z","path":"/y/-"}', '{"y":[{"f":1,"e":2},{"b":1,"a":{"d":1,"c":2}}]}'),
+        ('{"op":"test","path":"/y","value":[{"f":1,"e":2}]}', '{"y":[{"e":2,"f":1}],"z":{"b":1,"a":{"d":1,"c":2}}}'),
+        ('{"op":"test","path":"/none","value":null}', '{"y":[{"f":1,"e":2}],"z":{"b":1,"a":{"d":1,"c":2}}}'),
+        ('{"op":"remove","path":"/y/-1"}', '{"y":[],"z":{"b":1,"a":{"d":1,"c":2}}}'),
+        ('{"op":"add","path":"/y/-1","value":3}', '{"y":[{"f":1,"e":2},3],"z":{"b":1,"a":{"d":1,"c":2}}}'),
+        ('{"op":"replace","path":"","value":{"b":{"d":1,"c":2},"a":1}}', '{"a":1,"b":{"d":1,"c":2}}'),
+    ],
+)
+def test_an_operation_sorts_what_it_goes_through(operation: str, text: str) -> None:
+    assert after_operations(operation) == text
+
+
+@given(OBJECTS, OBJECTS)
+def test_a_merge_patch_means_the_same_in_words(document: Any, patch: Any) -> None:
+    text = wording.after_merge(json.dumps(document).encode(), json.dumps(patch).encode())
+    assert json.loads(text) == mergepatch.apply(document, patch)
+
+
+def test_operations_mean_the_same_in_words() -> None:
+    operations = [
+        {"op": "add", "path": "/y/1", "value": [1]},
+        {"op": "move", "from": "/z/a", "path": "/y/1/-"},
+        {"op": "copy", "from": "/y/1/1/d", "path": "/z/~1~0"},
+        {"op": "replace", "path": "/y/0/f", "value": None},
+        {"op": "remove", "path": "/y/1/0"},
+    ]
+    text = wording.after_operations(DOCUMENT, json.dumps(operations).encode())
+    assert json.loads(text) == jsonpatch.apply(json.loads(DOCUMENT), operations)
