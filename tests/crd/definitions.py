@@ -12,6 +12,7 @@ from polykind import crd, errors
 from polykind.apply import jsonpatch, mergepatch
 from polykind.contract import JsonObject
 from polykind.crd.codec import GROUP, KIND, Version
+from polykind.crd.emptiness import bare_definition
 from polykind.crd.warnings import warnings
 from tests.conformance.client import Answer
 from tests.crd.build import NOW, at_rest
@@ -119,6 +120,7 @@ class Definitions:
 
     def _keep(self, new: JsonObject, version: Version, query: dict[str, str]) -> JsonObject:
         """What the write answers; the definition then comes to rest, and others of its group with it."""
+        new = bare_definition(new)
         if "dryRun" in query:
             return crd.encode(new, version)
         self.revision += 1

@@ -195,11 +195,21 @@ def test_either_or_values() -> None:
         "additionalProperties": True,
     }
     assert kept({"items": [{"type": "string"}]}) == {"items": [{"type": "string"}]}
-    assert kept({"enum": [], "definitions": {}, "dependencies": {}}) == {"dependencies": {}}
-    assert kept({"items": "nothing", "dependencies": {"a": ["b"], "c": {"type": "x"}}}) == {
+    assert kept({"dependencies": {"a": ["b"], "c": {"type": "x"}}}) == {
         "dependencies": {"a": ["b"], "c": {"type": "x"}}
     }
     assert kept({"properties": {"a": None}}) == {"properties": {"a": {}}}
+
+
+def test_what_is_stated_and_empty_in_a_schema_is_kept() -> None:
+    assert kept({"enum": [], "required": [], "dependencies": {}}) == {"enum": [], "required": [], "dependencies": {}}
+    assert kept({"title": "", "nullable": False, "externalDocs": {}}) == {"externalDocs": {}}
+
+
+def test_items_that_are_neither_a_schema_nor_a_list_are_told_from_none() -> None:
+    assert kept({"items": "nothing"}) == {"items": False}
+    assert kept({"items": []}) == {"items": []}
+    assert kept({"items": None}) == {}
 
 
 def test_numbers_become_what_a_float64_holds() -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 from polykind.contract import JsonObject
 from polykind.crd import convert
 from polykind.crd.defaults import default_v1, default_v1beta1
-from polykind.crd.equality import same
+from polykind.crd.equality import alike_specs
 from polykind.crd.validation import judge_create
 from polykind.errors import Invalid
 from polykind.typed import decode as decode_typed
@@ -38,7 +38,7 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
     default_v1beta1(crd)
     inner = convert.inner_of_v1beta1(crd["spec"])
     kept = convert.from_v1beta1(crd)
-    if not same(convert.to_internal(kept["spec"]), inner):
+    if not alike_specs(convert.to_internal(kept["spec"]), inner):
         errors = judge_create({**kept, "spec": {**kept["spec"], "versions": inner["versions"]}}, inner, version)
         if errors:
             raise Invalid(KIND, GROUP, kept["metadata"].get("name", ""), errors)

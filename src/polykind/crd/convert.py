@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.crd.equality import same
+from polykind.crd.equality import alike
 
 V1 = "apiextensions.k8s.io/v1"
 V1BETA1 = "apiextensions.k8s.io/v1beta1"
@@ -67,7 +67,7 @@ def to_internal(spec: JsonObject) -> JsonObject:
     hoisted = set()
     for stanza, top in STANZAS.items():
         first = versions[0].get(stanza)
-        if all(same(version.get(stanza), first) for version in versions):
+        if all(alike(version.get(stanza), first) for version in versions):
             hoisted.add(stanza)
             if first is not None:
                 inner[top] = first

@@ -29,8 +29,8 @@ def schema(value: JsonObject) -> Any:
     return orjson.Fragment(escape_html(_schema(value).encode()))
 
 
-def several_items(value: list[JsonObject]) -> Any:
-    """The `items` of a schema, where it is a list."""
+def several_items(value: Any) -> Any:
+    """The `items` of a schema, where it is not one schema."""
     return orjson.Fragment(escape_html(_items(value).encode()))
 
 
@@ -84,7 +84,7 @@ def _items(value: Any) -> str:
         return "null"
     if isinstance(value, dict):
         return f'{{"Schema":{_schema(value)},"JSONSchemas":null}}'
-    return f'{{"Schema":null,"JSONSchemas":{_list(_schema)(value)}}}'
+    return f'{{"Schema":null,"JSONSchemas":{_list(_schema)(None if value is False else value)}}}'
 
 
 def _or_strings(value: Any) -> str:

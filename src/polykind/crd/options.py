@@ -8,7 +8,7 @@ from functools import cached_property
 from polykind.contract import JsonObject
 from polykind.crd.cabundle import bundle_problem
 from polykind.crd.defaults_validation import has_unpruned_defaults
-from polykind.crd.equality import same
+from polykind.crd.equality import alike
 from polykind.crd.schema_rules import Strictness
 from polykind.crd.stanzas import MOST_SELECTABLE
 from polykind.crd.structural import unsupported, violations
@@ -104,14 +104,14 @@ class Options:
         else:
             new, old = _version_of(self.new, version) or {}, _version_of(self.old, version) or {}
         before = old.get("selectableFields") or []
-        return len(before) > MOST_SELECTABLE and same(new.get("selectableFields"), before)
+        return len(before) > MOST_SELECTABLE and alike(new.get("selectableFields"), before)
 
     def unchanged(self, version: str) -> bool:
         """Whether the schema of a version is what it was."""
         if self.old is None:
             return False
         new, old = _schema_of(self.new, version), _schema_of(self.old, version)
-        return old is not _MISSING and new is not _MISSING and same(new, old)
+        return old is not _MISSING and new is not _MISSING and alike(new, old)
 
     @cached_property
     def old_rules(self) -> frozenset[str]:

@@ -35,6 +35,8 @@ _REFUSED = {
     "dependencies": "dependencies is not supported",
     "$ref": "$ref is not supported",
 }
+_REFUSED_FULL = frozenset({"patternProperties", "definitions"})
+"""What may be stated as long as it is empty."""
 _JUDGED = frozenset({*_REFUSED, "type", "default", "items", EMBEDDED, "uniqueItems"})
 _MERGING = frozenset({PRESERVE, MAP_TYPE, LIST_TYPE, LIST_MAP_KEYS})
 _NESTING = frozenset(
@@ -82,7 +84,7 @@ class SchemaRules:
             self._descend(node, path, context, root)
         if not _MERGING.isdisjoint(node):
             self._judge_merging(node, path)
-        if RULES in node:
+        if node.get(RULES):
             self._judge_rules(node, path)
             if context.rules and len(self.errors) == before:
                 self.sites.append(RuleSite(node, path, tuple(self._steps), context.uncorrelated))
@@ -94,10 +96,14 @@ class SchemaRules:
         if context.defaults is not None and "default" in node:
             errors.append(forbidden(f"{path}.default", f"must not be set {context.defaults}".rstrip()))
         if not _REFUSED.keys().isdisjoint(node):
-            errors.extend(forbidden(f"{path}.{key}", why) for key, why in _REFUSED.items() if key in node)
+            errors.extend(
+                forbidden(f"{path}.{key}", why)
+                for key, why in _REFUSED.items()
+                if key in node and (node[key] or key not in _REFUSED_FULL)
+            )
         if type_ == "null":
             errors.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
-        if isinstance(node.get("items"), list):
+        if node.get("items") and isinstance(node["items"], list):
             errors.append(forbidden(f"{path}.items", "items must be a schema object and not an array"))
         if context.inside_meta and EMBEDDED in node:
             errors.append(forbidden(f"{path}.{EMBEDDED}", "must not be used inside of resource meta"))
@@ -157,7 +163,7 @@ class SchemaRules:
         if isinstance(items, dict):
             self._step("items", "", node, items, f"{path}.items", context)
             return
-        for index, child in enumerate(items):
+        for index, child in enumerate(items or ()):
             self._step("items", "", node, child, f"{path}.items[{index}]", context)
 
     def _step(self, kind: str, key: str, parent: JsonObject, node: JsonObject, path: str, context: _Context) -> None:

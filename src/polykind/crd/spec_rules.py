@@ -7,7 +7,7 @@ from typing import Any
 from polykind.contract import JsonObject
 from polykind.crd import gostruct
 from polykind.crd.conversion_rules import conversion_problems
-from polykind.crd.equality import same
+from polykind.crd.equality import alike
 from polykind.crd.names import spec_name_problems
 from polykind.crd.options import Options
 from polykind.crd.rules import Rules
@@ -156,7 +156,7 @@ def _shape_problems(spec: JsonObject) -> list[FieldError]:
     versions = spec["versions"] or []
     errors: list[FieldError] = []
     for stanza, top, plural, _ in _PER_VERSION:
-        if top in spec and any(stanza in version for version in versions):
+        if _states(spec, top) and any(_states(version, stanza) for version in versions):
             detail = f"top-level and per-version {plural} are mutually exclusive"
             errors.append(forbidden(f"spec.{top}", detail))
     for stanza, _, plural, top in _PER_VERSION:
@@ -174,8 +174,13 @@ def _shape_problems(spec: JsonObject) -> list[FieldError]:
     return errors
 
 
+def _states(part: JsonObject, stanza: str) -> bool:
+    """Whether a stanza is there; no columns are none."""
+    return part.get(stanza) not in (None, [])
+
+
 def _identical(values: list[Any]) -> bool:
-    return values[0] is not None and all(same(value, values[0]) for value in values)
+    return values[0] not in (None, []) and all(alike(value, values[0]) for value in values)
 
 
 def _version_field_problems(spec: JsonObject) -> list[FieldError]:

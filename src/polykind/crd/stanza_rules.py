@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from polykind.contract import JsonObject
 from polykind.crd import gostruct
 from polykind.crd.defaults_validation import default_problems
+from polykind.crd.emptiness import bare_schema
 from polykind.crd.options import Options
 from polykind.crd.rules import RuleCheck, Rules
 from polykind.crd.schema_rules import SchemaRules
@@ -60,6 +61,8 @@ def schema_problems(
     errors = _root_problems(schema, at) if status_enabled else []
     if schema.get("nullable"):
         errors.append(forbidden(f"{at}.nullable", "nullable cannot be true at the root"))
+    # Values are judged by what will be stored.
+    bare = bare_schema(schema)
     unreadable = None
     sound = False
     if judged.structural:
@@ -67,16 +70,19 @@ def schema_problems(
         if unreadable is None:
             found = violations(schema, at)
             pruned = judged.options.pruned_defaults_required
-            found = found or default_problems(schema, at, pruned=pruned, rules=judged.rules)
+            found = found or default_problems(bare, at, pruned=pruned, rules=judged.rules)
             sound = not found
             errors += found
     walk = SchemaRules(judged.options.strictness, rules=sound)
     walk.check(schema, at)
     errors += walk.errors
+    if bare is not schema:
+        walk = SchemaRules(judged.options.strictness, rules=sound)
+        walk.check(bare, at)
     if walk.sites and judged.rules is not None:
         options = judged.options
         errors += judged.rules.check(
-            RuleCheck(schema, at, walk.sites, options.unchanged(version), options.old_rules, options.old_messages)
+            RuleCheck(bare, at, walk.sites, options.unchanged(version), options.old_rules, options.old_messages)
         )
     if unreadable is not None and not errors:
         errors.append(invalid(at, "", unreadable))

@@ -39,6 +39,9 @@ _FORBIDDEN_INSIDE = {
 _JUDGED_INSIDE = frozenset(_FORBIDDEN_INSIDE)
 _NARROWING = frozenset({"allOf", "anyOf", "oneOf", "not", "pattern"})
 
+_OVERLOOKED = frozenset({"$ref", "enum", "allOf", "anyOf", "oneOf", "patternProperties", "dependencies", "definitions"})
+"""What an empty one of counts as none; an empty `required` does not."""
+
 _UNSUPPORTED = (
     ("id", "id"),
     ("$schema", "schema"),
@@ -78,7 +81,7 @@ def unsupported(schema: JsonObject) -> str | None:
     if schema.get(PRESERVE) is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
     items = schema.get("items")
-    if isinstance(items, list):
+    if items and isinstance(items, list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
     children = [items, *(schema.get("properties") or {}).values(), schema.get("additionalProperties")]
     for child in children:
@@ -110,7 +113,7 @@ def violations(schema: JsonObject, path: str) -> list[FieldError]:
 def _specified(node: JsonObject, level: str, path: str, errors: list[FieldError]) -> None:
     """The rules of a schema that specifies fields, as against one that only narrows them."""
     type_, items, properties = node.get("type", ""), node.get("items"), node.get("properties")
-    if items is not None:
+    if isinstance(items, dict):
         _specified(items, _ITEM, f"{path}.items", errors)
     elif type_ == "array":
         errors.append(required(f"{path}.items", "must be specified"))
@@ -172,7 +175,7 @@ def _type_and_object_meta(
     if metadata.get("type", "") != "object":
         errors.append(invalid(f"{at}.type", metadata.get("type", ""), "must be object"))
     if level is _ROOT:
-        allowed = metadata.keys() <= {"type", "default", "properties"}
+        allowed = {k for k, v in metadata.items() if not _overlooked(k, v)} <= {"type", "default", "properties"}
         named = metadata.get("properties") or {}
         if not allowed or not named.keys() <= {"name", "generateName"}:
             detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
@@ -184,12 +187,17 @@ def _is_int_or_string(clauses: Any) -> bool:
 
 
 def _judged(clause: JsonObject) -> JsonObject:
-    """A clause without what is overlooked there: a reference to nothing, and that nothing is added."""
+    """A clause without what is overlooked there, or says that nothing is added."""
     return {
         key: value
         for key, value in clause.items()
-        if key != "$ref" and not (key == "additionalProperties" and value is False)
+        if not _overlooked(key, value) and not (key == "additionalProperties" and value is False)
     }
+
+
+def _overlooked(key: str, value: Any) -> bool:
+    """Whether something is stated, but so empty that a structural schema has nothing of it."""
+    return not value and (key in _OVERLOOKED or (key == "items" and not isinstance(value, dict)))
 
 
 def _first_is_int_or_string(node: JsonObject) -> bool:
@@ -221,7 +229,7 @@ def _clause(node: JsonObject, path: str, errors: list[FieldError], *, skip_any: 
     if not _NARROWING.isdisjoint(node):
         _narrowing(node, path, errors, skip_any, False)
     items, properties = node.get("items"), node.get("properties")
-    if items is not None:
+    if isinstance(items, dict):
         _clause(items, f"{path}.items", errors)
     if properties:
         for name, child in properties.items():
@@ -229,7 +237,11 @@ def _clause(node: JsonObject, path: str, errors: list[FieldError], *, skip_any: 
         if "metadata" in properties:
             errors.append(forbidden(f"{path}.properties[metadata]", "must not be specified in a nested context"))
     if not _JUDGED_INSIDE.isdisjoint(node):
-        errors.extend(forbidden(f"{path}.{key}", why) for key, why in _FORBIDDEN_INSIDE.items() if key in node)
+        errors.extend(
+            forbidden(f"{path}.{key}", why)
+            for key, why in _FORBIDDEN_INSIDE.items()
+            if key in node and (node[key] or key not in (LIST_MAP_KEYS, RULES))
+        )
     if node.get("additionalProperties", False) is not False:
         errors.append(forbidden(f"{path}.additionalProperties", "must be undefined to be structural"))
 
@@ -250,8 +262,8 @@ def _complete(clause: JsonObject, node: JsonObject | None, path: str, at: str, e
         return
     for inside, inside_at in _narrowings(clause, at):
         _complete(inside, node, path, inside_at, errors)
-    if clause.get("items") is not None:
-        _complete(clause["items"], node.get("items"), f"{path}.items", f"{at}.items", errors)
+    if isinstance(clause.get("items"), dict):
+        _complete(clause["items"], node.get("items") or None, f"{path}.items", f"{at}.items", errors)
     specified = node.get("properties") or {}
     for name, child in (clause.get("properties") or {}).items():
         key = f".properties[{name}]"

@@ -18,7 +18,7 @@ LIST_MAP_KEYS = "x-kubernetes-list-map-keys"
 MAP_TYPE = "x-kubernetes-map-type"
 RULES = "x-kubernetes-validations"
 
-_EXTENSIONS = frozenset({PRESERVE, EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, RULES})
+_EXTENSIONS = frozenset({PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE})
 _ONE = frozenset({"not", "items", "additionalProperties", "additionalItems"})
 _LISTED = frozenset({"allOf", "anyOf", "oneOf"})
 _NAMED = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
@@ -57,7 +57,7 @@ def has_default(node: JsonObject) -> bool:
 
 
 def has_extension(node: JsonObject) -> bool:
-    return not _EXTENSIONS.isdisjoint(node)
+    return not _EXTENSIONS.isdisjoint(node) or bool(node.get(LIST_MAP_KEYS) or node.get(RULES))
 
 
 def has_invalid_type(node: JsonObject) -> bool:

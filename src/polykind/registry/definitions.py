@@ -15,6 +15,7 @@ from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.crd import conditions
+from polykind.crd.emptiness import bare_definition
 from polykind.crd.outline import Outline, marked, outlined, parts, skimmed
 from polykind.crd.status import terminating_condition
 from polykind.errors import FieldError
@@ -199,10 +200,10 @@ class DefinitionVersion(BuiltinVersion):
         if not isinstance(version, DefinitionVersion):
             return None
         stated: Literal["v1", "v1beta1"] = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
-        return version._shown(rules.decode(obj, stated, False)[0])
+        return version._shown(bare_definition(rules.decode(obj, stated, False)[0]))
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        return self._canonical(obj)
+        return bare_definition(self._canonical(obj))
 
     def clean(self) -> bool:
         return self.api == "v1"
@@ -228,7 +229,7 @@ def stored_definition(entry: Entry) -> JsonObject:
     if entry.clean:
         return obj
     try:
-        return rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0]
+        return bare_definition(rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0])
     except errors.BadRequest as error:
         raise errors.InternalError(
             f"the definition {entry.name} in the store cannot be read: {error.message}"

@@ -126,8 +126,8 @@ def _version(version: str, validation: Struct, subresources: Struct, columns: Li
             Field("deprecationWarning", STRING, 8, pointer=True),
             Field("schema", validation, 4, pointer=True),
             Field("subresources", subresources, 5, pointer=True),
-            Field("additionalPrinterColumns", columns, 6),
-            Field("selectableFields", selectable, 9),
+            Field("additionalPrinterColumns", columns, 6, seen=True),
+            Field("selectableFields", selectable, 9, seen=True),
         ),
     )
 

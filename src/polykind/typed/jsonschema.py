@@ -43,7 +43,7 @@ class SchemaOrBool(Kind):
 
 
 class SchemaOrArray(Kind):
-    """A schema, or a list of them. Anything else is silently nothing, and does not outlive the store."""
+    """A schema, or a list of them. Anything else is neither, which is told by False and does not outlive the store."""
 
     __slots__ = ("schema", "schemas")
 
@@ -55,8 +55,8 @@ class SchemaOrArray(Kind):
         if type(value) is dict:
             return nested(self.schema, value, at)
         if type(value) is list:
-            return nested(self.schemas, value, at) or None
-        return None
+            return nested(self.schemas, value, at)
+        return False
 
 
 class SchemaOrStrings(Kind):
@@ -72,7 +72,7 @@ class SchemaOrStrings(Kind):
         if type(value) is dict:
             return nested(self.schema, value, at)
         if type(value) is list:
-            return nested(STRINGS, value, at) or None
+            return nested(STRINGS, value, at)
         return None
 
 
@@ -117,32 +117,31 @@ def json_schema_props(version: str) -> Struct:
             Field("minItems", INT64, 17, pointer=True),
             Field("uniqueItems", BOOL, 18),
             Field("multipleOf", FLOAT64, 19, pointer=True),
-            Field("enum", ListOf(raw), 20),
+            Field("enum", ListOf(raw), 20, seen=True),
             Field("maxProperties", INT64, 21, pointer=True),
             Field("minProperties", INT64, 22, pointer=True),
-            Field("required", STRINGS, 23),
+            Field("required", STRINGS, 23, seen=True),
             Field("items", SchemaOrArray(f"{version}.JSONSchemaPropsOrArray", schema), 24, pointer=True),
-            Field("allOf", schemas, 25),
-            Field("oneOf", schemas, 26),
-            Field("anyOf", schemas, 27),
+            Field("allOf", schemas, 25, seen=True),
+            Field("oneOf", schemas, 26, seen=True),
+            Field("anyOf", schemas, 27, seen=True),
             Field("not", schema, 28, pointer=True),
-            Field("properties", properties, 29),
+            Field("properties", properties, 29, seen=True),
             Field("additionalProperties", or_bool, 30, pointer=True),
-            Field("patternProperties", properties, 31),
-            # No pointer in Go; but even none of them are refused, and so must be seen.
-            Field("dependencies", MapOf(dependency, f"{version}.JSONSchemaDependencies"), 32, pointer=True),
+            Field("patternProperties", properties, 31, seen=True),
+            Field("dependencies", MapOf(dependency, f"{version}.JSONSchemaDependencies"), 32, seen=True),
             Field("additionalItems", or_bool, 33, pointer=True),
-            Field("definitions", MapOf(schema, f"{version}.JSONSchemaDefinitions"), 34),
+            Field("definitions", MapOf(schema, f"{version}.JSONSchemaDefinitions"), 34, seen=True),
             Field("externalDocs", docs, 35, pointer=True),
             Field("example", raw, 36, pointer=True),
             Field("nullable", BOOL, 37),
             Field("x-kubernetes-preserve-unknown-fields", BOOL, 38, pointer=True),
             Field("x-kubernetes-embedded-resource", BOOL, 39),
             Field("x-kubernetes-int-or-string", BOOL, 40),
-            Field("x-kubernetes-list-map-keys", STRINGS, 41),
+            Field("x-kubernetes-list-map-keys", STRINGS, 41, seen=True),
             Field("x-kubernetes-list-type", STRING, 42, pointer=True),
             Field("x-kubernetes-map-type", STRING, 43, pointer=True),
-            Field("x-kubernetes-validations", ListOf(rule, f"{version}.ValidationRules"), 44),
+            Field("x-kubernetes-validations", ListOf(rule, f"{version}.ValidationRules"), 44, seen=True),
         )
     )
     return schema

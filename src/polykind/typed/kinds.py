@@ -229,7 +229,7 @@ class Field:
     """A field of a struct: its name on the wire, its protobuf number, and when Go leaves it out.
 
     A struct without a name is embedded: in JSON its fields are those of the struct around it, in protobuf it is a
-    message of its own.
+    message of its own. What is `seen` is kept even if it is empty, for rules to judge, until it is stored.
     """
 
     name: str
@@ -238,6 +238,7 @@ class Field:
     omitempty: bool = True
     pointer: bool = False
     omitzero: bool = False
+    seen: bool = False
 
     @property
     def always(self) -> bool:
@@ -271,7 +272,8 @@ class Struct(Kind):
             for own in f.kind.fields
         }
         self._index = {
-            f.name: (position, f.kind, f.always, f.pointer, f.kind.plain) for position, f in enumerate(self.fields)
+            f.name: (position, f.kind, f.always, f.pointer or f.seen, f.kind.plain)
+            for position, f in enumerate(self.fields)
         }
         self._always = tuple((position, f.name, f.kind) for position, f in enumerate(self.fields) if f.always)
 
@@ -293,12 +295,12 @@ class Struct(Kind):
                 continue
             if item is None:
                 continue
-            position, kind, always, pointer, plain = known
+            position, kind, always, kept, plain = known
             if type(item) is plain:
                 decoded = item
             else:
                 decoded = kind.decode(item, Place(at, self.promoted.get(key) or key, struct, depth), run)
-            if decoded or always or (pointer and decoded is not None):
+            if decoded or always or (kept and decoded is not None):
                 found.append((position, key, decoded))
         if self._always:
             have = {key for _, key, _ in found}
