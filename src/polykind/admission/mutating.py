@@ -11,7 +11,7 @@ from polykind.admission.attributes import Attributes
 from polykind.admission.patching import defaulted, reread
 from polykind.admission.reinvocation import Asked
 from polykind.admission.review import JSON_PATCH, Shown, Verdict
-from polykind.admission.telling import converted, own, told_at
+from polykind.admission.telling import converted, inconvertible, own, told_at
 from polykind.admission.webhook import CallFailed, Observer, Webhook, Webhooks
 from polykind.apply import jsonpatch
 from polykind.apply.rejected import Rejected
@@ -81,14 +81,8 @@ class _Round:
         asked, obj, resource = self._asked, self._shown.obj, self._asked.resource
         stated = obj.get("apiVersion")
         if stated != resource.kind_version:
-            group, _, version = stated.rpartition("/") if isinstance(stated, str) else ("", "", "")
-            if group != resource.group:
-                raise errors.Unexplained(
-                    f"{group}/{version}, Kind={obj.get('kind')} is unstructured and is not suitable for converting "
-                    f"to {go_quote(resource.kind_version)}"
-                )
-            if version not in resource.versions:
-                raise errors.Unexplained(f"request to convert CR from an invalid group/version: {stated}")
+            if why := inconvertible(resource, obj):
+                raise errors.Unexplained(why)
             obj = await converted(asked, obj, resource.kind_version)
         self._base = obj
 

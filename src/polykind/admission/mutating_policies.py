@@ -19,7 +19,7 @@ from polykind.admission.policy_checks import NO_ERROR, Checks, error_type
 from polykind.admission.policy_expressions import variables
 from polykind.admission.policy_params import FindParams, ParamError, collect
 from polykind.admission.reinvocation import Asked
-from polykind.admission.telling import told_at
+from polykind.admission.telling import inconvertible, told_at
 from polykind.cel.types import Type
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
@@ -230,22 +230,18 @@ class _Round:
         obj, resource = last.obj, asked.resource
         stated = obj.get("apiVersion")
         if stated != resource.kind_version:
-            obj = await self._converted(obj, stated)
+            obj = await self._converted(obj)
         asked.obj = obj
         asked.changed = True
 
-    async def _converted(self, obj: JsonObject, stated: Any) -> JsonObject:
-        wanted = self._asked.resource.kind_version
+    async def _converted(self, obj: JsonObject) -> JsonObject:
+        resource = self._asked.resource
+        why = inconvertible(resource, obj)
         try:
-            made = await self._asked.convert(obj, wanted) if self._asked.model(str(stated)) is not None else None
+            made = await self._asked.convert(obj, resource.kind_version) if not why else None
         except errors.APIError as error:
             raise errors.InternalError(f"failed to convert object: {error.message}") from None
         if made is None:
-            resource = self._asked.resource
-            why = f"request to convert CR from an invalid group/version: {stated}"
-            if str(stated).rpartition("/")[0] != resource.group:
-                kind = f"{stated}, Kind={obj.get('kind')}"
-                why = f"{kind} is unstructured and is not suitable for converting to {go_quote(wanted)}"
             raise errors.InternalError(f"failed to convert object: {why}")
         return made
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from polykind import errors
 from polykind.admission.attributes import DELETE, Attributes
+from polykind.contract import JsonObject
 from polykind.selection.labels import LabelSelector
 from polykind.selection.objects import labels_of
 
@@ -27,4 +30,10 @@ def _namespace_labels(asked: Attributes) -> dict[str, str]:
 
 def selects(wanted: LabelSelector, asked: Attributes) -> bool:
     """Whether an object is selected, as it is or as it shall be."""
-    return wanted.empty or any(obj is not None and wanted.matches(labels_of(obj)) for obj in (asked.obj, asked.old))
+    return wanted.empty or any(obj is not None and wanted.matches(_labels(obj)) for obj in (asked.obj, asked.old))
+
+
+def _labels(obj: JsonObject) -> dict[str, str]:
+    """The labels of an object, none if others have made of them what labels are not."""
+    labels: Any = labels_of(obj)
+    return labels if isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values()) else {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.admission.attributes import Attributes
+from polykind.admission.attributes import Attributes, Resource
 from polykind.admission.review import Shown
 from polykind.contract import JsonObject
+from polykind.gotext import go_quote
 
 
 def own(asked: Attributes) -> Shown:
@@ -24,6 +25,17 @@ async def told_at(asked: Attributes, version: str) -> Shown:
     wanted = f"{resource.group}/{version}" if resource.group else version
     obj, old = [await converted(asked, one, wanted) if one is not None else None for one in (asked.obj, asked.old)]
     return Shown(version, wanted, obj, old)
+
+
+def inconvertible(resource: Resource, obj: JsonObject) -> str:
+    """Why an object cannot go back to the version of the request from the one that it states, "" if it can."""
+    group, _, version = (obj.get("apiVersion") or "").rpartition("/")
+    if group != resource.group:
+        kind, wanted = f"{group}/{version}, Kind={obj.get('kind')}", go_quote(resource.kind_version)
+        return f"{kind} is unstructured and is not suitable for converting to {wanted}"
+    if version not in resource.versions:
+        return f"request to convert CR from an invalid group/version: {group}/{version}"
+    return ""
 
 
 async def converted(asked: Attributes, obj: JsonObject, api_version: str) -> JsonObject:

@@ -50,6 +50,9 @@ async def mutated(
     if made is None:
         raise AssertionError("admission took the object away")
     call.whole = False
+    if read is None and not call.version.typed:
+        call.misfit = _misfit(made["metadata"])
+        made["metadata"], _ = objectmeta.coerce(made["metadata"], strict=False)
     if why := entries.complaint(made["metadata"].get("managedFields")):
         _restore_managers(made["metadata"], obj["metadata"])
         call.request.warn(_BAD_MANAGERS + why)
@@ -147,17 +150,18 @@ def _defaulted(call: Call, obj: JsonObject) -> JsonObject:
     stated = obj.get("apiVersion")
     for version in call.kind.versions.values():
         if version.api_version == stated:
-            if not version.typed:
-                call.misfit = call.misfit or _misfit(obj.get("metadata"))
-            return version.default(obj)
+            metadata = obj.get("metadata")
+            made = version.default(obj)
+            if not version.typed and isinstance(metadata, dict):
+                # What does not fit stays until all have been asked.
+                made["metadata"] = metadata
+            return made
     obj["metadata"] = metadata if isinstance(metadata := obj.get("metadata"), dict) else {}
     return obj
 
 
-def _misfit(metadata: object) -> str:
+def _misfit(metadata: JsonObject) -> str:
     """What a decoder has against metadata, but for what the server writes over."""
-    if not isinstance(metadata, dict):
-        return ""
     try:
         objectmeta.coerce({name: value for name, value in metadata.items() if name not in _WRITTEN_OVER}, strict=True)
     except objectmeta.MisfitError as misfit:
