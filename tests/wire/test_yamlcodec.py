@@ -166,3 +166,14 @@ def test_a_backslash_before_a_solidus_is_no_escape_where_nothing_is_escaped() ->
 
 def test_json_is_read_as_yaml_reads_it() -> None:
     assert yamlcodec.decode('{"a": "x\u2028  y"}'.encode()) == {"a": "x\u2028y"}
+
+
+@pytest.mark.parametrize("key", ['"%s"' % ("k" * 1023), '"%s"  ' % ("k" * 1021), '"a"\n', '"a" \r'])
+def test_a_key_of_json_that_is_too_long_or_not_on_the_line_of_its_colon_is_refused(key: str) -> None:
+    with pytest.raises(yamlcodec.MalformedYAML, match=r"did not find expected ',' or '}'"):
+        yamlcodec.decode(f'{{"b":1,{key}:2}}'.encode())
+
+
+def test_long_values_and_keys_that_are_just_not_too_long_are_taken() -> None:
+    long, longer = "k" * 1022, "v" * 3000
+    assert yamlcodec.decode(f'{{"{long}":"{longer}",\n"a":\n1}}'.encode()) == {long: longer, "a": 1}

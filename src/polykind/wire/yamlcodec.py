@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, Final
 
 import yaml
@@ -25,6 +26,10 @@ STRICT_PREFIX: Final = "yaml: unmarshal errors:\n  "
 _NOT_AS_JSON: Final = re.compile(
     rb"\\(?:/|u[dD][89a-fA-F])|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef(?:\xbb\xbf|\xbf[\xbe\xbf])"
 )
+_before_colons: Final = re.compile(rb'"(\s+):').findall
+_UNQUOTED: Final = bytes(b if b == 0x22 else 0x20 for b in range(256))
+_LONG: Final = b" " * 1000
+"""What with quotes, and blanks before the colon, may be longer than the 1024 characters of a key."""
 _SOLIDUS: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
 
 
@@ -35,7 +40,7 @@ def decode(body: bytes) -> Any:
 
 def decode_strict(body: bytes) -> tuple[Any, list[str]]:
     """The value, and a complaint such as `line 3: key "x" already set in map` for each key that is repeated."""
-    if body[:1] == b"{" and _NOT_AS_JSON.search(body) is None:
+    if body[:1] == b"{" and _NOT_AS_JSON.search(body) is None and not _spread_keys(body):
         try:
             value = codec.decode(body)
             if not codec.duplicate_keys(body, value):
@@ -53,6 +58,17 @@ def decode_strict(body: bytes) -> tuple[Any, list[str]]:
         raise MalformedYAML(f"yaml: {error.reason}") from None
     finally:
         parser.dispose()
+
+
+def _spread_keys(body: bytes) -> bool:
+    """Whether keys may be too long for YAML, or on another line than their colons."""
+    lines = b"\n" in body or b"\r" in body
+    if lines and any(b"\n" in blanks or b"\r" in blanks for blanks in _before_colons(body)):
+        return True
+    if len(body) <= len(_LONG) or _LONG not in body.translate(_UNQUOTED):
+        return False
+    pieces = body.split(b'"')
+    return any(len(piece) >= len(_LONG) and after.lstrip()[:1] == b":" for piece, after in pairwise(pieces))
 
 
 def strict_error(complaints: list[str]) -> str:
