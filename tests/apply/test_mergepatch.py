@@ -84,3 +84,13 @@ def test_keys_of_the_patch_are_there_after_it_and_others_stay(document: Any, pat
     result = mergepatch.apply(document, patch)
     assert result.keys() == document.keys() | patch.keys()
     assert all(result[key] is document[key] for key in document.keys() - patch.keys())
+
+
+def test_lists_may_lie_as_deep_as_objects() -> None:
+    deep: Any = [{"a": None}]
+    for _ in range(800):
+        deep = [deep]
+    made = mergepatch.apply({}, {"a": deep})["a"]
+    for _ in range(800):
+        (made,) = made
+    assert made == [{}]

@@ -67,5 +67,11 @@ def without_nulls(value: Any) -> Any:
                 else:
                     out[key] = new
         return out
-    items = [without_nulls(item) if isinstance(item, dict | list) else item for item in value]
-    return value if all(new is item for new, item in zip(items, value, strict=True)) else items
+    items = value
+    for index, item in enumerate(value):
+        new = without_nulls(item) if isinstance(item, dict | list) else item
+        if new is not item:
+            if items is value:
+                items = value.copy()
+            items[index] = new
+    return items
