@@ -184,21 +184,21 @@ class Router:
             return self._collection(call)
         if kind.namespaced != (call.namespace is not None):
             return None
-        table = _ITEM
-        if call.subresource:
-            table = self._subresource(call.version, call.subresource, call.name)
+        table = self._subresource(call.version, call.subresource) if call.subresource else _ITEM
+        if table is None:
+            return _raise(kind.not_found(call.name))
         verb = table.get(method)
         if verb is None:
             return _raise(call.version.method_not_allowed(_VERBS.get(method, "")))
         return verb
 
     @staticmethod
-    def _subresource(version: Version, subresource: str, name: str) -> dict[str, Verb]:
+    def _subresource(version: Version, subresource: str) -> dict[str, Verb] | None:
         if subresource == "status" and version.has_status:
             return _STATUS
         if subresource == "scale" and version.scale is not None:
             return _SCALE
-        return {m: _raise(version.kind.not_found(name)) for m in (*_VERBS, "OPTIONS")}
+        return None
 
     @staticmethod
     def _built_in(call: Call, legacy_watch: bool) -> Verb:

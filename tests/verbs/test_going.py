@@ -23,6 +23,12 @@ async def test_a_namespace_that_goes_does_not_mind_policies_while_it_is_emptied(
     assert "finalizers" not in again["metadata"]
 
 
+async def test_a_namespace_of_whose_dependents_none_shall_be_orphaned_goes_after_them(server: Live) -> None:
+    await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "late"}})
+    going = await server.ask("DELETE", "/api/v1/namespaces/late?orphanDependents=false", expect=202)
+    assert going["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+
 async def test_who_finalizes_a_namespace_does_not_own_its_status(server: Live) -> None:
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "own"}})
     body = {"metadata": {"name": "own"}, "spec": {"finalizers": ["kubernetes", "example.com/held"]}}

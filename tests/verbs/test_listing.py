@@ -285,7 +285,7 @@ async def test_a_patch_of_a_collection_is_refused_for_its_type_before_its_lack_o
 
 
 async def test_a_subresource_that_is_not_there_is_not_found_whatever_the_method(running: Live) -> None:
-    for method in ("GET", "OPTIONS"):
+    for method in ("GET", "OPTIONS", "TRACE", "BREW"):
         await running.ask(method, f"{WIDGETS}/a/nope", expect=404)
 
 

@@ -312,3 +312,22 @@ async def test_numbers_are_answered_and_stored_as_the_reference_spells_them(
         filled = {None: b"", 2: b'"n":2', 1e-7: b'"n":1e-7'}[default]
         wanted = b'"spec":{%b}' % b",".join(part for part in (spelled, filled, b'"size":1') if part)
         assert all(wanted in answer for answer in answers), (wanted, answers)
+
+
+async def test_an_apply_that_fits_no_built_in_type_is_refused_for_it_before_its_name(server: Live) -> None:
+    sent = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b", "creationTimestamp": "bad"}}
+    path = "/api/v1/namespaces/a?fieldManager=m"
+    refused = await server.ask("PATCH", path, sent, kind="application/apply-patch+yaml", expect=500)
+    assert refused["message"] == (
+        "failed to convert new object (/b; /v1, Kind=Namespace) to proper version: unable to convert unstructured "
+        'object to /v1, Kind=Namespace: parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006"'
+    )
+
+
+async def test_an_update_that_creates_leaves_a_stated_time_of_deletion(server: Live) -> None:
+    roles, when = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "2020-01-01T00:00:00Z"
+    sent = {"metadata": {"name": "r", "deletionTimestamp": when, "creationTimestamp": when}}
+    made = await server.ask("PUT", f"{roles}/r", sent, expect=201)
+    assert (made["metadata"]["deletionTimestamp"], made["metadata"]["creationTimestamp"] == when) == (when, False)
+    posted = await server.ask("POST", roles, {"metadata": {"name": "p", "deletionTimestamp": when}})
+    assert "deletionTimestamp" not in posted["metadata"]

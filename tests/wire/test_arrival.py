@@ -55,3 +55,29 @@ def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
     taking = Taking()
     Arrival(Limits(head=256), taking).feed(head)
     assert (taking.refused, taking.requests) == (431, [])
+
+
+def test_a_method_that_nobody_knows_is_told_by_its_name() -> None:
+    taking = Taking()
+    arrival = Arrival(Limits(), taking)
+    arrival.feed(b"BREW /pot?a=b HTTP/1.1\r\nContent-Length: 3\r\n\r\ntea")
+    arrival.feed(b"get / HTTP/1.1\r\n\r\n")
+    arrival.feed(b"PUT / HTTP/1.1\r\n\r\n")
+    assert [(r.method, r.path, r.query, r.body) for r in taking.requests] == [
+        ("BREW", "/pot", "a=b", b"tea"),
+        ("get", "/", "", b""),
+        ("PUT", "/", "", b""),
+    ]
+
+
+@pytest.mark.parametrize("sent", [b"B\xffEW / HTTP/1.1\r\n\r\n", b"\x16\x03\x01 / HTTP/1.1\r\n\r\n", b"BREW\r\n\r\n"])
+def test_what_is_no_method_is_refused(sent: bytes) -> None:
+    taking = Taking()
+    Arrival(Limits(), taking).feed(sent)
+    assert (taking.refused, taking.requests) == (400, [])
+
+
+def test_a_method_that_nobody_knows_is_refused_behind_another_request() -> None:
+    taking = Taking()
+    Arrival(Limits(), taking).feed(b"GET / HTTP/1.1\r\n\r\nBREW / HTTP/1.1\r\n\r\n")
+    assert (taking.refused, [r.method for r in taking.requests]) == (400, ["GET"])

@@ -92,6 +92,8 @@ class Kind:
     """Whether the beginning of a deletion counts as a new generation, with a grace period of none."""
     minds_policy = True
     """Whether the beginning of a deletion already minds what is to become of dependents."""
+    unorphaned = "Background"
+    """The policy that is meant where a deletion begins with nothing but the wish for no orphans."""
     deletes_many = True
     """Whether a collection may be deleted."""
     created_by_update = False
@@ -171,7 +173,10 @@ class Version(ABC):
         return
 
     async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        """An object of this version at another apiVersion; None where that is not served any more."""
+        """An object of this version at another apiVersion; None where there is no such version.
+
+        Raises APIError where that is no reason to go on without it.
+        """
         return None
 
     async def equivalent(self, obj: JsonObject, api_version: str) -> JsonObject | None:

@@ -24,6 +24,7 @@ class NamespaceKind(Kind):
     """The core resource `namespaces`."""
 
     marks_deletion = False
+    unorphaned = "Foreground"
     deletes_many = False
 
     def __init__(self, cache: WatchCache) -> None:

@@ -55,7 +55,7 @@ def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
 
 
 async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, options: PatchOptions) -> JsonObject:
-    return await managed.apply(
+    merged = await managed.apply(
         live,
         applied,
         manager=options.field_manager,
@@ -68,6 +68,13 @@ async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, opti
         convert=call.version.at_version,
         reset=call.kind.reset(call.version, call.subresource),
     )
+    if call.version.typed and (why := call.version.misfit(merged)):
+        named = body.kind_text(call.version.api_version, call.kind.kind)
+        raise errors.Unexplained(
+            f"failed to convert new object ({body.shown(applied)}) to proper version: "
+            f"unable to convert unstructured object to {named}: {why}"
+        )
+    return merged
 
 
 def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None) -> JsonObject:

@@ -139,7 +139,8 @@ def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
     finalizers = meta.get("finalizers") or []
     begun = bool(meta.get("deletionTimestamp"))
     minded = not call.kind.lingers(obj) if begun else call.kind.minds_policy
-    wanted = _garbage_finalizers(finalizers, options) if minded else list(finalizers)
+    unorphaned = "Background" if begun else call.kind.unorphaned
+    wanted = _garbage_finalizers(finalizers, options, unorphaned) if minded else list(finalizers)
     lingers = call.kind.prepare_delete(obj)
     if not wanted and not finalizers and not lingers:
         return False
@@ -159,11 +160,11 @@ def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
     return True
 
 
-def _garbage_finalizers(finalizers: list[str], options: DeleteOptions) -> list[str]:
-    """The finalizers as the propagation policy wants them."""
+def _garbage_finalizers(finalizers: list[str], options: DeleteOptions, unorphaned: str) -> list[str]:
+    """The finalizers as the propagation policy wants them; `unorphaned`: the policy of who wants no orphans."""
     policy = options.propagation_policy
     if policy is None and options.orphan_dependents is not None:
-        policy = "Orphan" if options.orphan_dependents else "Background"
+        policy = "Orphan" if options.orphan_dependents else unorphaned
     if policy is None:
         return list(finalizers)
     wanted = [f for f in finalizers if f not in (FOREGROUND, ORPHAN)]

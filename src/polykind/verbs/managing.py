@@ -13,9 +13,10 @@ _THE_SERVERS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGraceP
 
 
 async def created(call: Call, obj: JsonObject, manager: str) -> None:
-    """Track a create. What only the server can say is taken out before."""
-    for gone in _THE_SERVERS:
-        obj["metadata"].pop(gone, None)
+    """Track a create. What only the server can say is taken out before, unless it is an update that creates."""
+    if call.request.method != "PUT":
+        for gone in _THE_SERVERS:
+            obj["metadata"].pop(gone, None)
     obj["metadata"]["managedFields"] = await _track(call, None, obj, manager)
     if not obj["metadata"]["managedFields"]:
         del obj["metadata"]["managedFields"]

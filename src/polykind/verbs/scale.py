@@ -13,6 +13,9 @@ from polykind.gotext import go_quote
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
 from polykind.schema.govalue import go_print, go_type
 from polykind.typed.core import SCALE
+from polykind.typed.messagereader import decode_message
+from polykind.typed.protobuf import open_envelope
+from polykind.typed.protowire import ProtobufError
 from polykind.verbs import admitting, answer, revisions
 from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
@@ -61,7 +64,7 @@ async def get_scale(call: Call) -> Response:
 async def update_scale(call: Call) -> Response:
     accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
-    media = negotiation.body_media(call.request.header(b"content-type"))
+    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILT_IN)
     scale, found = _read(call, media)
     if found and options.field_validation == "Strict":
         raise errors.BadRequest(_NO_SUCH_TYPE)
@@ -81,11 +84,14 @@ def _read(call: Call, media: str) -> tuple[JsonObject, list[str]]:
     try:
         if media == "yaml":
             value, found = yamlcodec.decode_strict(body)
+        elif media == "protobuf":
+            api_version, kind, message = open_envelope(body)
+            value, found = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []
         else:
             value = codec.decode(body, spelled=True)
             found = codec.duplicate_complaints(body, value)
         scale, unknown = _decode(value)
-    except (errors.BadRequest, yamlcodec.MalformedYAML):
+    except (errors.BadRequest, yamlcodec.MalformedYAML, ProtobufError):
         raise errors.BadRequest(_NO_SUCH_TYPE) from None
     return scale, found + unknown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 import httptools
@@ -13,6 +14,16 @@ if TYPE_CHECKING:
     from polykind.wire.http import Limits
 
 _I = ord("i")
+_token = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}").fullmatch
+
+
+def _is_known(method: bytes) -> bool:
+    """Whether the parser knows a method."""
+    try:
+        httptools.HttpRequestParser(None).feed_data(method + b" /")
+    except httptools.HttpParserInvalidMethodError:
+        return False
+    return True
 
 
 class Receiver(Protocol):
@@ -40,6 +51,7 @@ class Arrival:
         "_head_size",
         "_headers",
         "_limits",
+        "_method",
         "_parser",
         "_receiver",
         "_url",
@@ -51,6 +63,8 @@ class Arrival:
         self._limits = limits
         self._receiver = receiver
         self._parser = httptools.HttpRequestParser(self)
+        self._method = b""
+        """That of the request, if it is one that the parser does not know."""
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
@@ -64,11 +78,21 @@ class Arrival:
     def feed(self, data: bytes) -> None:
         if self.over:
             return
+        begins = not self.under_way
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             # Nobody is obliged to switch protocols: the request is answered as it stands, then the connection closes.
             self.over = True
+        except httptools.HttpParserInvalidMethodError as error:
+            method, space, rest = data.partition(b" ")
+            if not (begins and space and _token(method)) or _is_known(method):
+                self._refuse(errors.BadRequest(f"malformed HTTP request: {error}"))
+                return
+            # To the parser it is another method; it is told by its own name.
+            self._method = method
+            self._parser = httptools.HttpRequestParser(self)
+            self.feed(b"REPORT " + rest)
         except (httptools.HttpParserError, ValueError) as error:
             self._refuse(errors.BadRequest(f"malformed HTTP request: {error}"))
 
@@ -139,11 +163,11 @@ class Arrival:
         parser = self._parser
         path, _, query = self._url.partition(b"?")
         request = Request(
-            parser.get_method().decode("latin-1"),
+            (self._method or parser.get_method()).decode("latin-1"),
             path.decode("latin-1"),
             query.decode("latin-1"),
             self._headers,
             b"".join(self._body),
         )
-        self._body = []
+        self._body, self._method = [], b""
         self._receiver.on_request(request, parser.should_keep_alive() and not parser.should_upgrade())
