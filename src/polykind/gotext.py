@@ -75,6 +75,18 @@ def shortest_whole(value: float) -> int:
     return int(value) if -_EXACT < value < _EXACT else int(Decimal(repr(value)))
 
 
+class Literal(float):
+    """A number as it is spelled, which is what decoders of built-in types complain of; it may be out of range."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Literal:
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
 def json_float(value: float) -> str:
     """A finite float64 as Go's JSON encoder writes it: an exponent below 1e-6 and from 1e21 on."""
     shortest = repr(value)

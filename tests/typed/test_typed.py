@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.errors import APIError
+from polykind.gotext import Literal
 from polykind.typed import Undecodable, decode
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1 as V1
 from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1BETA1 as V1BETA1
@@ -29,6 +30,12 @@ def schema(value: Any) -> Any:
 
 def kept(value: Any) -> Any:
     return decode(schema(value), V1, report=False)[0]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+
+def why(value: Any) -> str:
+    with pytest.raises(Undecodable) as refused:
+        kept(value)
+    return refused.value.why
 
 
 def test_what_go_never_leaves_out_appears() -> None:
@@ -199,6 +206,22 @@ def test_either_or_values() -> None:
         "dependencies": {"a": ["b"], "c": {"type": "x"}}
     }
     assert kept({"properties": {"a": None}}) == {"properties": {"a": {}}}
+
+
+def test_numbers_are_refused_as_they_are_spelled() -> None:
+    field = "json: cannot unmarshal number {} into Go struct field JSONSchemaProps.{} of type {}"
+    where = "spec.versions.schema.openAPIV3Schema"
+    for spelled in ("1.0", "1e3", "1.10", "1e400"):
+        assert why({"minLength": Literal(spelled)}) == field.format(spelled, f"{where}.minLength", "int64")
+    assert why({"minLength": 1 << 63}) == field.format(1 << 63, f"{where}.minLength", "int64")
+    assert why({"minimum": Literal("1e400")}) == field.format("1e400", f"{where}.minimum", "float64")
+    assert why({"default": Literal("1e400")}) == "json: cannot unmarshal number 1e400 into Go value of type float64"
+
+
+def test_untyped_numbers_are_floats_where_they_are_spelled_so() -> None:
+    assert repr(kept({"default": {"a": Literal("1.0")}, "enum": [1 << 64], "minimum": Literal("2.0")})) == (
+        "{'default': {'a': 1.0}, 'minimum': 2, 'enum': [1.8446744073709552e+19]}"
+    )
 
 
 def test_what_is_stated_and_empty_in_a_schema_is_kept() -> None:

@@ -164,6 +164,15 @@ def test_whether_all_numbers_are_whole_is_noted(body: bytes, value: Any, whole: 
     assert codec.encode(value, whole=whole) == codec.encode(value)
 
 
+def test_numbers_may_be_read_as_they_are_spelled() -> None:
+    value, whole = codec.decode_literal(b"[1, 1.0, 1e400, 9223372036854775808]")
+    assert [value[0], value[1].text, value[2].text, value[3]] == [1, "1.0", "1e400", 1 << 63]
+    assert not whole
+    assert codec.decode_literal(b'{"a":[1]}') == ({"a": [1]}, True)
+    with pytest.raises(codec.Malformed):
+        codec.decode_literal(b"{")
+
+
 def test_a_number_spelled_as_a_fraction_may_be_read_as_one() -> None:
     value, whole = codec.decode_noting(b'{"a":[1,2.0,1e3,-0.0,1e17]}', spelled=True)
     assert [type(item) for item in value["a"]] == [int, float, float, float, float]

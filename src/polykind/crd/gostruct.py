@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.gotext import escape_html
+from polykind.gotext import escape_html, json_bytes
 
 Render = Callable[[Any], str]
 
@@ -35,11 +34,7 @@ def several_items(value: Any) -> Any:
 
 
 def _dumped(value: Any) -> str:
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:
-        # Only lone surrogates come here; there is no right way to show them.
-        return json.dumps(value, sort_keys=True)
+    return json_bytes(value).decode()
 
 
 def _plain(zero: Any) -> Render:

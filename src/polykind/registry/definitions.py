@@ -15,7 +15,7 @@ from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.crd import conditions
-from polykind.crd.emptiness import bare_definition
+from polykind.crd.emptiness import bare_definition, bare_spec
 from polykind.crd.outline import Outline, marked, outlined, parts, skimmed
 from polykind.crd.status import terminating_condition
 from polykind.errors import FieldError
@@ -168,6 +168,7 @@ class DefinitionVersion(BuiltinVersion):
         found += self._gate_problems(crd, None)
         if not found and self.api == "v1":
             self.kind.found_structural(obj["metadata"]["uid"])
+        self._as_stored(obj)
         return found
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -178,7 +179,12 @@ class DefinitionVersion(BuiltinVersion):
             kept = [name for name in before["status"].get("storedVersions") or () if name not in left]
             if kept:
                 self.kind.blocked(before, kept)
+        self._as_stored(new)
         return found + self._gate_problems(crd, before)
+
+    def _as_stored(self, obj: JsonObject) -> None:
+        """Once it is judged nobody is told any more of what is stated and empty."""
+        obj["spec"] = bare_spec(obj["spec"])
 
     def _gate_problems(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
         if self.kind.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
@@ -203,7 +209,7 @@ class DefinitionVersion(BuiltinVersion):
         return version._shown(bare_definition(rules.decode(obj, stated, False)[0]))
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        return bare_definition(self._canonical(obj))
+        return self._canonical(obj)
 
     def clean(self) -> bool:
         return self.api == "v1"

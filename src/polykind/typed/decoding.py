@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from polykind.gotext import json_float
+from polykind.gotext import Literal, json_float
 
 MOST_UNKNOWN = 100
 DEEPEST = 250
@@ -119,6 +119,8 @@ def described(value: object, literal: bool = False) -> str:
         return "bool"
     if not literal:
         return "number"
+    if isinstance(value, Literal):
+        return f"number {value.text}"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 63:
         # It would be an int had it not been spelled as a fraction.
         return f"number {value}"

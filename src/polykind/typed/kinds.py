@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.gotext import shortest_whole
+from polykind.gotext import Literal, shortest_whole
 from polykind.schema.gotime import normal_time
 from polykind.typed.base64 import Base64Error, decode_base64, encode_base64
 from polykind.typed.decoding import DEEPEST, DecodeError, Decoding, Place, Promoted, deeper, described
@@ -77,10 +77,14 @@ class Int(Kind):
         return 0
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
-        if type(value) is int and -self.bound <= value < self.bound:
+        if type(value) is int and self.holds(value):
             return value
         run.mismatch(value, self.go, at, literal=True)
         return 0
+
+    def holds(self, value: int) -> bool:
+        """Whether an integer fits."""
+        return -self.bound <= value < self.bound
 
 
 class Float(Kind):
@@ -92,11 +96,13 @@ class Float(Kind):
         return 0
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
-        if type(value) is int:
-            return value if -(1 << 53) <= value <= 1 << 53 else shortest_whole(float(value))
-        if type(value) is float:
-            return shortest_whole(value) if value.is_integer() and abs(value) < 1e21 else value
-        run.mismatch(value, self.go, at)
+        if type(value) is int and -(1 << 53) <= value <= 1 << 53:
+            return value
+        if type(value) in (int, float, Literal):
+            number = finite(value)
+            if number is not None:
+                return shortest_whole(number) if number.is_integer() and abs(number) < 1e21 else number
+        run.mismatch(value, self.go, at, literal=True)
         return 0
 
 
@@ -152,7 +158,8 @@ class IntOrString(Kind):
             return value
         if type(value) is str:
             return value
-        run.mismatch(value, "int32" if type(value) in (int, float) else "string", at)
+        numeric = type(value) in (int, float, Literal)
+        run.mismatch(value, "int32" if numeric else "string", at, literal=numeric)
         return 0
 
 
@@ -162,16 +169,16 @@ class Raw(Kind):
     __slots__ = ()
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
-        return sorted_keys(value, at.depth if at else 0)
+        return sorted_keys(value, run, at.depth if at else 0)
 
 
 class Verbatim(Kind):
-    """Any JSON, kept as it came."""
+    """Any JSON, its keys as they came."""
 
     __slots__ = ()
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
-        return value
+        return sorted_keys(value, run, at.depth if at else 0, order=list)
 
 
 class ListOf(Kind):
@@ -310,17 +317,34 @@ class Struct(Kind):
         return {key: decoded for _, key, decoded in found}
 
 
-def sorted_keys(value: Any, depth: int = 0) -> Any:
-    """The value with the keys of all its objects in order."""
-    if type(value) is dict:
+def sorted_keys(
+    value: Any, run: Decoding, depth: int = 0, order: Callable[[JsonObject], Iterable[str]] = sorted
+) -> Any:
+    """The value with the keys of all its objects in order, and its numbers as untyped ones are read."""
+    form = type(value)
+    if form is dict:
         if depth > DEEPEST:
             raise DecodeError("exceeded max depth")
-        return {key: sorted_keys(value[key], depth + 1) for key in sorted(value)}
-    if type(value) is list:
+        return {key: sorted_keys(value[key], run, depth + 1, order) for key in order(value)}
+    if form is list:
         if depth > DEEPEST:
             raise DecodeError("exceeded max depth")
-        return [sorted_keys(item, depth + 1) for item in value]
+        return [sorted_keys(item, run, depth + 1, order) for item in value]
+    if form is Literal or (form is int and not INT64.holds(value)):
+        number = finite(value)
+        if number is None:
+            run.corrupt(str(DecodeError(got=described(value, literal=True), wanted="float64")))
+        return number
     return value
+
+
+def finite(value: float) -> float | None:
+    """A number as a plain float, unless it is too large for one."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if number - number == 0.0 else None
 
 
 def nested(kind: Kind, value: Any, at: Place | None) -> Any:

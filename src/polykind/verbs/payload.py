@@ -89,7 +89,8 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, l
                 # It is read by way of JSON, whose keys are in order: so are its unknown fields.
                 value = codec.decode(codec.encode(value))
         else:
-            value, call.whole = codec.decode_noting(body, spelled=not call.version.typed)
+            typed = call.version.typed
+            value, call.whole = codec.decode_literal(body) if typed else codec.decode_noting(body, spelled=True)
             complaints = codec.duplicate_complaints(body, value) if validation != "Ignore" else []
         return value, complaints if validation != "Ignore" else []
     except codec.Malformed as error:

@@ -15,7 +15,7 @@ import msgspec
 import orjson
 
 from polykind.errors import BadRequest
-from polykind.gotext import go_quote, json_bytes, shortest_whole
+from polykind.gotext import Literal, go_quote, json_bytes, shortest_whole
 from polykind.wire import jsonsyntax
 from polykind.wire.utf8 import lenient
 
@@ -74,6 +74,7 @@ def _refuse(text: str) -> float:
 
 _decode = msgspec.json.Decoder(float_hook=_number).decode
 _decode_spelled = msgspec.json.Decoder(float_hook=_spelled).decode
+_decode_literal = msgspec.json.Decoder(float_hook=Literal).decode
 _decode_whole = msgspec.json.Decoder(float_hook=_refuse).decode
 
 
@@ -98,6 +99,20 @@ def decode_noting(body: bytes, *, spelled: bool = False) -> tuple[Any, bool]:
     if _LONG in body.translate(_DIGITS):
         return _short_ints(value), False
     return value, True
+
+
+def decode_literal(body: bytes) -> tuple[Any, bool]:
+    """As `decode_noting`, but numbers that are not whole are Literals, and ints may be long: a type will judge them."""
+    try:
+        value = _decode_whole(body)
+    except (ValueError, RecursionError, _FractionError):
+        pass
+    else:
+        return value, _LONG not in body.translate(_DIGITS)
+    try:
+        return _decode_literal(body), False
+    except (ValueError, RecursionError):
+        return _decode_after_all(body, _decode_literal), False
 
 
 def _decode_after_all(body: bytes, reader: Callable[[bytes], Any]) -> Any:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.errors import BadRequest
+from polykind.gotext import Literal
 
 _STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-_NAMES = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+_NAMES = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    Literal: "number",
+}
 
 
 def go_type(value: Any) -> str:
