@@ -185,3 +185,9 @@ async def test_lists_and_objects_are_not_made_of_each_other(
     await things.ask("POST", "/apis/pb.example.com/v1/namespaces/default/things", thing)
     things.client.accept = f"application/json;as={transform};g=meta.k8s.io;v=v1"
     assert (await things.ask("GET", path, expect=code))["message"] == why
+
+
+async def test_a_pod_cannot_become_a_namespace(server: Live) -> None:
+    refused = await server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Pod"}, expect=400)
+    why = "converting (v1.Pod) to (core.Namespace): unknown conversion"
+    assert refused["message"] == f'Pod in version "v1" cannot be handled as a Namespace: {why}'

@@ -14,6 +14,9 @@ from polykind.typed.messagereader import decode_message
 from polykind.typed.messagewriter import encode_message
 from polykind.wire import codec, negotiation
 
+LEGACY = "pkg/api/legacyscheme/scheme.go:30"
+"""Where the reference's texts say that most types are known."""
+
 
 class BuiltinVersion(Version):
     """A typed resource at one version."""
@@ -48,7 +51,11 @@ class BuiltinVersion(Version):
     def check_kind(self, kind: str, api_version: str) -> None:
         group, _, version = api_version.rpartition("/")
         if (kind, group) != (self.kind.kind, self.kind.group) or version not in self.known:
+            from polykind.registry.scheme import is_known
+
             why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{self.scheme}"'
+            if is_known(api_version, kind, to_definitions=self.scheme != LEGACY):
+                why = f"converting ({version}.{kind}) to ({self.package}.{self.kind.kind}): unknown conversion"
             text = f'{kind} in version "{version}" cannot be handled as a {self.kind.kind}: {why}'
             raise objectmeta.MisfitError(text, why)
 
@@ -134,7 +141,7 @@ class CoreVersion(BuiltinVersion):
     """v1 of a resource of the core group."""
 
     package = "core"
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    scheme = LEGACY
     known = ("v1",)
     selectable: tuple[str, ...] = ()
 

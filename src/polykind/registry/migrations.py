@@ -8,9 +8,8 @@ from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.migrate import rules
-from polykind.registry.builtin import BuiltinVersion, unqualified
+from polykind.registry.builtin import LEGACY, BuiltinVersion, unqualified
 from polykind.registry.kind import Kind
-from polykind.schema import objectmeta
 from polykind.typed.storagemigration import STORAGE_VERSION_MIGRATION
 from polykind.wire.table import MIGRATIONS
 
@@ -45,7 +44,7 @@ class MigrationVersion(BuiltinVersion):
     """What v1beta1 asks of a migration."""
 
     package = "storagemigration"
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    scheme = LEGACY
     known = ("v1beta1",)
     has_status = True
     model = STORAGE_VERSION_MIGRATION_MODEL
@@ -53,14 +52,6 @@ class MigrationVersion(BuiltinVersion):
     deprecation = (
         "storagemigration.k8s.io/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+"
     )
-
-    def check_kind(self, kind: str, api_version: str) -> None:
-        if kind == self.kind.list_kind and api_version == self.api_version:
-            why = f"converting (v1beta1.{kind}) to ({self.package}.{self.kind.kind}): unknown conversion"
-            raise objectmeta.MisfitError(
-                f'{kind} in version "v1beta1" cannot be handled as a {self.kind.kind}: {why}', why
-            )
-        super().check_kind(kind, api_version)
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {}

@@ -10,7 +10,7 @@ from polykind.apply.typemodel import VALIDATING_ADMISSION_POLICY_BINDING_MODEL, 
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.builtin import LEGACY, BuiltinVersion
 from polykind.registry.kind import Kind
 from polykind.schema import metarules
 from polykind.typed import Struct
@@ -52,7 +52,7 @@ class AdmissionVersion(BuiltinVersion):
     """What v1 asks of policies and bindings."""
 
     package = "admissionregistration"
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    scheme = LEGACY
     known = ("v1", "v1beta1", "v1alpha1")
     reads_params = True
     of_policies = False

@@ -9,18 +9,15 @@ from polykind.apply.typemodel import CLUSTER_ROLE_MODEL, ROLE_BINDING_MODEL, ROL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import BuiltinVersion, unqualified
+from polykind.registry.builtin import LEGACY, BuiltinVersion, unqualified
 from polykind.registry.kind import Kind
-from polykind.schema import metarules, names, objectmeta
+from polykind.schema import metarules, names
 from polykind.selection.objects import selector_problems
 from polykind.typed import Struct
 from polykind.typed.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from polykind.wire.table import DEFAULT, ROLE_BINDINGS
 
 GROUP = "rbac.authorization.k8s.io"
-_KINDS = frozenset(
-    f"{struct.kind}{end}" for struct in (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING) for end in ("", "List")
-)
 
 
 def rbac_kinds(cache: WatchCache) -> tuple[Kind, Kind, Kind, Kind]:
@@ -58,17 +55,10 @@ class RbacVersion(BuiltinVersion):
     """What v1 asks of roles and bindings."""
 
     package = "rbac"
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    scheme = LEGACY
     known = ("v1", "v1beta1", "v1alpha1")
     unconditional = True
     grants = True
-
-    def check_kind(self, kind: str, api_version: str) -> None:
-        wanted, (group, _, version) = self.kind.kind, api_version.rpartition("/")
-        if kind != wanted and kind in _KINDS and group == GROUP and version in self.known:
-            why = f"converting ({version}.{kind}) to ({self.package}.{wanted}): unknown conversion"
-            raise objectmeta.MisfitError(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}', why)
-        super().check_kind(kind, api_version)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["metadata"].pop("generation", None)

@@ -11,10 +11,9 @@ from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
 from polykind.cache.resource import ResourceCache
 from polykind.contract import JsonObject
-from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.builtin import LEGACY, BuiltinVersion
 from polykind.registry.kind import Kind
 from polykind.reviews import access, identity
-from polykind.schema import objectmeta
 from polykind.typed import authentication, authorization
 from polykind.typed.kinds import Bool, ListOf, MapOf, Struct, Wrapped
 from polykind.typed.kinds import Kind as Type
@@ -27,14 +26,13 @@ Answer = Callable[[JsonObject, User, str], JsonObject]
 
 _VERSIONS = {
     "SelfSubjectReview": (identity.GROUP, ("v1", "v1beta1", "v1alpha1")),
-    "TokenRequest": (identity.GROUP, ("v1",)),
     "TokenReview": (identity.GROUP, ("v1", "v1beta1")),
     "LocalSubjectAccessReview": (access.GROUP, ("v1", "v1beta1")),
     "SelfSubjectAccessReview": (access.GROUP, ("v1", "v1beta1")),
     "SelfSubjectRulesReview": (access.GROUP, ("v1", "v1beta1")),
     "SubjectAccessReview": (access.GROUP, ("v1", "v1beta1")),
 }
-"""The kinds of both groups, served here or not, and the versions that the reference knows them at."""
+"""The kinds of both groups, and the versions that the reference knows them at."""
 _ORDER = tuple(field.name for field in OBJECT_META.fields)
 
 
@@ -104,7 +102,7 @@ def _rules(found: Rules) -> JsonObject:
 class ReviewVersion(BuiltinVersion):
     """A review at the version that it is served at."""
 
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    scheme = LEGACY
 
     def __init__(
         self,
@@ -139,14 +137,6 @@ class ReviewVersion(BuiltinVersion):
     def answer(self, review: JsonObject, user: User, now: str) -> JsonObject:
         """The review with its status, for who sent it."""
         return {"apiVersion": self.api_version, "kind": self.kind.kind, **self._answer(review, user, now)}
-
-    def check_kind(self, kind: str, api_version: str) -> None:
-        wanted, (group, _, version) = self.kind.kind, api_version.rpartition("/")
-        of, versions = _VERSIONS.get(kind, ("", ()))
-        if kind != wanted and group == of and version in versions:
-            why = f"converting ({version}.{kind}) to ({self.package}.{wanted}): unknown conversion"
-            raise objectmeta.MisfitError(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}', why)
-        super().check_kind(kind, api_version)
 
 
 def _schema(kind: Type) -> JsonObject:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from polykind.admission import webhook_rules as rules
-from polykind.admission.rules import GROUP, OWN_KINDS, name_warnings
+from polykind.admission.rules import GROUP, name_warnings
 from polykind.apply.typemodel import MUTATING_WEBHOOK_CONFIGURATION_MODEL, VALIDATING_WEBHOOK_CONFIGURATION_MODEL
 from polykind.cache.entry import Entry
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import BuiltinVersion
+from polykind.registry.builtin import LEGACY, BuiltinVersion
 from polykind.registry.kind import Kind
-from polykind.schema import metarules, objectmeta
+from polykind.schema import metarules
 from polykind.schema.equality import same
 from polykind.typed.admissionregistration import MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION
 from polykind.wire.table import WEBHOOK_CONFIGURATIONS
@@ -47,7 +47,7 @@ class WebhookConfigurationVersion(BuiltinVersion):
 
     kind: WebhookConfigurationKind
     package = "admissionregistration"
-    scheme = "pkg/api/legacyscheme/scheme.go:30"
+    scheme = LEGACY
     known = ("v1", "v1beta1")
     table = WEBHOOK_CONFIGURATIONS
 
@@ -55,13 +55,6 @@ class WebhookConfigurationVersion(BuiltinVersion):
         struct = MUTATING_WEBHOOK_CONFIGURATION if kind.mutating else VALIDATING_WEBHOOK_CONFIGURATION
         super().__init__(kind, "v1", struct)
         self.model = MUTATING_WEBHOOK_CONFIGURATION_MODEL if kind.mutating else VALIDATING_WEBHOOK_CONFIGURATION_MODEL
-
-    def check_kind(self, kind: str, api_version: str) -> None:
-        wanted = self.kind.kind
-        if kind != wanted and kind in OWN_KINDS and api_version == self.api_version:
-            why = f"converting (v1.{kind}) to ({self.package}.{wanted}): unknown conversion"
-            raise objectmeta.MisfitError(f'{kind} in version "v1" cannot be handled as a {wanted}: {why}', why)
-        super().check_kind(kind, api_version)
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = super().decode(value, report)
