@@ -25,6 +25,12 @@ async def convert(document: Json, version: str) -> Json | None:
     return {**document, "apiVersion": version} if version in MODELS else None
 
 
+async def refusing(document: Json, version: str) -> Json | None:
+    if version not in MODELS:
+        raise errors.Unexplained(f"no such version: {version}")
+    return await convert(document, version)
+
+
 def garden(version: str = V1, metadata: Json | None = None, **spec: Any) -> Json:
     return {"apiVersion": version, "kind": "Garden", "metadata": {"name": "x", **(metadata or {})}, "spec": spec}
 
@@ -114,13 +120,33 @@ async def test_entries_of_versions_that_are_gone_are_dropped_and_the_others_kept
     assert [e["manager"] for e in entries(await written(live, garden(name="b", size=1), "ben"))] == ["amy", "ben"]
 
 
-async def test_a_converter_that_fails_does_not_fail_an_update() -> None:
+async def test_a_converter_that_fails_does_not_fail_an_update_but_nobody_is_tracked_any_more() -> None:
     async def broken(document: Json, version: str) -> Json | None:
         raise errors.Unexplained("conversion webhook failed")
 
     live = await written(None, garden(V2, name="a", size=1), "amy")
     live = await written({**live, "apiVersion": V1}, garden(name="b", size=1), "ben", convert=broken)
-    assert [e["manager"] for e in entries(live)] == ["amy", "ben"]
+    assert entries(live) == []
+
+
+async def test_where_versions_that_are_gone_are_refused_an_update_forgets_everybody() -> None:
+    live = await written(None, garden(name="a", size=1), "amy")
+    live["metadata"]["managedFields"].append(entry("old", "Update", {"f:spec": {"f:wet": {}}}, version="g.io/v0"))
+    live = await written(live, garden(name="b", size=1), "ben", convert=refusing)
+    assert entries(live) == []
+
+
+async def test_what_a_create_brings_of_what_nobody_can_own_is_taken_from_all() -> None:
+    stated = [
+        entry("amy", "Update", {"f:metadata": {"f:name": {}}}),
+        entry("ben", "Update", {"f:metadata": {"f:name": {}, "f:uid": {}}}),
+    ]
+    created = garden(name="a", metadata={"name": "n", "managedFields": stated})
+    owners = [(e["manager"], e["fieldsV1"]) for e in entries(await written(None, created, "cyd"))]
+    assert owners == [
+        ("ben", {"f:metadata": {"f:uid": {}}}),
+        ("cyd", {"f:spec": {".": {}, "f:name": {}}}),
+    ]
 
 
 async def test_the_oldest_of_many_updaters_become_one() -> None:

@@ -10,7 +10,7 @@ import pytest
 from polykind import errors
 from polykind.apply import managed
 from polykind.apply.lastapplied import ANNOTATION
-from tests.apply.test_managed import MODELS, V1, V2, Json, applied, convert, entries, entry, garden, written
+from tests.apply.test_managed import MODELS, V1, V2, Json, applied, convert, entries, entry, garden, refusing, written
 
 
 async def test_a_conflict_names_manager_version_and_field() -> None:
@@ -94,6 +94,14 @@ async def test_an_owner_at_a_version_that_is_gone_is_forgotten() -> None:
     live["metadata"]["managedFields"][0]["apiVersion"] = "g.io/v0"
     live = await applied(live, garden(size=2), "ben", 1)
     assert entries(live) == [entry("ben", "Apply", {"f:spec": {"f:size": {}}}, 1)]
+
+
+async def test_an_owner_at_a_version_that_is_gone_is_in_the_way_where_such_are_refused() -> None:
+    live = await written(None, garden(size=1), "amy")
+    live["metadata"]["managedFields"][0]["apiVersion"] = "g.io/v0"
+    with pytest.raises(errors.Unexplained) as caught:
+        await applied(live, garden(size=2), "ben", convert=refusing)
+    assert caught.value.message == "no such version: g.io/v0"
 
 
 async def test_an_object_that_does_not_fit_an_owners_version_cannot_be_applied_to() -> None:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from polykind import errors
 from polykind.apply import entries as book
 from polykind.apply.compare import Comparison, compare, same
 from polykind.apply.entries import Entries, Entry
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, recursive_difference, union
 from polykind.apply.model import MisfitError, Type
 from polykind.apply.serverside import apply
-from polykind.apply.tracking import MAIN_RESET, STATUS_RESET, Convert, Models, Reset, bare, reconcile, subtract
+from polykind.apply.tracking import (
+    MAIN_RESET,
+    STATUS_RESET,
+    Convert,
+    Models,
+    Reset,
+    bare,
+    disown_system,
+    reconcile,
+    subtract,
+)
 from polykind.apply.typed import check, everything
 from polykind.contract import JsonObject
 
@@ -56,8 +67,10 @@ async def update(
         return []
     reset = reset or {}
     try:
-        reconcile(entries, models)
         old = live if live is not None else model.zero
+        await reconcile(entries, models, old, convert)
+        if live is None:
+            disown_system(entries, new)
         before, after = bare(old), bare(new)
         # What is put back later nobody else looks at; what is there may not fit if the schema has changed since.
         check(after, model.root)
@@ -71,8 +84,9 @@ async def update(
         if found:
             _own(entries, found, book.updater(manager, api_version, subresource), now)
         book.cap(entries)
-    except (MisfitError, RecursionError):
-        # What does not fit its schema is refused when it is validated; the entries are of no use then.
+    except (MisfitError, RecursionError, errors.APIError):
+        # What does not fit its schema is refused when it is validated; the entries are of no use then. Nor are they
+        # where the object cannot be had at one of their versions.
         return []
     return book.encode(entries, ordered=model.ordered)
 

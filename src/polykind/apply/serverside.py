@@ -92,7 +92,7 @@ class _Applying:
     async def run(self, force: bool) -> JsonObject:
         fields = self._fields()
         self._check_live("failed to create typed live object ({})")
-        reconcile(self.entries, self.models)
+        await reconcile(self.entries, self.models, self.live, self.versions.convert)
         lives = await self._lives()
         try:
             merged = merge(self.live, self.applied, self.kind)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from polykind import errors
-from polykind.apply.compare import SAME, Comparison, compare
+from polykind.apply.compare import Comparison, compare
 from polykind.apply.entries import Entries
 from polykind.apply.fieldset import LEAF, Fields, difference
 from polykind.apply.model import MisfitError
@@ -16,7 +16,7 @@ from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 
 Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
-"""An object at another apiVersion; None if there is no such version any more."""
+"""An object at another apiVersion; None if there is no such version any more. Raises APIError if it cannot be had."""
 
 Models = Mapping[str, TypeModel]
 """The types of each version that exists, by apiVersion."""
@@ -60,15 +60,35 @@ def bare(document: JsonObject) -> JsonObject:
     return out
 
 
-def reconcile(entries: Entries, models: Models) -> None:
-    """Brings the entries in line with today's schemas; empty ones and those of versions that are gone are dropped."""
+async def reconcile(entries: Entries, models: Models, live: JsonObject, convert: Convert) -> None:
+    """Brings the entries in line with today's schemas; empty ones are dropped.
+
+    So are those of versions that are gone, unless `convert` refuses such versions: nothing can be done then.
+    """
     for owner, entry in list(entries.items()):
         model = models.get(entry.version)
+        if model is None:
+            await convert(live, entry.version)
         if model is None or not entry.fields:
             del entries[owner]
             continue
         fields = reconciled(entry.fields, model.root)
         if fields is not entry.fields:
+            entry.change(fields)
+
+
+def disown_system(entries: Entries, new: JsonObject) -> None:
+    """Takes from all what a create brings of what nobody can own."""
+    metadata = new.get("metadata")
+    brought = sorted(_SYSTEM & metadata.keys()) if isinstance(metadata, dict) else []
+    if not brought:
+        return
+    system: Fields = {"f:metadata": {f"f:{name}": LEAF for name in brought}}
+    for owner, entry in list(entries.items()):
+        fields = difference(entry.fields, system)
+        if not fields:
+            del entries[owner]
+        elif fields is not entry.fields:
             entry.change(fields)
 
 
@@ -85,15 +105,12 @@ async def subtract(
     """Takes what has changed from all who own it, each at the version at which they do.
 
     MisfitError if the object does not fit one of these versions: nothing prunes what is converted for its managers.
+    APIError if it cannot be converted.
     """
     versions: dict[str, Comparison | None] = {api_version: found}
     for owner, entry in list(entries.items()):
         if entry.version not in versions:
-            try:
-                versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
-            except errors.APIError:
-                # That the object cannot be had at another version is no reason to forget who owns what there.
-                versions[entry.version] = SAME
+            versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
         theirs = versions[entry.version]
         if theirs is None:
             del entries[owner]

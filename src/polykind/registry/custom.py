@@ -17,6 +17,7 @@ from polykind.crd.outline import whole
 from polykind.crd.structural import is_structural
 from polykind.eager import in_task
 from polykind.errors import FieldError
+from polykind.gotext import go_quote
 from polykind.registry.flights import Flights
 from polykind.registry.kind import Kind, Version
 from polykind.registry.rules import rules_of
@@ -107,6 +108,18 @@ class CustomKind(Kind):
         if version not in self._rules:
             self._rules[version] = rules_of(self.openapi(version))
         return self._rules[version]
+
+
+def _no_version(obj: JsonObject, api_version: str, group: str) -> str:
+    """Why an object cannot be had at what is no version of it."""
+    wanted, _, version = api_version.rpartition("/")
+    if "/" in wanted:
+        return f"unexpected GroupVersion string: {api_version}"
+    shown = api_version if wanted else version
+    if wanted != group:
+        what = f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
+        return f"{what} is unstructured and is not suitable for converting to {go_quote(shown)}"
+    return f"request to convert CR to an invalid group/version: {shown}"
 
 
 def _pruned_whole(value: JsonObject) -> list[str]:
@@ -209,7 +222,7 @@ class CustomVersion(Version):
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         found = self._type_errors(obj)
         if found:
-            return found
+            return self._mistaken(found, obj, None)
         found = metarules.validate(obj["metadata"], namespaced=self.kind.namespaced)
         sound, self._sound = obj is self._sound, None
         if not sound:
@@ -236,7 +249,7 @@ class CustomVersion(Version):
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self._type_errors(new)
         if found:
-            return found
+            return self._mistaken(found, new, old)
         found = metarules.validate_update(new["metadata"], old["metadata"])
         return self._ruled(found + self.schema.validate(new, old, scale=self.scale), new, old)
 
@@ -267,6 +280,12 @@ class CustomVersion(Version):
         if obj.get("apiVersion") != self.api_version:
             found.append(errors.invalid("apiVersion", obj.get("apiVersion"), f"must be {self.api_version}"))
         return found
+
+    def _mistaken(self, found: list[FieldError], new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """What is said of an object that is not of this type: nothing of its values, but the rest all the same."""
+        found = found + self.schema.validate_apart(new, old)
+        sound = not any(error.reason in _BLOCKING for error in self.schema.validate(new, old))
+        return self._ruled(found, new, old) if sound else found
 
     def _ruled(self, found: list[FieldError], new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What was found with what the rules add; they run only on what is sound enough for them."""
@@ -370,7 +389,7 @@ class CustomVersion(Version):
         kind = self.kind
         group, _, version = api_version.rpartition("/")
         if group != kind.group or version not in kind.declared:
-            return None
+            raise errors.Unexplained(_no_version(obj, api_version, kind.group))
         if kind.converter is None:
             return {**obj, "apiVersion": api_version}
         return (await in_task(kind.converter.convert([obj], api_version)))[0]
