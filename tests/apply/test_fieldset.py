@@ -90,6 +90,13 @@ def test_paths_are_shown_as_the_reference_shows_them(path: Path, text: str) -> N
     assert fieldset.path_text(path) == text
 
 
+def test_numbers_in_paths_are_floats_beyond_64_bits_and_where_they_were_stored() -> None:
+    assert fieldset.path_text(("v:9223372036854775807", "v:10000000000000000000")) == "[=9223372036854775807][=1e+19]"
+    path = ('k:{"a":1234567,"b":80}', "v:1000000")
+    assert fieldset.path_text(path) == "[a=1234567,b=80][=1000000]"
+    assert fieldset.path_text(path, read=True) == "[a=1.234567e+06,b=80][=1e+06]"
+
+
 def test_elements_are_spelt_one_way() -> None:
     sent: dict[str, Any] = {'k:{ "b": 1, "a": "<" }': {".": {}, "f:x": {}}, "v: 1": {}, "i:01": {}, "x:unknown": {}}
     assert fieldset.decode(sent) == {'k:{"a":"\\u003c","b":1}': {".": {}, "f:x": {}}, "v:1": {}, "i:1": {}}

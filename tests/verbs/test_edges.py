@@ -134,6 +134,27 @@ async def test_what_a_json_patch_repeats_in_a_value_the_object_repeats(server: L
     assert '\\"spec\\":{\\"size\\":1,\\"size\\":2}' in refused
 
 
+async def test_what_is_of_another_type_is_judged_but_for_its_values(server: Live) -> None:
+    defined = definition()
+    spec = defined["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"]["set"] = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}}
+    spec["x-kubernetes-validations"] = [{"rule": "self.size < 5"}]
+    await server.define(defined)
+    head = f'{{"apiVersion":"{GROUP}/v1","kind":"Widget","metadata":{{"name":"a"}},"spec":'
+    await server.ask("POST", WIDGETS, (head + '{"size":2}}').encode())
+    for patched, found in (
+        (
+            '"set":[1,1],"size":9',
+            ["spec.set[1]: Duplicate value: 1", "spec: Invalid value: failed rule: self.size < 5"],
+        ),
+        ('"note":1', []),
+    ):
+        patch = f'{{"kind":"Gadget","spec":{{{patched}}}}}'.encode()
+        refused = await refusal(server, "PATCH", f"{WIDGETS}/a", 422, patch, "application/merge-patch+json")
+        told = ", ".join(['kind: Invalid value: "Gadget": must be Widget', *found])
+        assert refused == f'Gadget.{GROUP} "a" is invalid: {f"[{told}]" if found else told}'
+
+
 async def test_a_number_beyond_all_in_a_json_patch_is_told_with_its_field(server: Live) -> None:
     patch, kind = b'[{"op":"add","path":"/spec","value":1e400}]', "application/json-patch+json"
     assert await refusal(server, "PATCH", f"{CUPS}/a", 400, patch, kind) == (

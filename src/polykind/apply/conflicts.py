@@ -11,7 +11,8 @@ from polykind.gotext import go_quote
 def conflict(found: dict[Owner, Fields]) -> errors.Conflicted:
     """The answer to an apply that meets such fields and is not forced."""
     listed = [
-        (_named(owner), [path_text(path) for path in paths(found[owner])]) for owner in sorted(found, key=Owner.text)
+        (_named(owner), [path_text(path, read=True) for path in paths(found[owner])])
+        for owner in sorted(found, key=Owner.text)
     ]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {name}", "field": field}

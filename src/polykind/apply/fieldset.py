@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cmp_to_key
 from typing import Any, Final
 
@@ -189,25 +189,38 @@ def paths(fields: Fields, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
             yield from paths(fields[key], (*above, key))
 
 
-def path_text(path: tuple[str, ...]) -> str:
-    """A path as it is shown: .spec.beds[name="a"].plant"""
-    return "".join(map(_element_text, path))
+def path_text(path: tuple[str, ...], *, read: bool = False) -> str:
+    """A path as it is shown: .spec.beds[name="a"].plant
+
+    `read`: it comes from a set that was stored, all of whose numbers are floats.
+    """
+    return "".join(_element_text(key, read) for key in path)
 
 
-def _element_text(key: str) -> str:
+def _element_text(key: str, read: bool) -> str:
     kind, text = key[:2], key[2:]
     if kind == "f:":
         return f".{text}"
-    value = _parsed(key)
+    value = _parsed(key, _with_floats if read else _with_integers)
     if kind == "k:" and isinstance(value, list):
         return f"[{','.join(f'{name}={_value_text(item)}' for name, item in value)}]"
     return f"[={_value_text(value)}]" if kind == "v:" else f"[{text}]"
 
 
-def _parsed(key: str) -> Any:
+def _integer(digits: str) -> int | float:
+    """A whole number; a float beyond 64 bits."""
+    value = int(digits) if len(digits) <= 20 else 1 << 64
+    return value if -(1 << 63) <= value < 1 << 63 else float(digits)
+
+
+_with_integers = json.JSONDecoder(parse_int=_integer).decode
+_with_floats = json.JSONDecoder(parse_int=float).decode
+
+
+def _parsed(key: str, decode: Callable[[str], Any] = json.loads) -> Any:
     """The value in an element, that of a key as pairs in order; the text itself if it cannot be read."""
     try:
-        value = json.loads(key[2:])
+        value = decode(key[2:])
     except (ValueError, RecursionError):
         return key[2:]
     return sorted(value.items()) if isinstance(value, dict) and key[0] == "k" else value

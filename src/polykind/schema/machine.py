@@ -241,7 +241,13 @@ class Schema:
         link = Correlation(obj, old, root) if old is not None else None
         found = field_errors(check(root, obj, "", link).faults)
         found.extend(validate_scale(obj, scale))
-        validate_embedded(root, obj, "", found)
+        return found + self.validate_apart(obj, old)
+
+    @_bounded
+    def validate_apart(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
+        """What is wrong with an object apart from its values: embedded resources, lists of type set and map."""
+        found: list[FieldError] = []
+        validate_embedded(self.root, obj, "", found)
         self._validate_lists(obj, old, found)
         return found
 
