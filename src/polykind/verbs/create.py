@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
+from polykind.cache.entry import Entry
 from polykind.contract import JsonObject
 from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.call import Call
@@ -77,7 +78,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             continue
         await version.after_write(meta["name"], options.dry_run)
         return _revised(form.data, given) if given and options.dry_run else form.data
-    raise _exists(call, meta["name"], generated=bool(meta.get("generateName")))
+    raise await _exists(call, meta["name"], generated=bool(meta.get("generateName")))
 
 
 def _revised(data: bytes, revision: str) -> bytes:
@@ -117,13 +118,23 @@ def _found(call: Call, obj: JsonObject) -> None:
         call.request.warn(text)
 
 
-def _exists(call: Call, name: str, *, generated: bool) -> errors.APIError:
+async def _exists(call: Call, name: str, *, generated: bool) -> errors.APIError:
     kind = call.kind
     error = errors.AlreadyExists(kind.plural, kind.group, name)
     entry = kind.cache.get(kind.key(call.namespace or "", name))
-    if entry is not None and entry.value()["metadata"].get("deletionTimestamp"):
+    if entry is not None and await _going(call, entry):
         error.message = f"object is being deleted: {error.message}"
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"
         error.details["retryAfterSeconds"] = 1
     return error
+
+
+async def _going(call: Call, entry: Entry) -> bool:
+    """Whether an object is being deleted, as far as it can be had at the version of the request."""
+    if call.version.ready(entry) is None:
+        try:
+            await call.version.view(entry)
+        except errors.APIError:
+            return False
+    return bool(entry.value()["metadata"].get("deletionTimestamp"))
