@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -99,7 +100,7 @@ async def test_groups_below_a_slash_are_never_aggregated(running: Live) -> None:
 @pytest.mark.parametrize("form", ["W/{}", '"other", {}', "*"])
 async def test_openapi_is_known_by_any_of_the_tags_that_a_client_names(running: Live, form: str) -> None:
     path = f"/openapi/v3/apis/{GROUP}/v1"
-    tag = (await ask(running, path))[1][b"ETag"].decode()
+    tag = (await ask(running, path))[1][b"Etag"].decode()
     assert (await ask(running, path, if_none_match=form.format(tag)))[0] == 304
     assert (await ask(running, path, if_none_match='"other"'))[0] == 200
 
@@ -116,7 +117,7 @@ async def test_discovery_in_yaml(running: Live) -> None:
 )
 async def test_documents_with_a_tag_are_not_sent_twice(running: Live, path: str, accept: str) -> None:
     _, headers, body = await ask(running, path, accept=accept)
-    tag = headers[b"ETag"].decode()
+    tag = headers[b"Etag"].decode()
     status, headers, again = await ask(running, path, accept=accept, if_none_match=tag)
     assert (status, again) == (304, b"")
     await running.define(definition("gadgets", "Gadget"))
@@ -140,3 +141,33 @@ async def test_head_is_answered_where_the_reference_answers_it(running: Live) ->
         status, _ = await running.client.send("HEAD", path)
         assert status == expected
     assert (await running.client.call("GET", "/readyz")).body == b"ok"
+
+
+async def test_aggregated_discovery_may_be_kept(running: Live) -> None:
+    _, headers, _ = await ask(running, "/apis", accept=AGGREGATED)
+    assert (headers[b"Cache-Control"], headers[b"Vary"]) == (b"public", b"Accept")
+
+
+async def test_a_document_at_its_own_address_never_changes(running: Live) -> None:
+    path = f"/openapi/v3/apis/{GROUP}/v1"
+    status, moved, _ = await ask(running, f"{path}?hash=old")
+    assert (status, moved[b"Vary"]) == (301, b"Accept")
+    _, headers, _ = await ask(running, moved[b"Location"].decode())
+    assert headers[b"Cache-Control"] == b"public, immutable"
+    assert headers[b"Expires"].endswith(b" UTC")
+    assert headers[b"Etag"] == moved[b"Etag"]
+
+
+async def test_the_whole_of_openapi_is_compressed_for_who_takes_it(running: Live) -> None:
+    _, headers, body = await ask(running, "/openapi/v2", accept_encoding="gzip")
+    assert headers[b"Content-Encoding"] == b"gzip"
+    _, _, plain = await ask(running, "/openapi/v2")
+    assert gzip.decompress(body) == plain
+
+
+async def test_checks_that_are_not_there_cannot_be_excluded(running: Live) -> None:
+    _, headers, body = await ask(running, "/readyz?verbose&exclude=b&exclude=a&exclude=ping")
+    warning = b'warn: some health checks cannot be excluded: no matches for "a","b"'
+    lines = body.splitlines()
+    assert (lines[0], lines[-2:]) == (b"[+]ping excluded: ok", [warning, b"readyz check passed"])
+    assert headers[b"X-Content-Type-Options"] == b"nosniff"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import unquote
@@ -13,6 +14,7 @@ from polykind.admission.rules import GROUP as ADMISSION
 from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
+from polykind.gotext import go_quote
 from polykind.metrics import Metrics
 from polykind.migrate.rules import GROUP as MIGRATION
 from polykind.registry.rbac import GROUP as RBAC
@@ -22,8 +24,9 @@ from polykind.typed.discovery import encode_document
 from polykind.typed.meta import STATUS
 from polykind.typed.protobuf import encode_object
 from polykind.wire import codec, negotiation, yamlcodec
+from polykind.wire.content import Headers, compressed, content, for_a_year
 from polykind.wire.negotiation import TYPES
-from polykind.wire.query import parse_query
+from polykind.wire.query import first, parse_query
 from polykind.wire.request import Request
 from polykind.wire.response import JSON, TEXT, Response
 
@@ -43,6 +46,9 @@ _ONLY_READ = frozenset(
 _MINOR = "36"
 _PROTOBUF = TYPES["protobuf"].encode()
 _LONG = 64 * 1024
+_MANY = 4096
+_PLAINLY = ((b"X-Content-Type-Options", b"nosniff"),)
+_BY_ACCEPT = ((b"Vary", b"Accept"),)
 
 Check = Callable[[], str]
 """A health check: the empty text when all is well, else what is wrong."""
@@ -55,6 +61,8 @@ class Documents:
         self._metrics = metrics
         self._discovery = discovery
         self._checks = checks
+        self._seen: dict[str, tuple[str, int]] = {}
+        """The tags of documents by their paths, and when they were first asked for as such."""
         self.address = ""
         """host:port, told to clients by /api."""
 
@@ -95,7 +103,7 @@ class Documents:
             return Response(200, _version())
         if exact == "/metrics":
             body = await self._metrics.render()
-            return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8")
+            return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
         if root == "openapi":
             return await self._openapi(request, exact)
         found = await self._found(request, path, aggregable=exact != "/apis/")
@@ -107,16 +115,16 @@ class Documents:
 
     def _health(self, request: Request, path: str) -> Response:
         name, slash, rest = path[1:].partition("/")
-        query = request.query.split("&")
-        excluded = {q.partition("=")[2] for q in query if q.startswith("exclude=")}
+        query = parse_query(request.query)
+        excluded = set(query.get("exclude", ()))
         if slash:
             if rest not in self._checks:
                 return _not_found()
             wrong = self._checks[rest]()
             if wrong:
-                return Response(500, f"internal server error: {wrong}\n".encode(), TEXT)
+                return Response(500, f"internal server error: {wrong}\n".encode(), TEXT, _PLAINLY)
             return Response(200, b"ok", TEXT)
-        lines, failed = [], False
+        lines, failed, unknown = [], False, sorted(excluded - self._checks.keys())
         for check, ask in self._checks.items():
             if check in excluded:
                 lines.append(f"[+]{check} excluded: ok")
@@ -124,11 +132,14 @@ class Documents:
             wrong = ask()
             failed = failed or bool(wrong)
             lines.append(f"[-]{check} failed: reason withheld" if wrong else f"[+]{check} ok")
+        if unknown:
+            names = ",".join(map(go_quote, unknown))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         if failed:
-            return Response(500, ("\n".join(lines) + f"\n{name} check failed\n").encode(), TEXT)
-        if any(q.split("=")[0] == "verbose" for q in query):
-            return Response(200, ("\n".join(lines) + f"\n{name} check passed\n").encode(), TEXT)
-        return Response(200, b"ok", TEXT)
+            return Response(500, ("\n".join(lines) + f"\n{name} check failed\n").encode(), TEXT, _PLAINLY)
+        if "verbose" in query:
+            return Response(200, ("\n".join(lines) + f"\n{name} check passed\n").encode(), TEXT, _PLAINLY)
+        return Response(200, b"ok", TEXT, _PLAINLY)
 
     # ------------------------------------------------------------------ discovery
 
@@ -183,9 +194,11 @@ class Documents:
                 return Response(406, b"", b"")
             build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
             document = await asyncio.to_thread(build)
-            return await _tagged(document.body, document.etag, media, known=_is_known(request, document.etag))
+            when = self._modified(path, document.etag)
+            sent = content(request, document.body, media.encode(), _BY_ACCEPT, etag=document.etag, modified=when)
+            return await asyncio.to_thread(compressed, request, sent)
         if path == "/openapi/v3":
-            return Response(200, discovery.openapi_v3_index(), TEXT)
+            return content(request, discovery.openapi_v3_index(), TEXT, modified=int(time.time()))
         if not path.startswith("/openapi/v3/"):
             return _not_found()
         found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))
@@ -193,22 +206,29 @@ class Documents:
             return Response(404, b"", b"")
         if openapi_v3_media_type(accept) is None:
             return Response(406, b"", b"")
-        asked = next((q.partition("=")[2] for q in request.query.split("&") if q.startswith("hash=")), "")
+        asked = first(parse_query(request.query), "hash")
+        headers: Headers = _BY_ACCEPT
         if asked and asked != found.etag:
             where = f"{path}?hash={found.etag}".encode()
-            return Response(301, b"", JSON, ((b"Location", where),))
-        return await _tagged(found.body, found.etag, "application/json", known=_is_known(request, found.etag))
+            return Response(301, b"", JSON, ((b"Etag", f'"{found.etag}"'.encode()), (b"Location", where), *headers))
+        if asked:
+            kept = (b"Cache-Control", b"public, immutable"), (b"Expires", for_a_year(time.time()))
+            headers = (*kept, *headers)
+        return content(request, found.body, JSON, headers, etag=found.etag, modified=self._modified(path, found.etag))
+
+    def _modified(self, path: str, etag: str) -> int:
+        """When a document was first asked for as it is now: nobody has seen it before."""
+        known = self._seen.pop(path, ("", 0))
+        when = known[1] if known[0] == etag else int(time.time())
+        self._seen[path] = etag, when
+        if len(self._seen) > _MANY:
+            del self._seen[next(iter(self._seen))]
+        return when
 
 
-def _is_known(request: Request, etag: str) -> bool:
-    """Whether a client has the document already: it names its tag, weak or not, among others, or takes any for it."""
-    tags = [tag.strip().removeprefix("W/") for tag in request.header(b"if-none-match").split(",")]
-    return "*" in tags or f'"{etag}"' in tags
-
-
-async def _tagged(body: bytes, etag: str, media: str, parameters: str = "", *, known: bool) -> Response:
+async def _tagged(body: bytes, etag: str, media: str, parameters: str, *, known: bool) -> Response:
     """A document with its tag, or the tag alone where the client knows the rest."""
-    headers = ((b"ETag", f'"{etag}"'.encode()), (b"Vary", b"Accept"))
+    headers = ((b"Cache-Control", b"public"), (b"Etag", f'"{etag}"'.encode()), *_BY_ACCEPT)
     if known:
         return Response(304, b"", b"", headers)
     if media == TYPES["protobuf"]:
@@ -229,7 +249,7 @@ def _encoded(body: bytes) -> bytes:
 
 
 def _not_found() -> Response:
-    return Response(404, b"404 page not found\n", TEXT, ((b"X-Content-Type-Options", b"nosniff"),))
+    return Response(404, b"404 page not found\n", TEXT, _PLAINLY)
 
 
 def _version() -> bytes:

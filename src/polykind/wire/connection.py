@@ -248,6 +248,9 @@ class Connection(asyncio.Protocol):
         if answer.content_type:
             parts += (b"\r\nContent-Type: ", answer.content_type)
         for name, value in answer.headers:
+            if name == b"Cache-Control":
+                parts[3] = b"\r\nCache-Control: %b\r\nDate: " % value
+                continue
             parts += (b"\r\n", name, b": ", value)
         if isinstance(answer, Stream):
             parts.append(b"\r\nTransfer-Encoding: chunked")
