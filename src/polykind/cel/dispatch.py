@@ -27,6 +27,8 @@ _SILENT = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "en
 
 def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
     """A function that finds the overload its arguments fit."""
+    if function == "sum":
+        return _summing([BY_ID[name] for name in overloads])
     forms = [(_kinds(BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in BY_ID]
     known: dict[tuple[type, ...], Callable[..., Any]] = {}
 
@@ -45,6 +47,26 @@ def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
         return implementation(*values)
 
     return dispatch
+
+
+def _summing(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
+    """The sum of a list by its first item, as which the others must be."""
+    forms = {_kind(overload.args[0].params[0]): IMPLEMENTATIONS[overload.id] for overload in overloads}
+
+    def total(items: Any) -> Any:
+        if kind_of(items) != "list":
+            raise _no_overload("sum", [items])
+        kinds = dict.fromkeys(map(kind_of, items))
+        if not kinds:
+            return next(iter(forms.values()))(items)
+        implementation = forms.get(next(iter(kinds)))
+        if implementation is None:
+            raise _no_overload("sum", [items])
+        if len(kinds) > 1:
+            raise EvalError(NO_OVERLOAD)
+        return implementation(items)
+
+    return total
 
 
 def _kinds(overload: Overload) -> list[str | None]:

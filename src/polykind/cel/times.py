@@ -33,6 +33,9 @@ _WORDS = (
     (24 * 3600 * _SECOND, ("d", "day")),
     (7 * 24 * 3600 * _SECOND, ("w", "wk", "week")),
 )
+_ERA_YEARS = 400
+_ERA = 146097 * 86400
+"""The seconds after which dates, and the days of the week with them, come again."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = -62135596800
 _LATEST = 253402300799
@@ -148,16 +151,16 @@ def part(time: Timestamp, name: str, zone: str = "UTC") -> int:
     seconds, fraction = divmod(time.ns, _SECOND)
     if name == "milliseconds":
         return fraction // 10**6
+    years = 0
     try:
-        if ":" in zone:
-            when = _EPOCH + timedelta(seconds=seconds, minutes=_minutes_east(zone))
-        else:
-            when = (_EPOCH + timedelta(seconds=seconds)).astimezone(_zone(zone))
+        when = _local(seconds, zone)
     except OverflowError:
-        raise EvalError("timestamp overflow") from None
+        # A zone can lead beyond the years that there are here; the calendar repeats itself.
+        years = _ERA_YEARS if seconds > 0 else -_ERA_YEARS
+        when = _local(seconds - years // _ERA_YEARS * _ERA, zone)
     match name:
         case "year":
-            return when.year
+            return when.year + years
         case "month":
             return when.month - 1
         case "day_of_year":
@@ -174,6 +177,12 @@ def part(time: Timestamp, name: str, zone: str = "UTC") -> int:
             return when.minute
         case _:
             return when.second
+
+
+def _local(seconds: int, zone: str) -> datetime:
+    if ":" in zone:
+        return _EPOCH + timedelta(seconds=seconds, minutes=_minutes_east(zone))
+    return (_EPOCH + timedelta(seconds=seconds)).astimezone(_zone(zone))
 
 
 def _zone(name: str) -> tzinfo:
