@@ -99,6 +99,8 @@ async def test_what_was_never_established_had_no_instances(running: Live) -> Non
     conditions = released["object"]["status"]["conditions"]
     terminating = next(c for c in conditions if c["type"] == "Terminating")
     assert (terminating["status"], terminating["reason"]) == ("False", "NeverEstablished")
+    owned = {e["manager"]: e["fieldsV1"] for e in released["object"]["metadata"]["managedFields"]}["kube-apiserver"]
+    assert {"f:message", "f:reason", "f:status"} <= owned["f:status"]["f:conditions"]['k:{"type":"Terminating"}'].keys()
 
 
 async def test_a_name_that_is_freed_by_its_own_definition_is_accepted(running: Live) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from polykind import crd
 from polykind.contract import JsonObject
+from polykind.crd.emptiness import bare_definition
 from polykind.errors import Invalid
 from tests.crd.build import OBJECT, beta, body, made, version
 
@@ -34,9 +35,18 @@ def test_defaults_of_v1() -> None:
     assert crd.decode(body(), "v1", True)[0]["spec"]["conversion"] == {"strategy": "None"}
 
 
-def test_an_empty_webhook_stanza_is_lost() -> None:
-    got, _ = crd.decode(body(conversion={"strategy": "None", "webhook": {"conversionReviewVersions": []}}), "v1", True)
+def test_a_webhook_stanza_that_says_nothing_is_lost() -> None:
+    got, _ = crd.decode(
+        body(conversion={"strategy": "None", "webhook": {"conversionReviewVersions": None}}), "v1", True
+    )
     assert got["spec"]["conversion"] == {"strategy": "None"}
+
+
+def test_a_webhook_stanza_of_no_review_versions_is_lost_once_it_is_stored() -> None:
+    asked = {"strategy": "None", "webhook": {"conversionReviewVersions": []}}
+    got, _ = crd.decode(body(conversion=asked), "v1", True)
+    assert got["spec"]["conversion"] == asked
+    assert bare_definition(got)["spec"]["conversion"] == {"strategy": "None"}
 
 
 def test_defaults_of_v1beta1() -> None:

@@ -50,6 +50,23 @@ async def test_a_role_is_kept_as_it_is_but_no_rules_are_none_at_all(running: Liv
     assert (await running.ask("POST", CLUSTER_ROLES, role()))["rules"] is None
 
 
+async def test_an_empty_list_in_a_rule_makes_its_author_the_owner_and_is_not_kept(running: Live) -> None:
+    await running.ask("POST", f"{ROLES}?fieldManager=one", role(RULE))
+    stated = role({**RULE, "nonResourceURLs": []})
+    made = await running.ask("PUT", f"{ROLES}/r?fieldManager=two", stated)
+    assert made["rules"] == [RULE]
+    assert [(e["manager"], e["fieldsV1"]) for e in made["metadata"]["managedFields"]] == [("two", {"f:rules": {}})]
+    again = await running.ask("PUT", f"{ROLES}/r?fieldManager=two", stated)
+    assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+async def test_an_update_that_ends_a_deletion_is_answered_as_it_came(running: Live) -> None:
+    await running.ask("POST", ROLES, {"metadata": {"name": "r", "finalizers": ["a.b/c"]}, "rules": [RULE]})
+    await running.ask("DELETE", f"{ROLES}/r")
+    assert (await running.ask("PUT", f"{ROLES}/r", role()))["rules"] == []
+    await running.ask("GET", f"{ROLES}/r", expect=404)
+
+
 async def test_a_binding_is_stored_with_the_groups_of_its_role_and_its_subjects(running: Live) -> None:
     account = {"kind": "ServiceAccount", "name": "s", "namespace": "n"}
     made = await running.ask("POST", CLUSTER_BINDINGS, binding({"kind": "User", "name": "u"}, account))

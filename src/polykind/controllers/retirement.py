@@ -110,7 +110,7 @@ class Retirement:
                 established = conditions.is_true(crd, ESTABLISHED)
                 done = terminating_condition("InstanceDeletionCompleted" if established else "NeverEstablished")
                 status = conditions.set(crd["status"], done, self._stamp())
-                if await self._statuses.restate(name, entry, meta, status):
+                if await self._statuses.write(name, entry, {**crd, "metadata": meta}, status):
                     return
             except Conflict:
                 continue

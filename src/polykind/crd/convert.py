@@ -127,7 +127,7 @@ def from_v1beta1(crd: JsonObject) -> JsonObject:
 
 
 def settled_conversion(conversion: JsonObject) -> JsonObject:
-    """A v1 conversion stanza as it comes back from the store: empty parts of it are gone."""
+    """A v1 conversion stanza as others than its author see it: a webhook nothing is said of is gone."""
     return _v1_conversion(_inner_conversion(conversion))
 
 
@@ -150,7 +150,7 @@ def _inner_conversion(conversion: JsonObject) -> JsonObject:
     if webhook is not None:
         if webhook.get("clientConfig") is not None:
             inner["webhookClientConfig"] = webhook["clientConfig"]
-        if webhook.get("conversionReviewVersions"):
+        if webhook.get("conversionReviewVersions") is not None:
             inner["conversionReviewVersions"] = webhook["conversionReviewVersions"]
     return inner
 
@@ -158,8 +158,8 @@ def _inner_conversion(conversion: JsonObject) -> JsonObject:
 def _v1_conversion(conversion: JsonObject) -> JsonObject:
     out: JsonObject = {"strategy": conversion["strategy"]}
     client, reviews = conversion.get("webhookClientConfig"), conversion.get("conversionReviewVersions")
-    if client is not None or reviews:
+    if client is not None or reviews is not None:
         webhook: JsonObject = {} if client is None else {"clientConfig": client}
-        webhook["conversionReviewVersions"] = reviews or None
+        webhook["conversionReviewVersions"] = reviews
         out["webhook"] = webhook
     return out

@@ -25,6 +25,9 @@ def bare_definition(crd: JsonObject) -> JsonObject:
 def bare_spec(spec: JsonObject, *, items: bool = False) -> JsonObject:
     """The same of a spec of any shape. `items`: those that are neither a schema nor a list of them are left in."""
     bare = _bare_stanzas(spec, items)
+    conversion = spec.get("conversion")
+    if conversion and conversion.get("webhook") == {"conversionReviewVersions": []}:
+        bare = {**bare, "conversion": {"strategy": conversion["strategy"]}}
     versions = [_bare_stanzas(version, items) for version in spec.get("versions") or ()]
     if not all(map(_is, versions, spec.get("versions") or ())):
         return {**bare, "versions": versions}

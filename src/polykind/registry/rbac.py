@@ -95,9 +95,26 @@ class RoleVersion(RbacVersion):
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         return _rule_problems(obj["rules"] or (), namespaced=self.kind.namespaced)
 
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        found = super().validate_create(obj)
+        _leave_out_empty(obj)
+        return found
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = super().validate_update(new, old)
+        _leave_out_empty(new)
+        return found
+
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         # An empty list and none at all are the same message.
         return obj if obj["rules"] else {**obj, "rules": None}
+
+
+def _leave_out_empty(obj: JsonObject) -> None:
+    """Who owns a role's rules depends on the empty lists in them; afterwards nobody is told of those any more."""
+    rules = obj["rules"]
+    if any(not value for rule in rules or () for value in rule.values()):
+        obj["rules"] = [{key: value for key, value in rule.items() if value or key == "verbs"} for rule in rules]
 
 
 class ClusterRoleVersion(RoleVersion):

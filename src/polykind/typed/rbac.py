@@ -9,10 +9,10 @@ _POLICY_RULE = Struct(
     "v1.PolicyRule",
     (
         Field("verbs", STRINGS, 1, omitempty=False),
-        Field("apiGroups", STRINGS, 2),
-        Field("resources", STRINGS, 3),
-        Field("resourceNames", STRINGS, 4),
-        Field("nonResourceURLs", STRINGS, 5),
+        Field("apiGroups", STRINGS, 2, seen=True),
+        Field("resources", STRINGS, 3, seen=True),
+        Field("resourceNames", STRINGS, 4, seen=True),
+        Field("nonResourceURLs", STRINGS, 5, seen=True),
     ),
 )
 

@@ -51,7 +51,7 @@ def _sent(call: Call, options: UpdateOptions) -> JsonObject:
 async def _created(call: Call, options: UpdateOptions) -> bytes | None:
     """An update where nothing is yet: a create. None where something is."""
     await call.api.cache.fresh(call.kind.cache)
-    if call.kind.cache.get(call.key) is not None:
+    if call.kind.cache.get(call.key) is not None or names.path_segment(call.name):
         return None
     obj = _sent(call, options)
     _check_uid(call, obj, {"metadata": {}}, options.dry_run)
@@ -93,7 +93,7 @@ async def change_object(
         await call.api.cache.fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
-            raise kind.not_found(call.name)
+            raise call.missing()
         form = call.version.ready(entry) or await call.version.view(entry)
         old, call.was_whole = codec.decode_noting(form.data)
         new = changed = await change(old)
@@ -227,7 +227,7 @@ def _finished(new: JsonObject) -> bool:
 
 async def _finish(call: Call, new: JsonObject, entry: Entry, dry_run: bool) -> bytes:
     """Delete instead of writing: the reply is the object as it came in, which no storage has made anything of."""
-    data = (await commit(call, call.key, new, entry, dry_run=True)).data if call.version.typed else codec.encode(new)
+    data = codec.encode(new)
     if not dry_run:
         await remove(call, call.key, entry)
         await call.version.after_write(call.name, False)
