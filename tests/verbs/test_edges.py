@@ -171,6 +171,15 @@ async def test_the_replicas_of_a_patched_scale_may_not_be_spelled_as_a_fraction(
     )
 
 
+async def test_what_a_patch_of_a_built_in_kind_spells_as_a_fraction_is_no_integer(server: Live) -> None:
+    await server.define(definition())
+    path, kind = f"{DEFINITIONS}/widgets.{GROUP}", "application/merge-patch+json"
+    refused = await refusal(server, "PATCH", path, 422, b'{"metadata":{"generation":1.0}}', kind)
+    assert refused.endswith(
+        "json: cannot unmarshal number 1.0 into Go struct field ObjectMeta.metadata.generation of type int64"
+    )
+
+
 async def test_a_foreign_namespace_is_refused_before_a_missing_name(server: Live) -> None:
     says = "the namespace of the provided object does not match the namespace sent on the request"
     nowhere = {"metadata": {"namespace": "elsewhere"}}

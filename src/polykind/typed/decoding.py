@@ -121,9 +121,6 @@ def described(value: object, literal: bool = False) -> str:
         return "number"
     if isinstance(value, Literal):
         return f"number {value.text}"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 63:
-        # It would be an int had it not been spelled as a fraction.
-        return f"number {value}"
     return f"number {json_float(value) if isinstance(value, float) else value}"
 
 

@@ -134,8 +134,12 @@ def decode_patched(
 
     `shown` is what a refusal shows. `restored`: nothing was written and read, so the kind that is stated says nothing.
     """
-    # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
-    value: JsonObject = codec.decode(codec.encode(patched, whole=True), spelled=not call.version.typed)
+    value: JsonObject
+    if call.version.typed and not restored and not call.whole:
+        value, _ = codec.decode_literal(shown().encode())
+    else:
+        # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
+        value = codec.decode(codec.encode(patched, whole=True), spelled=not call.version.typed)
     try:
         api_version, kind = typemeta.interpret(value) if not restored else ("", "")
         if call.version.typed:

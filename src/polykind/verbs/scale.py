@@ -52,7 +52,7 @@ async def get_scale(call: Call) -> Response:
     await call.api.cache.fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
-        raise call.kind.not_found(call.name)
+        raise call.missing()
     form = call.version.ready(entry) or await call.version.view(entry)
     scale, found = _scale_of(call, codec.decode(form.data))
     if not found:
@@ -113,18 +113,20 @@ async def patch_scale(call: Call) -> Response:
     async def patched(old: JsonObject) -> JsonObject:
         if not decoded:
             decoded.append(read_fragment(call.request.body, content_type, options.field_validation, spelled=True))
-        fragment, complaints, _ = decoded[0]
+        fragment, complaints, whole = decoded[0]
         apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
         lenient = options.field_validation == "Ignore"
         made = apply(old, fragment, lenient=lenient)
+        before, _ = typed.decode(old, SCALE, report=False)
+        shown = worded(before, call.request.body, made, content_type)
+        if not whole:
+            made, _ = codec.decode_literal(shown.encode())
         try:
             scale, unknown = _decode(made)
             if (found := complaints + unknown) and options.field_validation == "Strict":
                 raise errors.BadRequest(f"strict decoding error: {', '.join(found)}")
         except errors.BadRequest as error:
             why = error.why if isinstance(error, typed.Undecodable) else error.message
-            before, _ = typed.decode(old, SCALE, report=False)
-            shown = worded(before, call.request.body, made, content_type)
             raise errors.Invalid("", "", "", [errors.invalid("patch", shown, why)]) from None
         _warn(call, found, options.field_validation)
         match_namespace(call, scale["metadata"])
