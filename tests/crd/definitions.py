@@ -14,6 +14,7 @@ from polykind.contract import JsonObject
 from polykind.crd.codec import GROUP, KIND, Version
 from polykind.crd.emptiness import bare_definition
 from polykind.crd.warnings import warnings
+from polykind.wire import codec
 from tests.conformance.client import Answer
 from tests.crd.build import NOW, at_rest
 
@@ -153,7 +154,7 @@ class Definitions:
 
 
 def _loaded(body: bytes, type_: str) -> JsonObject:
-    value = yaml.safe_load(body) if type_ == "application/yaml" else json.loads(body)
+    value = yaml.safe_load(body) if type_ == "application/yaml" else codec.decode_literal(body)[0]
     return dict(value)
 
 
