@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from polykind.contract import Uncertain
+from polykind.wire.request import Request
 from tests.support.live import Live, live
 from tests.support.widgets import ALL, GROUP, WIDGETS, definition, widget
 
@@ -123,3 +124,34 @@ async def test_an_old_path_that_names_no_resource_is_not_understood(running: Liv
     why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}?a&amp;b"
     assert (reply.status, reply.headers[b"x-content-type-options"]) == (500, b"nosniff")
     assert reply.body.decode() == f'Internal Server Error: "{path}?a&amp;b": {why}\n'
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", f"/apis/{GROUP}/v1/proxy/"])
+async def test_nobody_is_asked_who_he_is_for_an_old_path_that_names_no_resource(running: Live, path: str) -> None:
+    assert await stranger(running, "GET", path) == 500
+    assert await stranger(running, "GET", "/api/v1/namespaces") == 401
+
+
+async def stranger(running: Live, method: str, path: str, **headers: str) -> int:
+    """The status of a request without a token, straight to the application."""
+    sent = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+    return (await running.server.http.app(Request(method, path, "", sent, b""))).status
+
+
+async def test_who_reads_of_health_and_version_need_not_say_who_he_is(running: Live) -> None:
+    for path in ("/healthz", "/readyz/ping", "/version"):
+        assert await stranger(running, "GET", path) == 200
+        assert await stranger(running, "HEAD", path) in (200, 405)
+        assert await stranger(running, "POST", path) == 401
+        assert await stranger(running, "GET", path, authorization="Bearer wrong") == 401
+
+
+async def test_a_group_without_a_name_is_not_that_of_the_core(running: Live) -> None:
+    for path in ("/apis//v1", "/apis//v1/namespaces", "/apis//v1/namespaces/default"):
+        reply = await running.client.call("GET", path)
+        assert (reply.status, reply.body) == (404, NOT_FOUND)
+
+
+async def test_a_path_that_cannot_be_read_is_refused(running: Live) -> None:
+    reply = await running.client.call("GET", f"{WIDGETS}/%zz")
+    assert (reply.status, reply.body) == (400, b"400 Bad Request")

@@ -162,7 +162,7 @@ class Documents:
         found: bytes | None = None
         if parts[1] == "apis" and len(parts) == 3:
             found = discovery.group(parts[2])
-        elif parts[1] == "apis" and len(parts) == 4:
+        elif parts[1] == "apis" and len(parts) == 4 and parts[2]:
             found = discovery.resources(parts[2], parts[3])
         elif parts[1] == "api" and len(parts) == 3:
             found = discovery.resources("", parts[2])

@@ -29,7 +29,7 @@ from polykind.verbs.scale import get_scale, patch_scale, update_scale
 from polykind.verbs.update import update
 from polykind.verbs.watch import watch
 from polykind.wire.options import request_timeout
-from polykind.wire.query import parse_query, truth
+from polykind.wire.query import bad_escape, parse_query, truth
 from polykind.wire.request import Request
 from polykind.wire.response import TEXT, Response, Stream
 from polykind.wire.warning import headers as warning_headers
@@ -63,6 +63,9 @@ _LABELS: dict[Verb, str] = {
 _OF_NAMESPACES = ("status", "finalize")
 """What may follow a namespace's name and be about the namespace itself."""
 
+_NO_GROUP = "/"
+"""What no group is called: an empty name is not that of the core here."""
+
 _NOT_SNIFFED = (b"X-Content-Type-Options", b"nosniff")
 NOT_FOUND = Response(404, b"404 page not found\n", TEXT, (_NOT_SNIFFED,))
 
@@ -78,25 +81,31 @@ class Router:
 
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
-        if self._documents.is_open(path):
+        if self._documents.is_open(path) and _is_stranger(request):
             return await self._document(request)
         try:
             if "timeout=" in request.query:
                 request.timeout = _timeout(request)
             request.user = self._authentication.user(request)
         except errors.APIError as error:
-            return self._documents.refuse(request, error)
-        parts = (unquote(path) if "%" in path else path).strip("/").split("/")
+            return _of_nothing(request) if _names_nothing(path) else self._documents.refuse(request, error)
+        if "%" in path:
+            if bad_escape(path):
+                return Response(400, b"400 Bad Request", TEXT)
+            path = unquote(path)
+        parts = path.strip("/").split("/")
         if not self._api.authorizer.everything or b"impersonate" in request.headers:
             try:
                 request.user = self._permission.check(request, request.user, parts)
             except errors.APIError as error:
+                if _names_nothing(path):
+                    return _of_nothing(request)
                 refusal = self._documents.refuse(request, error)
                 refusal.headers = (*refusal.headers, _NOT_SNIFFED)
                 return refusal
         # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.
         if len(parts) > 3 and parts[0] == "apis":
-            return await self._resource(request, parts[1], parts[2], parts[3:])
+            return await self._resource(request, parts[1] or _NO_GROUP, parts[2], parts[3:])
         if len(parts) > 2 and parts[0] == "api":
             return await self._resource(request, "", parts[1], parts[2:])
         return await self._document(request)
@@ -252,6 +261,19 @@ class Router:
 
 def _watching(call: Call) -> bool:
     return bool(call.request.query) and bool(truth(call.query, "watch"))
+
+
+def _is_stranger(request: Request) -> bool:
+    """Whether somebody reads who does not say who he is."""
+    said = request.headers.get(b"authorization", b"").removeprefix(b"Bearer").strip()
+    return not said and request.method in ("GET", "HEAD") and b"impersonate" not in request.headers
+
+
+def _names_nothing(path: str) -> bool:
+    """Whether an old path does not say what is to be watched: then nobody even asks who wants to know."""
+    parts = unquote(path).strip("/").split("/")
+    at = {"api": 2, "apis": 3}.get(parts[0])
+    return at is not None and len(parts) == at + 1 and parts[at] in ("watch", "proxy")
 
 
 def _of_nothing(request: Request) -> Response:

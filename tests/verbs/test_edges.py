@@ -288,3 +288,23 @@ async def test_a_partial_list_of_nothing_is_null(server: Live) -> None:
 async def test_the_first_deletion_of_a_definition_does_not_mind_the_policy(server: Live) -> None:
     deleted = await server.ask("DELETE", f"{DEFINITIONS}/cups.paths.example.com?orphanDependents=true")
     assert deleted["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+
+
+@pytest.mark.parametrize("path", [f"{CUPS}/a%25b", "/api/v1/namespaces/a%25b", f"{DEFINITIONS}/a%25b"])
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_a_name_that_no_object_can_have(server: Live, method: str, path: str) -> None:
+    refused = await server.ask(method, path, expect=400)
+    assert refused["message"] == "Name parameter invalid: \"a%b\": may not contain '%'"
+
+
+async def test_a_name_that_no_object_can_have_is_not_applied(server: Live) -> None:
+    sent = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ".."}}
+    path = "/api/v1/namespaces/%2e%2e?fieldManager=m"
+    refused = await server.ask("PATCH", path, sent, kind="application/apply-patch+yaml", expect=400)
+    assert refused["message"] == "Name parameter invalid: \"..\": may not be '..'"
+
+
+async def test_an_export_is_no_longer_supported(server: Live) -> None:
+    refused = await server.ask("GET", "/api/v1/namespaces/default?export=1", expect=400)
+    assert refused["message"] == "the export parameter, deprecated since v1.14, is no longer supported"
+    await server.ask("GET", "/api/v1/namespaces/default?export=false", expect=200)

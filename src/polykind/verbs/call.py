@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from polykind import errors
 from polykind.admission.admission import Admission
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.root import WatchCache
 from polykind.contract import Asked, Chance, Clock, Store
+from polykind.gotext import go_quote
 from polykind.metrics import Metrics
 from polykind.registry.kind import Kind, Version
 from polykind.registry.registry import Registry
+from polykind.schema import names
 from polykind.wire.options import parse_query
 from polykind.wire.request import Request
 
@@ -95,6 +98,12 @@ class Call:
     def key(self) -> str:
         """The object's key below the resource's prefix."""
         return self.kind.key(self.namespace or "", self.name)
+
+    def missing(self) -> errors.APIError:
+        """What is said where there is no object of that name: that there can be none, if so."""
+        if why := names.path_segment(self.name):
+            return errors.BadRequest(f"Name parameter invalid: {go_quote(self.name)}: {';'.join(why)}")
+        return self.kind.not_found(self.name)
 
     def now(self) -> str:
         """The time of the request, the same for all that it writes."""

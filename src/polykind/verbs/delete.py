@@ -75,7 +75,7 @@ async def delete_object(call: Call, options: DeleteOptions, *, named: bool = Tru
         await call.api.cache.fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
-            raise kind.not_found(call.name)
+            raise call.missing()
         form = call.version.ready(entry) or await call.version.view(entry)
         obj: JsonObject = codec.decode(form.data)
         _check_preconditions(call, obj, options)

@@ -16,6 +16,6 @@ async def get(call: Call) -> Response:
     await call.api.cache.fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
-        raise call.kind.not_found(call.name)
+        raise call.missing()
     form = call.version.ready(entry) or await call.version.view(entry)
     return answer.object_answer(call, accepted, 200, form.data)

@@ -10,6 +10,7 @@ from polykind.apply import jsonpatch, mergepatch, strategic, wording
 from polykind.apply.typed import go_plain
 from polykind.contract import JsonObject
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from polykind.schema.names import path_segment
 from polykind.schema.objectmeta import MisfitError
 from polykind.typed import Undecodable
 from polykind.verbs import answer
@@ -42,8 +43,8 @@ async def patch(call: Call) -> Response:
     if content_type == APPLY_PATCH:
         await call.api.cache.fresh(call.kind.cache)
         absent = call.kind.cache.get(call.key) is None
-        if absent and call.subresource:
-            raise call.kind.not_found(call.name)
+        if absent and (call.subresource or path_segment(call.name)):
+            raise call.missing()
         body = read_applied(call.request.body, call.version.api_version, call.kind.kind)
         if absent:
             return answer.object_answer(call, accepted, 201, await apply_create(call, body, options))

@@ -6,6 +6,7 @@ from polykind import errors
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.verbs.call import Call
+from polykind.wire.query import truth
 
 _MOST = 2**64 - 1
 
@@ -45,7 +46,9 @@ def pass_over(meta: JsonObject, dry_run: bool) -> None:
 
 
 async def at_least(call: Call) -> None:
-    """A get that names a revision waits until the cache has reached it."""
+    """A get that names a revision waits until the cache has reached it. One that asks for an export is refused."""
+    if truth(call.query, "export"):
+        raise errors.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     values = call.query.get("resourceVersion")
     if values and values[0]:
         revision = parse(values[0], listing=False)

@@ -11,7 +11,7 @@ from polykind.selection.requirement import as_int64
 from polykind.wire.utf8 import lenient
 
 Query = dict[str, list[str]]
-_bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
+bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch
 
 
@@ -26,7 +26,7 @@ def parse_query(raw: bytes | str) -> Query:
             continue
         name, _, value = pair.partition("=")
         if "%" in pair or "+" in pair or not pair.isascii():
-            if _bad_escape(name) or _bad_escape(value):
+            if bad_escape(name) or bad_escape(value):
                 continue
             name, value = _unescaped(name, raw), _unescaped(value, raw)
         out.setdefault(name, []).append(value)
