@@ -355,6 +355,20 @@ async def test_definitions_of_the_old_version_are_told_at_the_new(tmp_path: Path
         assert [v["name"] for v in told["object"]["spec"]["versions"]] == ["v1"]
 
 
+async def test_webhooks_are_not_told_of_what_a_definition_states_and_leaves_empty(
+    tmp_path: Path, hook: AdmissionHook
+) -> None:
+    rule = {**_rule("CREATE"), "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
+    async with live(tmp_path) as running:
+        await configure(running, "Mutating", hook.stanza(rules=[rule]))
+        crd = definition()
+        schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        schema |= {"required": [], "items": 5}
+        await running.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        (told,) = hook.requests()
+        assert told["object"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"].keys() == {"type", "properties"}
+
+
 async def test_objects_are_converted_for_webhooks_by_their_converter(tmp_path: Path, hook: AdmissionHook) -> None:
     async with live(tmp_path) as running, ConversionHook() as converter:
         crd = definition()

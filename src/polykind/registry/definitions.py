@@ -182,6 +182,9 @@ class DefinitionVersion(BuiltinVersion):
         self._as_stored(new)
         return found + self._gate_problems(crd, before)
 
+    def told(self, obj: JsonObject) -> JsonObject:
+        return {**obj, "spec": bare_spec(obj["spec"])}
+
     def _as_stored(self, obj: JsonObject) -> None:
         """Once it is judged nobody is told any more of what is stated and empty."""
         obj["spec"] = bare_spec(obj["spec"])

@@ -183,6 +183,10 @@ class Version(ABC):
         """An object of this resource, of whichever version, as others are told of it at another apiVersion."""
         return await self.at_version(obj, api_version)
 
+    def told(self, obj: JsonObject) -> JsonObject:
+        """An object that is yet to be judged, as others are told of it."""
+        return obj
+
     # ------------------------------------------------------------------ what payloads mean and must obey
 
     def ordered(self, obj: JsonObject) -> JsonObject:

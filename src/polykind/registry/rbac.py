@@ -105,6 +105,11 @@ class RoleVersion(RbacVersion):
         _leave_out_empty(new)
         return found
 
+    def told(self, obj: JsonObject) -> JsonObject:
+        told = dict(obj)
+        _leave_out_empty(told)
+        return told
+
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         # An empty list and none at all are the same message.
         return obj if obj["rules"] else {**obj, "rules": None}

@@ -39,7 +39,8 @@ async def mutated(
     """What those who may change a create or an update make of it; `read` reads that anew, if no version does."""
     if not call.api.admission.mutates or call.request.user is None:
         return obj
-    asked = _attributes(call, CREATE if old is None else UPDATE, obj, old, options)
+    told = call.version.told(obj) if read is None else obj
+    asked = _attributes(call, CREATE if old is None else UPDATE, told, old, options)
     call.misfit = ""
     if read is not None:
         asked.default = read
