@@ -111,3 +111,11 @@ def test_an_object_that_does_not_fit_itself() -> None:
         laid({"nope": 1}, size=1)
     why = ".spec.nope: field not declared in schema"
     assert str(wrong.value) == f"failed to convert original object to typed object: {why}"
+
+
+def test_managers_of_fields_are_refused_as_a_whole() -> None:
+    applied = {**HEAD, "metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]}}
+    with pytest.raises(Unfit) as caught:
+        configured({**HEAD, "metadata": {}}, applied, KIND)
+    what = "may not mutate atomic arrays, maps or structs"
+    assert str(caught.value) == f"invalid ApplyConfiguration: {what}: .metadata.managedFields"

@@ -115,10 +115,23 @@ async def test_an_object_that_does_not_fit_an_owners_version_cannot_be_applied_t
     assert caught.value.message == ".spec.pond: field not declared in schema"
 
 
-@pytest.mark.parametrize("entry", [5, None, {"manager": 5}, {"time": "yesterday"}, {"time": 5}])
+@pytest.mark.parametrize("entry", [None, {"time": "yesterday"}, {"time": 5}])
 async def test_managed_fields_that_cannot_be_read_count_as_none(entry: Any) -> None:
     config = garden(size=1, metadata={"managedFields": [entry]})
     assert "managedFields" in (await applied(None, config, "amy"))["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        (5, "[0]: expected map, got &{5}"),
+        ({"manager": 5}, "[0].manager: expected string, got &value.valueUnstructured{Value:5}"),
+    ],
+)
+async def test_managed_fields_of_another_type_cannot_be_applied(entry: Any, why: str) -> None:
+    with pytest.raises(errors.Unexplained) as caught:
+        await applied(None, garden(size=1, metadata={"managedFields": [entry]}), "amy")
+    assert caught.value.message.endswith(f": .metadata.managedFields{why}")
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,11 @@ _OWNER = atomic(
     name=STRING,
     uid=STRING,
 )
+_MANAGER = struct(
+    **dict.fromkeys(("apiVersion", "fieldsType", "manager", "operation", "subresource"), STRING),
+    fieldsV1=mapping(DEDUCED),
+    time=SCALAR,
+)
 META = struct(
     annotations=_STRINGS,
     creationTimestamp=SCALAR,
@@ -150,7 +155,7 @@ META = struct(
     generateName=STRING,
     generation=NUMERIC,
     labels=_STRINGS,
-    managedFields=many(UNTYPED),
+    managedFields=many(_MANAGER),
     name=STRING,
     namespace=STRING,
     ownerReferences=keyed(_OWNER, "uid"),
