@@ -122,6 +122,11 @@ def _no_version(obj: JsonObject, api_version: str, group: str) -> str:
     return f"request to convert CR to an invalid group/version: {shown}"
 
 
+def _blocked(found: list[FieldError]) -> bool:
+    """Whether rules cannot run on what has such faults."""
+    return any(error.reason in _BLOCKING for error in found)
+
+
 def _pruned_whole(value: JsonObject) -> list[str]:
     """Take all that no schema is needed for out of an object; what that was."""
     unknown = sorted(value.keys() - {"apiVersion", "kind", "metadata"})
@@ -220,8 +225,7 @@ class CustomVersion(Version):
         obj["metadata"]["generation"] = 1
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        found = self._type_errors(obj)
-        if found:
+        if found := self._type_errors(obj):
             return self._mistaken(found, obj, None)
         found = metarules.validate(obj["metadata"], namespaced=self.kind.namespaced)
         sound, self._sound = obj is self._sound, None
@@ -247,8 +251,7 @@ class CustomVersion(Version):
         meta["generation"] = generation
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = self._type_errors(new)
-        if found:
+        if found := self._type_errors(new):
             return self._mistaken(found, new, old)
         found = metarules.validate_update(new["metadata"], old["metadata"])
         return self._ruled(found + self.schema.validate(new, old, scale=self.scale), new, old)
@@ -284,8 +287,9 @@ class CustomVersion(Version):
     def _mistaken(self, found: list[FieldError], new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What is said of an object that is not of this type: nothing of its values, but the rest all the same."""
         found = found + self.schema.validate_apart(new, old)
-        sound = not any(error.reason in _BLOCKING for error in self.schema.validate(new, old))
-        return self._ruled(found, new, old) if sound else found
+        # The reference has its rules fail on what is of no type they know; ours are never shown such.
+        unfit = not _blocked(found) and _blocked(self.schema.validate(new, old))
+        return found if unfit else self._ruled(found, new, old)
 
     def _ruled(self, found: list[FieldError], new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What was found with what the rules add; they run only on what is sound enough for them."""
@@ -293,7 +297,7 @@ class CustomVersion(Version):
         rules = self.kind.rules(self.version)
         if rules is None:
             return found
-        if any(error.reason in _BLOCKING for error in found):
+        if _blocked(found):
             return [*found, _NOT_CHECKED]
         broken, self._rule_warnings = rules.validate(new, old)
         return found + broken
