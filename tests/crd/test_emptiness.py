@@ -46,6 +46,13 @@ def test_columns_and_selectable_fields_go_as_well() -> None:
     assert kept["spec"]["versions"][0].keys() == {"name", "served", "storage", "schema"}
 
 
+def test_versions_that_are_alike_state_what_the_first_states() -> None:
+    stating = version("v2", {"type": "object", "required": []}, additionalPrinterColumns=[])
+    first, second = crd.decode(body(version(), stating), "v1", False)[0]["spec"]["versions"]
+    assert second.keys() == first.keys()
+    assert second["schema"] == {"openAPIV3Schema": {"type": "object"}}
+
+
 def test_empty_and_absent_are_alike_but_items_are_not() -> None:
     assert alike({"openAPIV3Schema": {"required": []}}, {"openAPIV3Schema": {}})
     assert alike([], None)

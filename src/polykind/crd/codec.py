@@ -33,6 +33,8 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
         crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1, report=report)
         default_v1(crd)
         crd["spec"]["conversion"] = convert.settled_conversion(crd["spec"]["conversion"])
+        if crd["spec"]["versions"]:
+            convert.share_stanzas(crd["spec"]["versions"])
         return crd, unknown
     crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1BETA1, report=report)
     default_v1beta1(crd)

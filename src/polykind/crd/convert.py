@@ -126,6 +126,18 @@ def from_v1beta1(crd: JsonObject) -> JsonObject:
     return out
 
 
+def share_stanzas(versions: list[JsonObject]) -> None:
+    """Where all versions are alike in a stanza they have that of the first, what it states and leaves empty too."""
+    for stanza in STANZAS:
+        first = versions[0].get(stanza)
+        odd = [version for version in versions if version.get(stanza) != first]
+        if odd and all(alike(version.get(stanza), first) for version in odd):
+            for version in odd:
+                version[stanza] = first
+                if first is None:
+                    del version[stanza]
+
+
 def settled_conversion(conversion: JsonObject) -> JsonObject:
     """A v1 conversion stanza as others than its author see it: a webhook nothing is said of is gone."""
     return _v1_conversion(_inner_conversion(conversion))
