@@ -171,3 +171,15 @@ async def test_checks_that_are_not_there_cannot_be_excluded(running: Live) -> No
     lines = body.splitlines()
     assert (lines[0], lines[-2:]) == (b"[+]ping excluded: ok", [warning, b"readyz check passed"])
     assert headers[b"X-Content-Type-Options"] == b"nosniff"
+
+
+@pytest.mark.parametrize("path", ["/apis", "/api/v1", f"/apis/{GROUP}", "/api/v1/namespaces/nope"])
+async def test_a_layout_for_people_may_be_part_of_what_is_accepted(running: Live, path: str) -> None:
+    _, _, body = await ask(running, path, accept="application/json;pretty=1")
+    assert body.startswith(b"{\n  ")
+
+
+async def test_the_version_begins_with_its_numbers(running: Live) -> None:
+    _, _, body = await ask(running, "/version")
+    numbers = ["major", "minor", "emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor"]
+    assert list(json.loads(body))[:6] == numbers

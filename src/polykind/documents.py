@@ -84,7 +84,11 @@ class Documents:
             return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
         if accepted is not None and accepted.media == "yaml":
             return Response(error.code, yamlcodec.encode(status), b"application/yaml", headers)
-        if accepted is None or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
+        if (
+            accepted is None
+            or accepted.pretty
+            or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent"))
+        ):
             return Response(error.code, codec.indent(codec.encode_ordered(status)), JSON, headers)
         return Response(error.code, error.encode(), JSON, headers)
 
@@ -180,7 +184,7 @@ class Documents:
             return Response(200, await _message(body), _PROTOBUF)
         if accepted.media == "yaml":
             return Response(200, yamlcodec.encode(codec.decode(body)), b"application/yaml")
-        if negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
+        if accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
             return Response(200, codec.indent(body))
         return Response(200, body)
 
@@ -254,10 +258,14 @@ def _not_found() -> Response:
 
 def _version() -> bytes:
     return codec.indent(
-        codec.encode(
+        codec.encode_ordered(
             {
                 "major": "1",
                 "minor": _MINOR,
+                "emulationMajor": "1",
+                "emulationMinor": _MINOR,
+                "minCompatibilityMajor": "1",
+                "minCompatibilityMinor": "35",
                 "gitVersion": f"v1.{_MINOR}.0+polykind-{__version__}",
                 "gitCommit": "",
                 "gitTreeState": "clean",

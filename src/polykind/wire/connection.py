@@ -18,7 +18,7 @@ from polykind import eager, errors
 from polykind.eager import Rest
 from polykind.wire.arrival import Arrival
 from polykind.wire.request import Request
-from polykind.wire.response import Response, Stream
+from polykind.wire.response import TEXT, Response, Stream
 
 if TYPE_CHECKING:
     from polykind.wire.http import HttpServer
@@ -28,6 +28,11 @@ log = logging.getLogger("polykind.http")
 App = Callable[[Request], Coroutine[Any, Any, Response | Stream]]
 
 _REASONS = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
+_TOO_LATE = (
+    b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
+    b'"reason":"Timeout","details":{},"code":504}\n'
+)
+"""What the reference says of a request whose time is up: it does not say what kind of object that is."""
 _PIECE = 256 * 1024
 """Bodies longer than this are sent in pieces, as the client takes them."""
 
@@ -214,9 +219,7 @@ class Connection(asyncio.Protocol):
                 answer.ended()
             return
         if rest.cancelled:
-            error = errors.Timeout("Timeout: request did not complete within the allotted timeout")
-            error.detailed = True
-            self._write(request, Response(504, error.encode()), False)
+            self._write(request, Response(504, _TOO_LATE, TEXT), False)
         else:
             self._write(request, rest.result(), keep_alive)
 
