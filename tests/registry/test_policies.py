@@ -88,6 +88,16 @@ async def test_a_status_has_an_endpoint_of_its_own(running: Live) -> None:
     assert refused["details"]["causes"][1]["message"] == 'Invalid value: "[": invalid JSONPath: unterminated array'
 
 
+async def test_an_empty_list_in_a_rule_makes_its_author_the_owner_and_is_not_kept(running: Live) -> None:
+    made = await running.ask("POST", f"{POLICIES}?fieldManager=one", policy("true"))
+    add = {"op": "add", "path": "/spec/matchConstraints/resourceRules/0/resourceNames", "value": []}
+    changed = await running.ask("PATCH", f"{POLICIES}/p?fieldManager=two", [add], kind="application/json-patch+json")
+    assert changed["spec"] == made["spec"]
+    assert changed["metadata"]["generation"] == 1
+    owned = {entry["manager"]: entry["fieldsV1"] for entry in changed["metadata"]["managedFields"]}
+    assert owned["two"] == {"f:spec": {"f:matchConstraints": {}}}
+
+
 async def test_lists_of_names_are_merged(running: Live) -> None:
     variables = [{"name": "a", "expression": "1"}]
     await running.ask("POST", POLICIES, policy("true", variables=variables))

@@ -63,10 +63,14 @@ class AdmissionVersion(BuiltinVersion):
         spec = obj["spec"]
         if self.of_policies:
             spec.setdefault("failurePolicy", "Fail")
-        _default_match(spec.get("matchConstraints" if self.of_policies else "matchResources"))
+        _default_match(self._match(obj))
         return obj, unknown
 
+    def _match(self, obj: JsonObject) -> Any:
+        return obj["spec"].get("matchConstraints" if self.of_policies else "matchResources")
+
     def prepare_create(self, obj: JsonObject) -> None:
+        _leave_out_empty(self._match(obj))
         obj["metadata"]["generation"] = 1
 
     @abstractmethod
@@ -80,6 +84,7 @@ class AdmissionVersion(BuiltinVersion):
         return metarules.validate(new["metadata"], namespaced=False) + self.problems(new, old)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        _leave_out_empty(self._match(new))
         generation = old["metadata"].get("generation", 0)
         new["metadata"]["generation"] = generation + (new["spec"] != old["spec"])
 
@@ -141,6 +146,14 @@ def _default_match(match: Any) -> None:
     for name in ("resourceRules", "excludeResourceRules"):
         for rule in match.get(name) or ():
             rule.setdefault("scope", "*")
+
+
+def _leave_out_empty(match: Any) -> None:
+    """Who owns a match depends on the empty lists in its rules; afterwards nobody is told of those any more."""
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in (match or {}).get(name) or ():
+            if rule.get("resourceNames") == []:
+                del rule["resourceNames"]
 
 
 def _unreadable(path: str) -> str:

@@ -30,7 +30,7 @@ RULE_WITH_OPERATIONS = Struct(
 
 _NAMED_RULE = Struct(
     "v1.NamedRuleWithOperations",
-    (Field("resourceNames", STRINGS, 1), Field("", RULE_WITH_OPERATIONS, 2)),
+    (Field("resourceNames", STRINGS, 1, seen=True), Field("", RULE_WITH_OPERATIONS, 2)),
 )
 
 _CLIENT_CONFIG = Struct(
