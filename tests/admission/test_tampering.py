@@ -120,3 +120,19 @@ async def test_the_answer_to_a_removed_last_finalizer_is_what_was_made(running: 
     hook.behaviour = patching(add("/spec/stray", 1))
     gone = await running.ask("PATCH", f"{WIDGETS}/a", {"metadata": {"finalizers": None}}, kind=MERGE)
     assert gone["spec"] == {"size": 1, "stray": 1}
+
+
+async def test_a_built_in_object_that_does_not_say_its_kind_is_of_it_and_no_other(
+    running: Live, hook: AdmissionHook
+) -> None:
+    path = f"{CONFIGURATIONS}/mutatingwebhookconfigurations/hooks"
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"]}
+    change = [{"op": "replace", "path": "/webhooks/0/rules", "value": [rule]}]
+    await running.ask("PATCH", path, change, kind="application/json-patch+json")
+    hook.behaviour = patching({"op": "remove", "path": "/kind"}, {"op": "remove", "path": "/apiVersion"})
+    made = await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    assert (made["apiVersion"], made["kind"]) == ("v1", "Namespace")
+    hook.behaviour = patching(add("/kind", "Other"))
+    why = 'no kind "Other" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+    told = await said(running, "POST", "/api/v1/namespaces", {"metadata": {"name": "o"}}, 500)
+    assert told == (f"Internal error occurred: {why}", "InternalError")

@@ -74,5 +74,7 @@ class Attributes:
     again: Reinvocation = field(default_factory=Reinvocation)
     changed: bool = field(default=False)
     """Whether a mutating step has replaced the object."""
+    typed: bool = field(default=False)
+    """Whether objects are read as what the resource has, unless they say that they are something else."""
     patience: float | None = field(default=None)
     """How many seconds the client is ready to wait, if it says so."""

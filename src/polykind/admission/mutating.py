@@ -100,7 +100,7 @@ class _Round:
         if verdict.patch_type != JSON_PATCH:
             raise CallFailed(webhook.name, f"unsupported patch type {go_quote(verdict.patch_type)}", 400)
         asked = self._asked
-        made = _applied(before, operations)
+        made = _applied(asked, before, operations)
         if not same(before, made):
             self._again.changed()
         asked.obj = defaulted(asked, made)
@@ -119,7 +119,7 @@ def _operations(webhook: Webhook, patch: bytes) -> list[JsonObject]:
     return operations
 
 
-def _applied(obj: JsonObject, operations: list[JsonObject]) -> JsonObject:
+def _applied(asked: Attributes, obj: JsonObject, operations: list[JsonObject]) -> JsonObject:
     """An object after a patch; it must still say what it is."""
     try:
         made: Any = jsonpatch.patched(obj, operations)
@@ -127,4 +127,4 @@ def _applied(obj: JsonObject, operations: list[JsonObject]) -> JsonObject:
         raise errors.InternalError(rejected.why) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None
-    return reread(made)
+    return reread(asked, made)

@@ -90,7 +90,7 @@ def _laid(asked: Attributes, obj: JsonObject, made: Made) -> JsonObject:
 def _done(asked: Attributes, obj: JsonObject, patches: list[Patch]) -> JsonObject:
     """The object after the operations of a JSON patch."""
     try:
-        made = reread(jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
+        made = reread(asked, jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
     except TestFailed:
         made = obj
     except Rejected as rejected:

@@ -9,19 +9,22 @@ from polykind.admission.attributes import Attributes
 from polykind.apply import jsonpatch
 from polykind.apply.rejected import go_name
 from polykind.contract import JsonObject
+from polykind.schema.objectmeta import MisfitError
 from polykind.wire import codec, typemeta
 
 
-def reread(made: Any) -> JsonObject:
+def reread(asked: Attributes, made: Any) -> JsonObject:
     """What a patch has made, as an object of its own, which must still say what it is. Raises InternalError."""
     if not isinstance(made, dict):
         raise errors.InternalError(jsonpatch.NO_OBJECT % go_name(made))
     own: JsonObject = codec.decode(codec.encode(made))
     try:
-        _, kind = typemeta.interpret(own)
+        version, kind = typemeta.interpret(own)
     except errors.BadRequest as error:
         raise errors.InternalError(error.message) from None
-    if not kind:
+    if asked.typed:
+        own["apiVersion"], own["kind"] = version or asked.resource.kind_version, kind or asked.resource.kind
+    elif not kind:
         raise errors.InternalError(f"Object 'Kind' is missing in '{codec.encode(made).decode()}'")
     return own
 
@@ -32,7 +35,7 @@ def defaulted(asked: Attributes, obj: JsonObject) -> JsonObject:
         return asked.default(obj)
     except errors.Unexplained:
         raise
-    except typed.Undecodable as error:
+    except (typed.Undecodable, MisfitError) as error:
         raise errors.InternalError(error.why) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None

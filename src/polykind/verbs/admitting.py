@@ -121,6 +121,7 @@ def _attributes(
         model=lambda api_version: _model(call, api_version),
         complaint=lambda made: _complaint(call, made),
         authorizer=call.api.authorizer,
+        typed=version.typed and call.subresource != "scale",
     )
 
 
@@ -149,6 +150,8 @@ def _complaint(call: Call, obj: JsonObject) -> str:
 def _defaulted(call: Call, obj: JsonObject) -> JsonObject:
     """An object at whichever version it states, its defaults filled in."""
     stated = obj.get("apiVersion")
+    if call.version.typed:
+        call.version.check_kind(obj["kind"], obj["apiVersion"])
     for version in call.kind.versions.values():
         if version.api_version == stated:
             metadata = obj.get("metadata")
