@@ -30,6 +30,9 @@ MAIN_RESET: Final[Fields] = {"f:status": LEAF}
 STATUS_RESET: Final[Fields] = {"f:metadata": LEAF, "f:spec": LEAF}
 """What the status endpoint resets."""
 
+SPEC_RESET: Final[Fields] = {"f:spec": LEAF}
+"""What it resets where metadata can be changed through it."""
+
 _SYSTEM: Final = frozenset(
     {
         "name",

@@ -10,6 +10,7 @@ import msgspec
 
 from polykind import crd as rules
 from polykind import errors
+from polykind.apply.tracking import SPEC_RESET
 from polykind.apply.typemodel import CRD_MODEL
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.root import WatchCache
@@ -40,6 +41,8 @@ _REMEMBERED: Final = 256
 
 class DefinitionKind(Kind):
     """The resource `customresourcedefinitions`."""
+
+    status_reset = SPEC_RESET
 
     def __init__(
         self,

@@ -75,10 +75,13 @@ class Kind:
         """The types of each version, by apiVersion."""
         return {v.api_version: v.model for v in self.versions.values()}
 
+    status_reset = STATUS_RESET
+    """The fields that a write of the status cannot set."""
+
     def reset(self, version: Version, subresource: str) -> Reset:
         """By apiVersion, the fields that a write through an endpoint cannot set, and so cannot own."""
         if subresource == "status":
-            return {v.api_version: STATUS_RESET for v in self.versions.values()}
+            return {v.api_version: self.status_reset for v in self.versions.values()}
         return {version.api_version: MAIN_RESET} if version.has_status and not subresource else {}
 
     def end_watches(self) -> None:

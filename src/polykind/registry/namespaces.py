@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.apply.tracking import Reset
+from polykind.apply.tracking import SPEC_RESET, Reset
 from polykind.apply.typemodel import NAMESPACE_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
@@ -22,6 +22,8 @@ _LABEL = "kubernetes.io/metadata.name"
 
 class NamespaceKind(Kind):
     """The core resource `namespaces`."""
+
+    status_reset = SPEC_RESET
 
     marks_deletion = False
     unorphaned = "Foreground"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
+from polykind.apply.tracking import SPEC_RESET
 from polykind.apply.typemodel import SERVICE_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
@@ -20,6 +21,8 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 class ServiceKind(Kind):
     """The core resource `services`."""
+
+    status_reset = SPEC_RESET
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
