@@ -87,6 +87,14 @@ def test_what_is_told_of_a_value(schema: JsonObject, rule: str, value: Any, expe
         assert found == [f"spec: {expected}"]
 
 
+@pytest.mark.parametrize("rule", ["self[0] == 5", "self.all(x, x > 1)", "self.map(x, x + 1).size() == 2"])
+def test_an_item_that_is_spelled_as_a_fraction_is_no_integer(rule: str) -> None:
+    schema = _spec(_with({"type": "array", "items": INTEGER}, {"rule": rule}))
+    why = f"invalid data, expected int, got float64 evaluating rule: {rule}"
+    assert judged(schema, {"spec": [5.0, 2]}) == [f'spec: Invalid value: "array": {why}']
+    assert judged(schema, {"spec": [5, 2]}) == []
+
+
 def test_where_rules_stand() -> None:
     item = _with(INTEGER, {"rule": "self != 13"})
     schema = {

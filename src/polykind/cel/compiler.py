@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel import folds, lookup, messages, operators, patches
+from polykind.cel import folds, lookup, messages, operators, patches, reading
 from polykind.cel.declared import Declared
 from polykind.cel.dispatch import dispatcher, guarded
 from polykind.cel.frame import OLD, SELF, Frame, Part, Run
@@ -98,6 +98,9 @@ class Compiler:
         if node.type in _AUTHORIZERS:
             return lookup.authorizer(node.name.removeprefix("."), slot)
         read = declared.read if declared is not None else None
+        if read is None and node.type == INT:
+            # Items are not looked at when their list is read.
+            read = reading.whole
         if slot == OLD and self.optional_old:
             return Part(lookup.old_reader(read), 1)
         if read is None:
@@ -205,9 +208,11 @@ class Compiler:
             part = self._bound(BY_ID[node.overloads[0]], nodes, args, cost)
         else:
             part = self._dispatched(node, args, cost)
+        run = part.run
+        if function == "_[_]" and node.type == INT:
+            return Part(lambda frame: reading.whole(run(frame)), part.cost)
         if not self.plain or function not in ("split", "findAll"):
             return part
-        run = part.run
         return Part(lambda frame: Texts(run(frame)), part.cost)
 
     def _branch(self, node: Expr) -> Part:

@@ -25,6 +25,13 @@ def integer(value: Any) -> int:
     raise EvalError("invalid data, expected int, got float64")
 
 
+def whole(value: Any) -> Any:
+    """An item of integers, or another value that counts as one; what is spelled as a fraction is none."""
+    if type(value) is float:
+        raise EvalError("invalid data, expected int, got float64")
+    return value
+
+
 def number(value: Any) -> float:
     if type(value) is float:
         return value
