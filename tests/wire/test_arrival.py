@@ -16,12 +16,13 @@ class Taking:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.refused = 0
+        self.expectations = 0
 
     def on_arrival(self) -> None:
         return
 
     def on_expectation(self) -> None:
-        return
+        self.expectations += 1
 
     def on_request(self, request: Request, keep_alive: bool) -> None:
         self.requests.append(request)
@@ -81,3 +82,13 @@ def test_a_method_that_nobody_knows_is_refused_behind_another_request() -> None:
     taking = Taking()
     Arrival(Limits(), taking).feed(b"GET / HTTP/1.1\r\n\r\nBREW / HTTP/1.1\r\n\r\n")
     assert (taking.refused, [r.method for r in taking.requests]) == (400, ["GET"])
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [("Content-Length: 3", 1), ("Transfer-Encoding: chunked", 1), ("Content-Length: 0", 0), ("A: b", 0)],
+)
+def test_only_who_has_more_to_send_is_told_to_go_on(more: str, told: int) -> None:
+    taking = Taking()
+    Arrival(Limits(), taking).feed(f"PUT / HTTP/1.1\r\nExpect: 100-continue\r\n{more}\r\n\r\n".encode())
+    assert taking.expectations == told

@@ -146,8 +146,14 @@ class Arrival:
         length = self._headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > self._limits.body:
             self._refuse_body()
-        elif b"expect" in self._headers and self._headers[b"expect"].lower() == b"100-continue" and not self.over:
+        elif b"expect" in self._headers and not self.over and self._waits():
             self._receiver.on_expectation()
+
+    def _waits(self) -> bool:
+        """Whether the client waits to be told to go on: one that has nothing more to send does not."""
+        headers = self._headers
+        more = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+        return more and headers[b"expect"].lower() == b"100-continue"
 
     def on_body(self, body: bytes) -> None:
         self._body_size += len(body)
