@@ -89,6 +89,17 @@ async def test_conflicts_are_found_at_the_version_of_the_owner() -> None:
     assert caught.value.message == 'Apply failed with 1 conflict: conflict with "amy" using g.io/v2: .spec.size'
 
 
+async def test_what_is_left_of_an_object_that_moves_to_another_version_is_nothing_to_convert() -> None:
+    async def demanding(document: Json, version: str) -> Json | None:
+        if "metadata" not in document and document.keys() != {"apiVersion", "kind"}:
+            raise errors.Unexplained("missing metadata")
+        return await convert(document, version)
+
+    live = await applied(None, garden(metadata={"labels": {"a": "b"}}, name="a", beds=[]), "amy")
+    live = await applied(live, garden(V2), "amy", 1, convert=demanding)
+    assert "spec" not in live
+
+
 async def test_an_owner_at_a_version_that_is_gone_is_forgotten() -> None:
     live = await written(None, garden(size=1), "amy")
     live["metadata"]["managedFields"][0]["apiVersion"] = "g.io/v0"

@@ -57,8 +57,8 @@ class Pruning:
 
     async def _kept(self, merged: JsonObject, rest: Any, first: str) -> Any:
         """What was left over, with what others, or the new configuration, own put back; at any version."""
-        owned_at: dict[str, Fields] = {first: EMPTY}
-        for entry in self.entries.values():
+        owned_at: dict[str, Fields] = {}
+        for entry in sorted(self.entries.values(), key=lambda entry: entry.version != first):
             owned_at[entry.version] = union(owned_at.get(entry.version, EMPTY), entry.fields)
         what = f"{_FAILED}: failed add back owned items: failed to convert"
         for version, fields in owned_at.items():
