@@ -129,3 +129,7 @@ def test_what_is_short_is_not_compressed() -> None:
 
 def test_a_year_from_a_leap_day_is_the_first_of_march() -> None:
     assert for_a_year(1835396100) == b"Thu, 01 Mar 2029 00:15:00 UTC"
+
+
+def test_what_has_no_tag_is_sent_again_whatever_its_time() -> None:
+    assert content(request(if_modified_since=LATER), BODY, JSON, modified=1794813340).status == 200
