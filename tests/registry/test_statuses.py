@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from polykind.contract import JsonObject
 from tests.support.live import live
 from tests.support.widgets import MERGE, definition
 
-_OWNED = {"f:metadata": {"f:annotations": {".": {}, "f:z": {}}}}
+_OWNED: JsonObject = {"f:metadata": {"f:annotations": {".": {}, "f:z": {}}}}
 
 
 async def test_metadata_written_with_a_status_is_owned(tmp_path: Path) -> None:
