@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from polykind import certificates
+from polykind import certificates, issuing
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ["localhost", "127.0.0.1", "::1"]
@@ -18,7 +18,8 @@ FILES = ["apiserver.crt", "apiserver.key", "ca.crt", "ca.key"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {p.name: p.read_bytes() for p in folder.iterdir()}
+    """Of the certificates and their keys."""
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != "known.json"}
 
 
 def changed(before: dict[str, bytes], after: dict[str, bytes]) -> list[str]:
@@ -119,12 +120,16 @@ def test_a_certificate_of_another_ca_is_replaced(folder: Path, tmp_path: Path) -
     usable(folder)
 
 
-def test_private_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    (tmp_path / "file.new").write_bytes(b"left by a crash")
-    path.write_bytes(b"before")
-    path.chmod(0o644)
-    certificates.write_private(path, b"after")
-    assert path.read_bytes() == b"after"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+def test_what_was_found_good_is_not_looked_at_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(issuing, "issue", lambda *_: pytest.fail("looked at"))
+    certificates.ensure(folder, NAMES, NOW + timedelta(days=300))
+
+
+@pytest.mark.parametrize("known", [b"", b"{}", b"[]", b'{"digest": 1, "names": 2, "until": "never"}'])
+def test_what_is_known_may_be_broken(folder: Path, known: bytes) -> None:
+    before = contents(folder)
+    good = (folder / "known.json").read_bytes()
+    (folder / "known.json").write_bytes(known)
+    certificates.ensure(folder, NAMES, NOW)
+    assert contents(folder) == before
+    assert (folder / "known.json").read_bytes() == good

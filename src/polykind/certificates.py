@@ -1,129 +1,43 @@
-"""The certificates of the first start: a CA of our own and a serving certificate signed by it."""
+"""The certificates of the first start. Those that were found good are known by their digest at the next ones."""
 
 from __future__ import annotations
 
-import ipaddress
-import os
-from datetime import datetime, timedelta
+import hashlib
+import json
+from datetime import datetime
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from polykind.files import write_private
 
-_YEARS = timedelta(days=3650)
-_SERVING = timedelta(days=365)
-_RENEW = timedelta(days=30)
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all."""
-    temporary = path.with_name(path.name + ".new")
-    temporary.unlink(missing_ok=True)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
-
-
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
-
-
-def _make_ca(folder: Path, now: datetime) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    usage = x509.KeyUsage(
-        digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(_name("polykind-ca"))
-        .issuer_name(_name("polykind-ca"))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _YEARS)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    write_private(folder / "ca.key", _private_pem(key))
-    write_private(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def _make_serving(folder: Path, names: list[str], now: datetime) -> None:
-    ca_key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
-    ca = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
-    if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
-        raise ValueError(f"{folder / 'ca.key'} is not a key that this program made: remove the folder to begin anew")
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(_name("polykind"))
-        .issuer_name(ca.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _SERVING)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([_general_name(n) for n in names]), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
-        .sign(ca_key, hashes.SHA256())
-    )
-    write_private(folder / "apiserver.key", _private_pem(key))
-    write_private(folder / "apiserver.crt", certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _pair(folder: Path, name: str, now: datetime) -> x509.Certificate | None:
-    """A certificate that lasts, with its key beside it; None where that is not so: a start may have been cut short."""
-    try:
-        certificate = x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes())
-        key = serialization.load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
-    except (OSError, ValueError):
-        return None
-    fits = certificate.public_key() == key.public_key() and certificate.not_valid_after_utc > now + _RENEW
-    return certificate if fits else None
-
-
-def _good(folder: Path, ca: x509.Certificate, names: list[str], now: datetime) -> bool:
-    """Whether the serving certificate at hand is of this CA, covers the names and lasts."""
-    certificate = _pair(folder, "apiserver", now)
-    if certificate is None:
-        return False
-    try:
-        covered = set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
-        certificate.verify_directly_issued_by(ca)
-    except (ValueError, TypeError, InvalidSignature, x509.ExtensionNotFound):
-        return False
-    return all(_general_name(n) in covered for n in names)
+_FILES = ("ca.crt", "ca.key", "apiserver.crt", "apiserver.key")
 
 
 def ensure(folder: Path, names: list[str], now: datetime) -> tuple[Path, Path, Path]:
     """Make what is missing, unfit or about to expire; the paths of the certificate, its key and the CA."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    ca = _pair(folder, "ca", now)
-    if ca is None or not _good(folder, ca, names, now):
-        if ca is None:
-            _make_ca(folder, now)
-        _make_serving(folder, names, now)
+    if not _known(folder, names, now):
+        # Reading and making certificates takes a library that takes longer to import than the rest to start.
+        from polykind.issuing import issue
+
+        until = issue(folder, names, now)
+        known = {"digest": _digest(folder), "names": names, "until": until.isoformat()}
+        write_private(folder / "known.json", json.dumps(known).encode() + b"\n")
     return folder / "apiserver.crt", folder / "apiserver.key", folder / "ca.crt"
+
+
+def _known(folder: Path, names: list[str], now: datetime) -> bool:
+    """Whether the certificates are those that were found good, for these names and this time."""
+    try:
+        known = json.loads((folder / "known.json").read_bytes())
+        covered, until = set(known["names"]), datetime.fromisoformat(known["until"])
+        return covered.issuperset(names) and now < until and known["digest"] == _digest(folder)
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for name in _FILES:
+        data = (folder / name).read_bytes()
+        digest.update(b"%d:%b" % (len(data), data))
+    return digest.hexdigest()

@@ -37,6 +37,7 @@ from polykind.conversion.inprocess import Library, load
 from polykind.conversion.resolver import Resolver, parse_resolve
 from polykind.discovery import builtins
 from polykind.documents import Check, Documents
+from polykind.files import write_private
 from polykind.metrics import Metrics
 from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
@@ -254,7 +255,7 @@ class Server:
         """The admin's token, made on the first start, and those of the token file."""
         path = self.settings.data_dir / "admin.token"
         if not path.exists():
-            certificates.write_private(path, secrets.token_urlsafe(32).encode())
+            write_private(path, secrets.token_urlsafe(32).encode())
         self.token = path.read_text().strip()
         tokens = Tokens()
         tokens.add(self.token, User("admin", "admin", (ADMIN_GROUP,)))
@@ -279,7 +280,7 @@ class Server:
             "contexts": [{"name": "polykind", "context": {"cluster": "polykind", "user": "admin"}}],
             "current-context": "polykind",
         }
-        certificates.write_private(self.kubeconfig, json.dumps(config, indent=2).encode() + b"\n")
+        write_private(self.kubeconfig, json.dumps(config, indent=2).encode() + b"\n")
 
 
 def _choose(settings: Settings) -> tuple[Store, Leadership]:

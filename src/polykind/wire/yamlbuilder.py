@@ -7,17 +7,13 @@ from typing import Any, Final
 
 import yaml
 
-from polykind.errors import BadRequest
 from polykind.gotext import go_quote
 from polykind.wire import codec
+from polykind.wire.yamlcodec import MalformedYAML
 from polykind.wire.yamlscalar import ScalarError, general, resolve, tagged
 
 _DEEPEST: Final = 900
 _MERGE = "tag:yaml.org,2002:merge"
-
-
-class MalformedYAML(BadRequest):
-    """A body that is no YAML, or none that JSON can say."""
 
 
 class _Frame:
