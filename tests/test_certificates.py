@@ -133,3 +133,14 @@ def test_what_is_known_may_be_broken(folder: Path, known: bytes) -> None:
     certificates.ensure(folder, NAMES, NOW)
     assert contents(folder) == before
     assert (folder / "known.json").read_bytes() == good
+
+
+def test_good_certificates_may_lie_where_nobody_may_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, data: bytes) -> None:
+        raise PermissionError(path)
+
+    (folder / "known.json").unlink()
+    before = contents(folder)
+    monkeypatch.setattr(certificates, "write_private", refused)
+    certificates.ensure(folder, NAMES, NOW)
+    assert contents(folder) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -21,7 +22,9 @@ def ensure(folder: Path, names: list[str], now: datetime) -> tuple[Path, Path, P
 
         until = issue(folder, names, now)
         known = {"digest": _digest(folder), "names": names, "until": until.isoformat()}
-        write_private(folder / "known.json", json.dumps(known).encode() + b"\n")
+        # A folder that can only be read is looked at each time.
+        with suppress(OSError):
+            write_private(folder / "known.json", json.dumps(known).encode() + b"\n")
     return folder / "apiserver.crt", folder / "apiserver.key", folder / "ca.crt"
 
 
