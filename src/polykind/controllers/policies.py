@@ -13,7 +13,8 @@ from polykind.admission.attributes import Attributes
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject
-from polykind.registry.kind import Kind, Version
+from polykind.registry.builtin import BuiltinKind
+from polykind.registry.kind import Version
 from polykind.selection.labels import LabelSelector
 from polykind.verbs.call import Api
 from polykind.wire import codec
@@ -45,7 +46,9 @@ class PolicyControl(Generic[P, B]):
     It is a step of admission. What does the work is only made, and imported, once there is a policy or a binding.
     """
 
-    def __init__(self, api: Api, policies: Kind, bindings: Kind, make: Callable[[], Machinery[P, B]]) -> None:
+    def __init__(
+        self, api: Api, policies: BuiltinKind, bindings: BuiltinKind, make: Callable[[], Machinery[P, B]]
+    ) -> None:
         self.active = False
         self._api = api
         self.kinds = (policies, bindings)
@@ -73,14 +76,14 @@ class PolicyControl(Generic[P, B]):
             task.cancel()
         await asyncio.gather(*self._reloading, return_exceptions=True)
 
-    def take_all(self, kind: Kind) -> None:
+    def take_all(self, kind: BuiltinKind) -> None:
         """All that is stored of a kind, anew."""
         (self._policies if kind is self.kinds[0] else self._bindings).clear()
         for entry in kind.cache.snapshot(None):
             self._take(kind, entry)
         self._configure()
 
-    def take(self, kind: Kind, occurrences: Sequence[Occurrence]) -> None:
+    def take(self, kind: BuiltinKind, occurrences: Sequence[Occurrence]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._take(kind, occurrence.new)
@@ -95,9 +98,9 @@ class PolicyControl(Generic[P, B]):
             self.active = step.active
             self._api.admission.refresh()
 
-    def _take(self, kind: Kind, entry: Entry) -> None:
+    def _take(self, kind: BuiltinKind, entry: Entry) -> None:
         try:
-            obj = _read(kind.versions[kind.storage], entry)
+            obj = kind.shown(entry)
             if kind is self.kinds[1]:
                 self._bindings[entry.name] = self._machinery.binding(obj)
                 return
@@ -111,16 +114,16 @@ class PolicyControl(Generic[P, B]):
             log.exception("%s %s in the store makes no sense and is not minded", kind.kind, entry.name)
             self._forget(kind, entry.name)
 
-    def _forget(self, kind: Kind, name: str) -> None:
+    def _forget(self, kind: BuiltinKind, name: str) -> None:
         (self._policies if kind is self.kinds[0] else self._bindings).pop(name, None)
 
-    def reload(self, kind: Kind) -> None:
+    def reload(self, kind: BuiltinKind) -> None:
         """Changes may have been missed."""
         task = asyncio.get_running_loop().create_task(self._reload(kind))
         self._reloading.add(task)
         task.add_done_callback(self._reloading.discard)
 
-    async def _reload(self, kind: Kind) -> None:
+    async def _reload(self, kind: BuiltinKind) -> None:
         await self._api.cache.load_again(kind.cache, _PAUSE)
         self.take_all(kind)
 
@@ -136,7 +139,7 @@ def find_params(api: Api, api_version: str, name: str) -> ParamStore | None:
 class _Follower:
     """Hears of one of the two kinds."""
 
-    def __init__(self, control: PolicyControl[Any, Any], kind: Kind) -> None:
+    def __init__(self, control: PolicyControl[Any, Any], kind: BuiltinKind) -> None:
         self._control = control
         self.kind = kind
 
@@ -174,11 +177,3 @@ class _Params:
     async def _shown(self, entries: list[Entry]) -> list[JsonObject]:
         forms = await self._version.view_many(entries)
         return [codec.decode(form.data) for form in forms]
-
-
-def _read(version: Version, entry: Entry) -> JsonObject:
-    form = version.ready(entry)
-    if form is None:
-        raise AssertionError("a built-in kind that must be converted")
-    obj: JsonObject = codec.decode(form.data)
-    return obj

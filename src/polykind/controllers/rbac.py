@@ -10,10 +10,8 @@ from polykind import errors
 from polykind.auth.rbac import Rbac
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
-from polykind.contract import JsonObject
-from polykind.registry.kind import Kind
+from polykind.registry.builtin import BuiltinKind
 from polykind.verbs.call import Api
-from polykind.wire import codec
 
 log = logging.getLogger("polykind.rbac")
 
@@ -24,7 +22,7 @@ _PAUSE = 2.0
 class RbacControl:
     """Follows the four kinds, of roles and of bindings: a change holds by the time its write is answered."""
 
-    def __init__(self, api: Api, rbac: Rbac, kinds: Sequence[Kind]) -> None:
+    def __init__(self, api: Api, rbac: Rbac, kinds: Sequence[BuiltinKind]) -> None:
         self._followers = [_Follower(api, rbac, kind) for kind in kinds]
 
     async def start(self) -> None:
@@ -37,10 +35,9 @@ class RbacControl:
 class _Follower:
     """Follows one of the kinds."""
 
-    def __init__(self, api: Api, rbac: Rbac, kind: Kind) -> None:
+    def __init__(self, api: Api, rbac: Rbac, kind: BuiltinKind) -> None:
         self._api = api
         self._kind = kind
-        self._version = kind.versions[kind.storage]
         binds = kind.kind.endswith("Binding")
         self._put = self._put_binding if binds else self._put_role
         self._drop = rbac.drop_binding if binds else rbac.drop_role
@@ -96,17 +93,10 @@ class _Follower:
         self._drop(*_named(key))
 
     def _put_role(self, entry: Entry) -> None:
-        self._rbac.put_role(*_named(entry.key), self._read(entry).get("rules") or ())
+        self._rbac.put_role(*_named(entry.key), self._kind.shown(entry).get("rules") or ())
 
     def _put_binding(self, entry: Entry) -> None:
-        self._rbac.put_binding(*_named(entry.key), self._read(entry))
-
-    def _read(self, entry: Entry) -> JsonObject:
-        form = self._version.ready(entry)
-        if form is None:
-            raise AssertionError("a built-in kind that must be converted")
-        obj: JsonObject = codec.decode(form.data)
-        return obj
+        self._rbac.put_binding(*_named(entry.key), self._kind.shown(entry))
 
 
 def _named(key: str) -> tuple[str, str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from polykind import errors, typed
 from polykind.cache.entry import Entry, Form, labels_of
+from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Kind, Version
@@ -16,6 +20,46 @@ from polykind.wire import codec, negotiation
 
 LEGACY = "pkg/api/legacyscheme/scheme.go:30"
 """Where the reference's texts say that most types are known."""
+
+
+class BuiltinKind(Kind):
+    """A typed resource at its only version, laid out as Kubernetes lays out such: without the group."""
+
+    def __init__(
+        self,
+        cache: WatchCache,
+        group: str,
+        struct: Struct,
+        version: Callable[[Any, str, Struct], BuiltinVersion],
+        *,
+        plural: str = "",
+        namespaced: bool = False,
+    ) -> None:
+        name = struct.kind
+        plural = plural or f"{name.lower()}s"
+        super().__init__(
+            cache.resource("", plural),
+            group=group,
+            plural=plural,
+            singular=name.lower(),
+            kind=name,
+            list_kind=f"{name}List",
+            namespaced=namespaced,
+        )
+        self.storage = struct.version
+        self.version = self.versions[self.storage] = version(self, self.storage, struct)
+
+    def read(self, entry: Entry) -> JsonObject:
+        """An object from the store as if it had been sent, with its defaults. Raises BadRequest."""
+        return self.version.decode(entry.value(), False)[0]
+
+    def shown(self, entry: Entry) -> JsonObject:
+        """An object from the store as it is served. Raises APIError."""
+        form = self.version.ready(entry)
+        if form is None:
+            raise AssertionError("a built-in kind that must be converted")
+        obj: JsonObject = codec.decode(form.data)
+        return obj
 
 
 class BuiltinVersion(Version):

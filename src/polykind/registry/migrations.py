@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from polykind.apply.typemodel import STORAGE_VERSION_MIGRATION_MODEL
-from polykind.cache.entry import Entry
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.migrate import rules
-from polykind.registry.builtin import LEGACY, BuiltinVersion, unqualified
-from polykind.registry.kind import Kind
+from polykind.registry.builtin import LEGACY, BuiltinKind, BuiltinVersion, unqualified
 from polykind.typed.storagemigration import STORAGE_VERSION_MIGRATION
 from polykind.wire.table import MIGRATIONS
 
@@ -17,27 +15,11 @@ _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletion
 """What of the metadata a write of the status does not change."""
 
 
-class MigrationKind(Kind):
+class MigrationKind(BuiltinKind):
     """The resource `storageversionmigrations`."""
 
     def __init__(self, cache: WatchCache) -> None:
-        super().__init__(
-            # As Kubernetes lays out what is built into it: without the group.
-            cache.resource("", "storageversionmigrations"),
-            group=rules.GROUP,
-            plural="storageversionmigrations",
-            singular="storageversionmigration",
-            kind="StorageVersionMigration",
-            list_kind="StorageVersionMigrationList",
-            namespaced=False,
-        )
-        self.storage = "v1beta1"
-        self.version = MigrationVersion(self, "v1beta1", STORAGE_VERSION_MIGRATION)
-        self.versions["v1beta1"] = self.version
-
-    def read(self, entry: Entry) -> JsonObject:
-        """A migration from the store. Raises BadRequest."""
-        return self.version.decode(entry.value(), False)[0]
+        super().__init__(cache, rules.GROUP, STORAGE_VERSION_MIGRATION, MigrationVersion)
 
 
 class MigrationVersion(BuiltinVersion):

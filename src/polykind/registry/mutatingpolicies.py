@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from polykind.admission.rules import GROUP
 from polykind.apply.typemodel import MUTATING_ADMISSION_POLICY_BINDING_MODEL, MUTATING_ADMISSION_POLICY_MODEL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.kind import Kind
-from polykind.registry.policies import AdmissionKind, AdmissionVersion
+from polykind.registry.builtin import BuiltinKind
+from polykind.registry.policies import AdmissionVersion
 from polykind.typed.admissionregistration import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
 from polykind.wire.table import MUTATING_POLICIES, POLICY_BINDINGS
 
 
-def mutating_policies(cache: WatchCache) -> tuple[Kind, Kind]:
+def mutating_policies(cache: WatchCache) -> tuple[BuiltinKind, BuiltinKind]:
     """The resources `mutatingadmissionpolicies` and `mutatingadmissionpolicybindings`."""
     return (
-        AdmissionKind(cache, "mutatingadmissionpolicies", MUTATING_ADMISSION_POLICY, MutatingPolicyVersion),
-        AdmissionKind(
-            cache, "mutatingadmissionpolicybindings", MUTATING_ADMISSION_POLICY_BINDING, MutatingBindingVersion
-        ),
+        BuiltinKind(cache, GROUP, MUTATING_ADMISSION_POLICY, MutatingPolicyVersion, plural="mutatingadmissionpolicies"),
+        BuiltinKind(cache, GROUP, MUTATING_ADMISSION_POLICY_BINDING, MutatingBindingVersion),
     )
 
 

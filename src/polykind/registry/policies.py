@@ -10,10 +10,8 @@ from polykind.apply.typemodel import VALIDATING_ADMISSION_POLICY_BINDING_MODEL, 
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import LEGACY, BuiltinVersion
-from polykind.registry.kind import Kind
+from polykind.registry.builtin import LEGACY, BuiltinKind, BuiltinVersion
 from polykind.schema import metarules
-from polykind.typed import Struct
 from polykind.typed.admissionregistration import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
 from polykind.wire.jsonpath import JsonPath, JsonPathError
 from polykind.wire.table import POLICIES, POLICY_BINDINGS
@@ -22,30 +20,12 @@ _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletion
 """What of the metadata a write of the status does not change."""
 
 
-def validating_policies(cache: WatchCache) -> tuple[Kind, Kind]:
+def validating_policies(cache: WatchCache) -> tuple[BuiltinKind, BuiltinKind]:
     """The resources `validatingadmissionpolicies` and `validatingadmissionpolicybindings`."""
     return (
-        AdmissionKind(cache, "validatingadmissionpolicies", VALIDATING_ADMISSION_POLICY, PolicyVersion),
-        AdmissionKind(cache, "validatingadmissionpolicybindings", VALIDATING_ADMISSION_POLICY_BINDING, BindingVersion),
+        BuiltinKind(cache, GROUP, VALIDATING_ADMISSION_POLICY, PolicyVersion, plural="validatingadmissionpolicies"),
+        BuiltinKind(cache, GROUP, VALIDATING_ADMISSION_POLICY_BINDING, BindingVersion),
     )
-
-
-class AdmissionKind(Kind):
-    """A resource of policies or of bindings."""
-
-    def __init__(self, cache: WatchCache, plural: str, struct: Struct, version: type[AdmissionVersion]) -> None:
-        super().__init__(
-            # As Kubernetes lays out what is built into it: without the group.
-            cache.resource("", plural),
-            group=GROUP,
-            plural=plural,
-            singular=struct.kind.lower(),
-            kind=struct.kind,
-            list_kind=f"{struct.kind}List",
-            namespaced=False,
-        )
-        self.storage = "v1"
-        self.versions["v1"] = version(self, "v1", struct)
 
 
 class AdmissionVersion(BuiltinVersion):

@@ -9,46 +9,29 @@ from polykind.apply.typemodel import CLUSTER_ROLE_MODEL, ROLE_BINDING_MODEL, ROL
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import LEGACY, BuiltinVersion, unqualified
-from polykind.registry.kind import Kind
+from polykind.registry.builtin import LEGACY, BuiltinKind, BuiltinVersion, unqualified
 from polykind.schema import metarules, names
 from polykind.selection.objects import selector_problems
-from polykind.typed import Struct
 from polykind.typed.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from polykind.wire.table import DEFAULT, ROLE_BINDINGS
 
 GROUP = "rbac.authorization.k8s.io"
 
 
-def rbac_kinds(cache: WatchCache) -> tuple[Kind, Kind, Kind, Kind]:
+def rbac_kinds(cache: WatchCache) -> tuple[RbacKind, RbacKind, RbacKind, RbacKind]:
     """The resources `roles`, `rolebindings`, `clusterroles` and `clusterrolebindings`."""
     return (
-        RbacKind(cache, ROLE, RoleVersion, namespaced=True),
-        RbacKind(cache, ROLE_BINDING, BindingVersion, namespaced=True),
-        RbacKind(cache, CLUSTER_ROLE, ClusterRoleVersion, namespaced=False),
-        RbacKind(cache, CLUSTER_ROLE_BINDING, BindingVersion, namespaced=False),
+        RbacKind(cache, GROUP, ROLE, RoleVersion, namespaced=True),
+        RbacKind(cache, GROUP, ROLE_BINDING, BindingVersion, namespaced=True),
+        RbacKind(cache, GROUP, CLUSTER_ROLE, ClusterRoleVersion),
+        RbacKind(cache, GROUP, CLUSTER_ROLE_BINDING, BindingVersion),
     )
 
 
-class RbacKind(Kind):
+class RbacKind(BuiltinKind):
     """A resource of roles or of bindings."""
 
     created_by_update = True
-
-    def __init__(self, cache: WatchCache, struct: Struct, version: type[RbacVersion], *, namespaced: bool) -> None:
-        plural = f"{struct.kind.lower()}s"
-        super().__init__(
-            # As Kubernetes lays out what is built into it: without the group.
-            cache.resource("", plural),
-            group=GROUP,
-            plural=plural,
-            singular=struct.kind.lower(),
-            kind=struct.kind,
-            list_kind=f"{struct.kind}List",
-            namespaced=namespaced,
-        )
-        self.storage = "v1"
-        self.versions["v1"] = version(self, "v1", struct)
 
 
 class RbacVersion(BuiltinVersion):
@@ -59,11 +42,6 @@ class RbacVersion(BuiltinVersion):
     known = ("v1", "v1beta1", "v1alpha1")
     unconditional = True
     grants = True
-
-    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        new["metadata"].pop("generation", None)
-        if "generation" in old["metadata"]:
-            new["metadata"]["generation"] = old["metadata"]["generation"]
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What is wrong with what a role or a binding says."""

@@ -5,41 +5,24 @@ from __future__ import annotations
 from polykind.admission import webhook_rules as rules
 from polykind.admission.rules import GROUP, name_warnings
 from polykind.apply.typemodel import MUTATING_WEBHOOK_CONFIGURATION_MODEL, VALIDATING_WEBHOOK_CONFIGURATION_MODEL
-from polykind.cache.entry import Entry
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.registry.builtin import LEGACY, BuiltinVersion
-from polykind.registry.kind import Kind
+from polykind.registry.builtin import LEGACY, BuiltinKind, BuiltinVersion
 from polykind.schema import metarules
 from polykind.schema.equality import same
+from polykind.typed import Struct
 from polykind.typed.admissionregistration import MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION
 from polykind.wire.table import WEBHOOK_CONFIGURATIONS
 
 
-class WebhookConfigurationKind(Kind):
+class WebhookConfigurationKind(BuiltinKind):
     """The resource `mutatingwebhookconfigurations` or `validatingwebhookconfigurations`."""
 
     def __init__(self, cache: WatchCache, *, mutating: bool) -> None:
-        kind = f"{'Mutating' if mutating else 'Validating'}WebhookConfiguration"
-        plural = f"{kind.lower()}s"
-        super().__init__(
-            # As Kubernetes lays out what is built into it: without the group.
-            cache.resource("", plural),
-            group=GROUP,
-            plural=plural,
-            singular=kind.lower(),
-            kind=kind,
-            list_kind=f"{kind}List",
-            namespaced=False,
-        )
         self.mutating = mutating
-        self.storage = "v1"
-        self.versions["v1"] = WebhookConfigurationVersion(self)
-
-    def read(self, entry: Entry) -> JsonObject:
-        """A configuration from the store, with its defaults. Raises BadRequest."""
-        return self.versions["v1"].decode(entry.value(), False)[0]
+        struct = MUTATING_WEBHOOK_CONFIGURATION if mutating else VALIDATING_WEBHOOK_CONFIGURATION
+        super().__init__(cache, GROUP, struct, WebhookConfigurationVersion)
 
 
 class WebhookConfigurationVersion(BuiltinVersion):
@@ -51,9 +34,8 @@ class WebhookConfigurationVersion(BuiltinVersion):
     known = ("v1", "v1beta1")
     table = WEBHOOK_CONFIGURATIONS
 
-    def __init__(self, kind: WebhookConfigurationKind) -> None:
-        struct = MUTATING_WEBHOOK_CONFIGURATION if kind.mutating else VALIDATING_WEBHOOK_CONFIGURATION
-        super().__init__(kind, "v1", struct)
+    def __init__(self, kind: WebhookConfigurationKind, version: str, struct: Struct) -> None:
+        super().__init__(kind, version, struct)
         self.model = MUTATING_WEBHOOK_CONFIGURATION_MODEL if kind.mutating else VALIDATING_WEBHOOK_CONFIGURATION_MODEL
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
