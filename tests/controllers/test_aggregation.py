@@ -14,6 +14,7 @@ from polykind.contract import JsonObject
 from polykind.controllers.aggregation import Aggregation
 from polykind.store.sqlite import SqliteStore
 from tests.support.live import PATIENCE, Live, live
+from tests.support.observers import owner
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 MERGE = "application/merge-patch+json"
@@ -121,9 +122,8 @@ async def test_only_the_leader_writes(running: Live) -> None:
 
     kind = running.server.registry.kind("rbac.authorization.k8s.io", "clusterroles")
     assert kind is not None
-    kind.cache.observers[:] = [
-        o for o in kind.cache.observers if type(o).__module__ != "polykind.controllers.aggregation"
-    ]
+    mine = "polykind.controllers.aggregation"
+    kind.cache.observers[:] = [one for one in kind.cache.observers if owner(one) != mine]
     leadership = Follower()
     second = Aggregation(running.server.api, leadership)
     await second.start()

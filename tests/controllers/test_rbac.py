@@ -10,6 +10,7 @@ import pytest
 
 from polykind.store.sqlite import SqliteStore
 from tests.support.live import Live, live
+from tests.support.observers import owner
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
 NAMESPACE = f"{ROLES}/namespaces/default"
@@ -95,7 +96,7 @@ async def test_what_changed_unseen_is_read_anew(running: Live) -> None:
     await running.ask("POST", f"{NAMESPACE}/rolebindings", binding("reader"))
     kind = running.server.registry.kind("rbac.authorization.k8s.io", "rolebindings")
     assert kind is not None
-    (follower,) = (one for one in kind.cache.observers if type(one).__module__ == "polykind.controllers.rbac")
+    (follower,) = (one for one in kind.cache.observers if owner(one) == "polykind.controllers.rbac")
     kind.cache.observers.remove(follower)
     await running.ask("DELETE", f"{NAMESPACE}/rolebindings/reader")
     assert await status(running) == 200

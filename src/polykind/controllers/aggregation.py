@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from polykind import errors
@@ -11,6 +10,7 @@ from polykind.auth.user import service_account
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject, Leadership
+from polykind.controllers.following import Following
 from polykind.controllers.workqueue import WorkQueue
 from polykind.registry.kind import Kind
 from polykind.selection.objects import labels_of, selector
@@ -23,8 +23,6 @@ from polykind.wire.request import Request
 
 _MANAGER = "clusterrole-aggregation-controller"
 _USER = service_account(_MANAGER)
-_PAUSE = 2.0
-"""Seconds between two attempts to read what is stored anew."""
 
 
 class Aggregation:
@@ -40,19 +38,15 @@ class Aggregation:
         self._roles: dict[str, JsonObject] = {}
         """By their names, but for those that cannot be read."""
         self._queue: WorkQueue[str] = WorkQueue(self._look)
-        self._reloading: asyncio.Task[None] | None = None
+        self._following = Following(api, kind, self._take_all, self._take_changes)
 
     async def start(self) -> None:
-        await self._api.cache.load(self._kind.cache)
-        self._kind.cache.observers.append(self)
-        self._take_all()
+        await self._following.start()
         self._leadership.follow(self._lead)
         self._lead(self._leadership.leading)
 
     async def close(self) -> None:
-        if self._reloading is not None:
-            self._reloading.cancel()
-            await asyncio.gather(self._reloading, return_exceptions=True)
+        await self._following.close()
         await self._queue.close()
 
     def _lead(self, leading: bool) -> None:
@@ -62,25 +56,18 @@ class Aggregation:
         else:
             self._queue.pause()
 
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+    def _take_changes(self, occurrences: list[Occurrence]) -> None:
         for occurrence in occurrences:
             self._roles.pop(occurrence.entry.name, None)
             if occurrence.new is not None:
                 self._take(occurrence.new)
         self._look_at_all()
 
-    def on_reset(self) -> None:
-        self._reloading = asyncio.get_running_loop().create_task(self._reload())
-
-    async def _reload(self) -> None:
-        await self._api.cache.load_again(self._kind.cache, _PAUSE)
-        self._take_all()
-        self._look_at_all()
-
     def _take_all(self) -> None:
         self._roles = {}
         for entry in self._kind.cache.snapshot(None):
             self._take(entry)
+        self._look_at_all()
 
     def _take(self, entry: Entry) -> None:
         try:

@@ -5,7 +5,6 @@ Few servers ever see one: what does the work is imported when the first comes.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from polykind import errors
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject, Leadership
+from polykind.controllers.following import Following
 from polykind.controllers.leftovers import Leftovers
 from polykind.migrate.order import Resource, resource_of, unfinished
 from polykind.migrate.state import STORAGE_MIGRATING, holds
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("polykind.migrations")
 
-_PAUSE = 1.0
-"""Seconds between two attempts to read what is stored anew."""
 _TAIL = 65536
 """How much of a definition's end is searched for what its status says."""
 _MARK = f'"{STORAGE_MIGRATING}"'.encode()
@@ -41,7 +39,7 @@ class MigrationControl:
         self._kind = kind
         self._definitions = definitions
         self._leadership = leadership
-        self._reloading: set[asyncio.Task[None]] = set()
+        self._following = Following(api, kind, self._look_at_all, self._take)
         self._leftovers = Leftovers(api)
         definitions.blocked = self._leftovers.tell
         self.patience = 60.0
@@ -59,15 +57,11 @@ class MigrationControl:
         return "_migrator" in self.__dict__
 
     async def start(self) -> None:
-        await self._api.cache.load(self._kind.cache)
-        self._kind.cache.observers.append(self)
+        await self._following.start()
         self._leadership.follow(self._lead)
-        self._lead(self._leadership.leading)
 
     async def close(self) -> None:
-        for task in self._reloading:
-            task.cancel()
-        await asyncio.gather(*self._reloading, return_exceptions=True)
+        await self._following.close()
         await self._leftovers.close()
         if self._working:
             await self._migrator.close()
@@ -76,10 +70,11 @@ class MigrationControl:
         """Whoever leads takes up what another has left."""
         if self._working:
             self._migrator.pause()
-        if leading:
-            self._look_at_all()
+        self._look_at_all()
 
     def _look_at_all(self) -> None:
+        if not self._leadership.leading:
+            return
         for entry in self._kind.cache.snapshot(None):
             self._look(entry, gone=False)
         for entry in self._definitions.cache.scan(None):
@@ -96,21 +91,10 @@ class MigrationControl:
             plural, _, group = entry.name.partition(".")
             self._migrator.see_to(Resource(group, plural))
 
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+    def _take(self, occurrences: list[Occurrence]) -> None:
         if self._leadership.leading:
             for occurrence in occurrences:
                 self._look(occurrence.entry, gone=occurrence.new is None)
-
-    def on_reset(self) -> None:
-        """The migrations are read anew: some may have come or gone."""
-        task = asyncio.get_running_loop().create_task(self._reload())
-        self._reloading.add(task)
-        task.add_done_callback(self._reloading.discard)
-
-    async def _reload(self) -> None:
-        await self._api.cache.load_again(self._kind.cache, _PAUSE)
-        if self._leadership.leading:
-            self._look_at_all()
 
     def _look(self, entry: Entry, *, gone: bool) -> None:
         """Have a migration seen to, unless it is over; after one that has gone the next may come."""

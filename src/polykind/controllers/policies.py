@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from polykind import errors
@@ -13,6 +13,7 @@ from polykind.admission.attributes import Attributes
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject
+from polykind.controllers.following import Following
 from polykind.registry.builtin import BuiltinKind
 from polykind.registry.kind import Version
 from polykind.selection.labels import LabelSelector
@@ -27,9 +28,6 @@ P = TypeVar("P", bound="BoundPolicy")
 B = TypeVar("B", bound="PolicyBinding")
 
 log = logging.getLogger("polykind.policies")
-
-_PAUSE = 2.0
-"""Seconds between two attempts to read what is stored anew."""
 
 
 class Machinery(NamedTuple, Generic[P, B]):
@@ -52,10 +50,12 @@ class PolicyControl(Generic[P, B]):
         self.active = False
         self._api = api
         self.kinds = (policies, bindings)
-        self._followers = (_Follower(self, policies), _Follower(self, bindings))
+        self._followings = [
+            Following(api, kind, partial(self._take_all, kind), partial(self._take_changes, kind))
+            for kind in self.kinds
+        ]
         self._policies: dict[str, P] = {}
         self._bindings: dict[str, B] = {}
-        self._reloading: set[asyncio.Task[None]] = set()
         self._make = make
 
     @cached_property
@@ -66,24 +66,20 @@ class PolicyControl(Generic[P, B]):
         await self._machinery.step.admit(asked)
 
     async def start(self) -> None:
-        for follower in self._followers:
-            await self._api.cache.load(follower.kind.cache)
-            follower.kind.cache.observers.append(follower)
-            self.take_all(follower.kind)
+        for following in self._followings:
+            await following.start()
 
     async def close(self) -> None:
-        for task in self._reloading:
-            task.cancel()
-        await asyncio.gather(*self._reloading, return_exceptions=True)
+        await asyncio.gather(*(following.close() for following in self._followings))
 
-    def take_all(self, kind: BuiltinKind) -> None:
+    def _take_all(self, kind: BuiltinKind) -> None:
         """All that is stored of a kind, anew."""
         (self._policies if kind is self.kinds[0] else self._bindings).clear()
         for entry in kind.cache.snapshot(None):
             self._take(kind, entry)
         self._configure()
 
-    def take(self, kind: BuiltinKind, occurrences: Sequence[Occurrence]) -> None:
+    def _take_changes(self, kind: BuiltinKind, occurrences: Sequence[Occurrence]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._take(kind, occurrence.new)
@@ -117,16 +113,6 @@ class PolicyControl(Generic[P, B]):
     def _forget(self, kind: BuiltinKind, name: str) -> None:
         (self._policies if kind is self.kinds[0] else self._bindings).pop(name, None)
 
-    def reload(self, kind: BuiltinKind) -> None:
-        """Changes may have been missed."""
-        task = asyncio.get_running_loop().create_task(self._reload(kind))
-        self._reloading.add(task)
-        task.add_done_callback(self._reloading.discard)
-
-    async def _reload(self, kind: BuiltinKind) -> None:
-        await self._api.cache.load_again(kind.cache, _PAUSE)
-        self.take_all(kind)
-
 
 def find_params(api: Api, api_version: str, name: str) -> ParamStore | None:
     """Where the objects of a kind are that policies may want as params."""
@@ -134,20 +120,6 @@ def find_params(api: Api, api_version: str, name: str) -> ParamStore | None:
     kind = api.registry.named(group, name)
     served = kind.versions.get(version) if kind is not None else None
     return _Params(api, served) if served is not None else None
-
-
-class _Follower:
-    """Hears of one of the two kinds."""
-
-    def __init__(self, control: PolicyControl[Any, Any], kind: BuiltinKind) -> None:
-        self._control = control
-        self.kind = kind
-
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
-        self._control.take(self.kind, occurrences)
-
-    def on_reset(self) -> None:
-        self._control.reload(self.kind)
 
 
 class _Params:

@@ -10,13 +10,11 @@ from polykind import errors
 from polykind.auth.rbac import Rbac
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
+from polykind.controllers.following import Following
 from polykind.registry.builtin import BuiltinKind
 from polykind.verbs.call import Api
 
 log = logging.getLogger("polykind.rbac")
-
-_PAUSE = 2.0
-"""Seconds between two attempts to read what is stored anew."""
 
 
 class RbacControl:
@@ -36,41 +34,21 @@ class _Follower:
     """Follows one of the kinds."""
 
     def __init__(self, api: Api, rbac: Rbac, kind: BuiltinKind) -> None:
-        self._api = api
         self._kind = kind
         binds = kind.kind.endswith("Binding")
         self._put = self._put_binding if binds else self._put_role
         self._drop = rbac.drop_binding if binds else rbac.drop_role
         self._rbac = rbac
         self._known: set[str] = set()
-        self._reloading: set[asyncio.Task[None]] = set()
+        following = Following(api, kind, self._take_all, self._take_changes)
+        self.start, self.close = following.start, following.close
 
-    async def start(self) -> None:
-        await self._api.cache.load(self._kind.cache)
-        self._kind.cache.observers.append(self)
-        self._take_all()
-
-    async def close(self) -> None:
-        for task in self._reloading:
-            task.cancel()
-        await asyncio.gather(*self._reloading, return_exceptions=True)
-
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+    def _take_changes(self, occurrences: list[Occurrence]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._take(occurrence.new)
             elif occurrence.old is not None:
                 self._forget(occurrence.old.key)
-
-    def on_reset(self) -> None:
-        """Changes may have been missed; until that is known, what is known holds."""
-        task = asyncio.get_running_loop().create_task(self._reload())
-        self._reloading.add(task)
-        task.add_done_callback(self._reloading.discard)
-
-    async def _reload(self) -> None:
-        await self._api.cache.load_again(self._kind.cache, _PAUSE)
-        self._take_all()
 
     def _take_all(self) -> None:
         entries = self._kind.cache.snapshot(None)

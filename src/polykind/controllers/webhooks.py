@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
 from polykind.cache.entry import Entry
 from polykind.cache.resource import Occurrence
 from polykind.contract import JsonObject
+from polykind.controllers.following import Following
 from polykind.registry.webhookconfigurations import WebhookConfigurationKind
 from polykind.verbs.call import Api
 
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from polykind.admission.webhook import Webhook, Webhooks
 
 log = logging.getLogger("polykind.admission")
-
-_PAUSE = 2.0
-"""Seconds between two attempts to read what is stored anew."""
-_RELOAD = "reload"
 
 
 class Machinery(NamedTuple):
@@ -48,7 +45,8 @@ class WebhookControl:
         self._make = make
         self._webhooks: dict[str, list[Webhook]] = {}
         """By the name of their configuration."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._following = Following(api, kind, self._take_all, self._take_changes)
 
     @cached_property
     def _machinery(self) -> Machinery:
@@ -58,38 +56,24 @@ class WebhookControl:
         await self._machinery.step.admit(asked)
 
     async def start(self) -> None:
-        await self._api.cache.load(self._kind.cache)
-        self._kind.cache.observers.append(self)
-        self._take_all()
+        await self._following.start()
 
     async def close(self) -> None:
-        for name in list(self._webhooks):
-            self._drop(name)
-        for task in self._tasks:
-            if task.get_name() == _RELOAD:
-                task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._following.close()
+        self._drop_all()
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+    def _take_all(self) -> None:
+        self._drop_all()
+        for entry in self._kind.cache.snapshot(None):
+            self._take(entry)
+        self._configure()
+
+    def _take_changes(self, occurrences: list[Occurrence]) -> None:
         for occurrence in occurrences:
             self._drop(occurrence.entry.name)
             if occurrence.new is not None:
                 self._take(occurrence.new)
-        self._configure()
-
-    def on_reset(self) -> None:
-        """Changes may have been missed; until that is known, those who are known are asked."""
-        self._begin(self._reload(), _RELOAD)
-
-    async def _reload(self) -> None:
-        await self._api.cache.load_again(self._kind.cache, _PAUSE)
-        for name in list(self._webhooks):
-            self._drop(name)
-        self._take_all()
-
-    def _take_all(self) -> None:
-        for entry in self._kind.cache.snapshot(None):
-            self._take(entry)
         self._configure()
 
     def _take(self, entry: Entry) -> None:
@@ -108,10 +92,16 @@ class WebhookControl:
             seen[name] += 1
         return webhooks
 
+    def _drop_all(self) -> None:
+        for name in list(self._webhooks):
+            self._drop(name)
+
     def _drop(self, name: str) -> None:
         """Let go of a configuration's webhooks; calls under way are finished."""
         for webhook in self._webhooks.pop(name, ()):
-            self._begin(webhook.close(), "")
+            task = asyncio.get_running_loop().create_task(webhook.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
     def _configure(self) -> None:
         """Configurations are asked in the order of their names, the webhooks of each in theirs."""
@@ -120,8 +110,3 @@ class WebhookControl:
             self._machinery.step.configure(webhooks)
         self.active = bool(webhooks)
         self._api.admission.refresh()
-
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
