@@ -33,8 +33,8 @@ from polykind.controllers.namespaces import Namespaces
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
 from polykind.conversion.health import Health
-from polykind.conversion.inprocess import Library, load
 from polykind.conversion.resolver import Resolver, parse_resolve
+from polykind.convert.library import Library, load
 from polykind.discovery import builtins
 from polykind.documents import Check, Documents
 from polykind.files import write_private

@@ -7,8 +7,8 @@ import pytest
 from polykind.contract import Converter, JsonObject
 from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
-from polykind.conversion.inprocess import Library
 from polykind.conversion.resolver import Resolver
+from polykind.convert.library import Library
 from polykind.errors import APIError
 from tests.conversion import converters
 from tests.conversion.hook import Hook, crontab

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from polykind.conversion.failure import ConversionFailed
-from polykind.conversion.inprocess import InProcessConverter, Library, load
+from polykind.conversion.inprocess import InProcessConverter
+from polykind.convert.library import Library, load
 from tests.conversion import converters
 from tests.conversion.hook import crontab
 

@@ -10,11 +10,12 @@ from polykind.contract import Clock, JsonObject
 from polykind.conversion.failure import CALL, ConversionFailed, Failure
 from polykind.conversion.gate import ConversionGate, Remote
 from polykind.conversion.health import Health
-from polykind.conversion.inprocess import InProcessConverter, Library
+from polykind.conversion.inprocess import InProcessConverter
 from polykind.conversion.observer import Observer
 from polykind.conversion.resolver import Resolver
 from polykind.conversion.trust import ClientCertificate
 from polykind.conversion.webhook import SECONDS, WebhookConverter
+from polykind.convert.library import Library
 from polykind.wire import codec
 
 WEBHOOK_GATE = "CustomResourceWebhookConversion"

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.convert import ConversionError, Conversions, Incomplete, NoWay
+from polykind.convert.declare import copied
+
+KIND = "CronTab.stable.example.com"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+
+
+def crontab(version: str = "v1", **more: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"stable.example.com/{version}",
+        "kind": "CronTab",
+        "metadata": {"name": "one", "namespace": "team"},
+        "spec": {"steps": []},
+        **more,
+    }
+
+
+def chain(*edges: tuple[str, str]) -> Conversions:
+    """Conversions whose steps note themselves in the object."""
+    out = Conversions(KIND)
+    for origin, goal in edges:
+
+        def note(obj: dict[str, Any], step: str = f"{origin}-{goal}") -> None:
+            obj["spec"]["steps"].append(step)
+
+        out.add(origin, goal, note)
+    return out
+
+
+def test_a_step_may_change_its_object_or_return_another() -> None:
+    crontabs = Conversions(KIND)
+
+    @crontabs.step("v1", "v2")
+    def up(obj: dict[str, Any]) -> None:
+        obj["spec"] = {"changed": True}
+
+    @crontabs.step("v2", "v1")
+    def down(obj: dict[str, Any]) -> dict[str, Any]:
+        return {**obj, "spec": {"another": True}}
+
+    assert crontabs.convert(crontab(), "v2") == crontab("v2", spec={"changed": True})
+    assert crontabs.convert(crontab("v2"), "stable.example.com/v1") == crontab(spec={"another": True})
+
+
+def test_what_is_converted_is_left_as_it_is() -> None:
+    obj = crontab()
+    chain(("v1", "v2")).convert(obj, "v2")
+    assert obj == crontab()
+
+
+def test_the_fewest_steps_are_taken_each_seeing_its_own_version() -> None:
+    crontabs = chain(("v1", "v2"), ("v2", "v3"), ("v3", "v4"), ("v1", "v3"))
+    assert crontabs.convert(crontab(), "v4") == crontab("v4", spec={"steps": ["v1-v3", "v3-v4"]})
+    assert crontabs.versions == ["v1", "v2", "v3", "v4"]
+
+
+def test_a_way_is_searched_anew_when_a_step_is_added() -> None:
+    crontabs = chain(("v1", "v2"), ("v2", "v3"))
+    assert len(crontabs.way("v1", "v3")) == 2
+    crontabs.add("v1", "v3", lambda obj: None)
+    assert len(crontabs.way("v1", "v3")) == 1
+
+
+def test_the_same_version_takes_no_step() -> None:
+    assert chain(("v1", "v2")).convert(crontab(), "v1") == crontab()
+
+
+def test_without_a_way_it_says_so() -> None:
+    with pytest.raises(NoWay, match="no conversion leads from v2 to v1"):
+        chain(("v1", "v2")).convert(crontab("v2"), "v1")
+
+
+def test_another_group_is_no_version() -> None:
+    with pytest.raises(NoWay, match=r"cannot be converted to example.com/v2: it is of the group stable.example.com"):
+        chain(("v1", "v2")).convert(crontab(), "example.com/v2")
+
+
+@pytest.mark.parametrize("obj", [{}, {**crontab(), "kind": "Other"}, {**crontab(), "apiVersion": "example.com/v1"}])
+def test_objects_of_other_kinds_are_refused(obj: dict[str, Any]) -> None:
+    with pytest.raises(ConversionError, match=r"is no CronTab.stable.example.com"):
+        chain(("v1", "v2")).convert(obj, "v2")
+
+
+def test_an_object_without_metadata_gets_some_for_servers_refuse_it_else() -> None:
+    crontabs = Conversions(KIND)
+    crontabs.add("v1", "v2", lambda obj: None)
+    partial = {"apiVersion": "stable.example.com/v1", "kind": "CronTab"}
+    assert crontabs.convert(partial, "v2") == {**partial, "apiVersion": "stable.example.com/v2", "metadata": {}}
+
+
+def test_what_a_step_raises_is_told_with_the_object_and_the_versions() -> None:
+    crontabs = Conversions(KIND)
+
+    @crontabs.step("v1", "v2")
+    def up(obj: dict[str, Any]) -> None:
+        raise ValueError("five fields, not six")
+
+    said = "CronTab team/one cannot be converted from v1 to v2: ValueError: five fields, not six"
+    with pytest.raises(ConversionError, match=f"^{said}$") as caught:
+        crontabs.convert(crontab(), "v2")
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("returned", [[], "text", 3])
+def test_what_is_no_object_is_refused(returned: Any) -> None:
+    crontabs = Conversions(KIND)
+    crontabs.add("v1", "v2", lambda obj: returned)
+    with pytest.raises(ConversionError, match=f"the step returned {type(returned).__name__}, not an object"):
+        crontabs.convert(crontab(), "v2")
+
+
+def test_steps_are_plain_functions() -> None:
+    async def up(obj: dict[str, Any]) -> None: ...
+
+    with pytest.raises(TypeError, match="from v1 to v2 must be a plain function"):
+        Conversions(KIND).add("v1", "v2", up)
+
+
+@pytest.mark.parametrize("edge", [("v1", "v1"), ("", "v1"), ("v1", "stable.example.com/v2")])
+def test_a_step_leads_from_one_version_to_another(edge: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="leads from one version to another"):
+        Conversions(KIND).add(*edge, lambda obj: None)
+
+
+def test_one_step_leads_from_a_version_to_another() -> None:
+    with pytest.raises(ValueError, match="two steps lead from v1 to v2"):
+        chain(("v1", "v2"), ("v1", "v2"))
+
+
+def test_what_is_lost_has_a_reason() -> None:
+    crontabs = Conversions(KIND)
+    with pytest.raises(ValueError, match=r"loses spec.timeZone: say why"):
+        crontabs.add("v2", "v1", lambda obj: None, loses={"spec.timeZone": " "})
+    crontabs.add("v2", "v1", lambda obj: None, loses={"spec.timeZone": "v1 knows only UTC"})
+    assert crontabs.steps["v2", "v1"].loses == {"spec.timeZone": "v1 knows only UTC"}
+
+
+@pytest.mark.parametrize("kind", ["", "CronTab", ".example.com", "CronTab."])
+def test_a_kind_is_named_with_its_group(kind: str) -> None:
+    with pytest.raises(ValueError, match="does not name a kind and its group"):
+        Conversions(kind)
+
+
+def test_all_pairs_without_a_way_are_told_at_once() -> None:
+    chain(("v1", "v2"), ("v2", "v1")).check(["v1", "v2"])
+    with pytest.raises(Incomplete, match="no steps lead from v1 to v3, v2 to v3, v3 to v1, v3 to v2") as caught:
+        chain(("v1", "v2"), ("v2", "v1")).check(["v1", "v2", "v3"])
+    assert len(caught.value.missing) == 4
+
+
+@given(JSON)
+def test_a_copy_is_equal_and_shares_nothing(value: Any) -> None:
+    def containers(at: Any) -> list[Any]:
+        inner = list(at.values()) if isinstance(at, dict) else at if isinstance(at, list) else []
+        return ([at] if isinstance(at, dict | list) else []) + [c for item in inner for c in containers(item)]
+
+    copy = copied(value)
+    assert copy == value
+    assert not {id(c) for c in containers(copy)} & {id(c) for c in containers(value)}
