@@ -19,7 +19,8 @@ def test_a_definition_is_read() -> None:
 
 
 def test_one_of_v1beta1_is_read_as_well() -> None:
-    old = crd({}, {}, preserveUnknownFields=False)
+    one, other = ({"properties": {name: {"type": "string"}}} for name in ("host", "hosts"))
+    old = crd(one, other, preserveUnknownFields=False)
     old["apiVersion"] = "apiextensions.k8s.io/v1beta1"
     assert list(Definition(old).versions) == ["v1", "v2"]
 
