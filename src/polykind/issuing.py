@@ -1,15 +1,18 @@
-"""A CA of our own and a serving certificate signed by it: made, and looked at when they are not known to be good."""
+"""Authorities of our own and serving certificates signed by them: made, and looked at when not known to be good."""
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from polykind.files import write_private
@@ -19,17 +22,37 @@ _SERVING = timedelta(days=365)
 _RENEW = timedelta(days=30)
 
 
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+class Pair(NamedTuple):
+    """A certificate and its private key."""
+
+    certificate: x509.Certificate
+    key: PrivateKeyTypes
+
+    @property
+    def certificate_pem(self) -> bytes:
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    @property
+    def key_pem(self) -> bytes:
+        return self.key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+
+    def outlasts(self, moment: datetime) -> bool:
+        return self.certificate.not_valid_after_utc > moment
 
 
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+def read_pair(certificate: bytes, key: bytes) -> Pair | None:
+    """The pair that PEM has; None if it is none."""
+    try:
+        found = x509.load_pem_x509_certificate(certificate)
+        private = serialization.load_pem_private_key(key, None)
+    except ValueError:
+        return None
+    return Pair(found, private) if found.public_key() == private.public_key() else None
 
 
-def _make_ca(folder: Path, now: datetime) -> None:
+def make_authority(common_name: str, now: datetime, life: timedelta = _YEARS) -> Pair:
     key = ec.generate_private_key(ec.SECP256R1())
     usage = x509.KeyUsage(
         digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
@@ -37,64 +60,43 @@ def _make_ca(folder: Path, now: datetime) -> None:
     )  # fmt: skip
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(_name("polykind-ca"))
-        .issuer_name(_name("polykind-ca"))
+        .subject_name(_name(common_name))
+        .issuer_name(_name(common_name))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _YEARS)
+        .not_valid_after(now + life)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    write_private(folder / "ca.key", _private_pem(key))
-    write_private(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM))
+    return Pair(certificate, key)
 
 
-def _make_serving(folder: Path, names: list[str], now: datetime) -> None:
-    ca_key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
-    ca = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
-    if not isinstance(ca_key, ec.EllipticCurvePrivateKey):
-        raise ValueError(f"{folder / 'ca.key'} is not a key that this program made: remove the folder to begin anew")
+def make_serving(authority: Pair, names: Sequence[str], now: datetime, life: timedelta = _SERVING) -> Pair:
+    """A certificate for some names. Raises ValueError if the authority's key is not of the kind that is made here."""
+    if not isinstance(authority.key, ec.EllipticCurvePrivateKey):
+        raise ValueError("its key is not one that this program made: remove the folder to begin anew")
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
         x509.CertificateBuilder()
         .subject_name(_name("polykind"))
-        .issuer_name(ca.subject)
+        .issuer_name(authority.certificate.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + _SERVING)
+        .not_valid_after(now + life)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([_general_name(n) for n in names]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
-        .sign(ca_key, hashes.SHA256())
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
+        .sign(authority.key, hashes.SHA256())
     )
-    write_private(folder / "apiserver.key", _private_pem(key))
-    write_private(folder / "apiserver.crt", certificate.public_bytes(serialization.Encoding.PEM))
+    return Pair(certificate, key)
 
 
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _pair(folder: Path, name: str, now: datetime) -> x509.Certificate | None:
-    """A certificate that lasts, with its key beside it; None where that is not so: a start may have been cut short."""
-    try:
-        certificate = x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes())
-        key = serialization.load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
-    except (OSError, ValueError):
-        return None
-    fits = certificate.public_key() == key.public_key() and certificate.not_valid_after_utc > now + _RENEW
-    return certificate if fits else None
-
-
-def _good(certificate: x509.Certificate, ca: x509.Certificate, names: list[str]) -> bool:
+def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[str]) -> bool:
     """Whether a serving certificate is of this CA and covers the names."""
     try:
         covered = set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
@@ -107,11 +109,41 @@ def _good(certificate: x509.Certificate, ca: x509.Certificate, names: list[str])
 def issue(folder: Path, names: list[str], now: datetime) -> datetime:
     """Make what is missing, unfit or about to expire; until when that will be fit."""
     ca, serving = _pair(folder, "ca", now), _pair(folder, "apiserver", now)
-    if ca is None or serving is None or not _good(serving, ca, names):
+    if ca is None or serving is None or not serves(serving.certificate, ca.certificate, names):
         if ca is None:
-            _make_ca(folder, now)
-        _make_serving(folder, names, now)
-        ca, serving = _pair(folder, "ca", now), _pair(folder, "apiserver", now)
+            _write(folder, "ca", make_authority("polykind-ca", now))
+            ca = _pair(folder, "ca", now)
+        if ca is not None:
+            try:
+                _write(folder, "apiserver", make_serving(ca, names, now))
+            except ValueError as error:
+                raise ValueError(f"{folder / 'ca.key'}: {error}") from None
+        serving = _pair(folder, "apiserver", now)
     if ca is None or serving is None:
         raise ValueError(f"the certificates in {folder} have changed while they were made: start again")
-    return min(ca.not_valid_after_utc, serving.not_valid_after_utc) - _RENEW
+    return min(ca.certificate.not_valid_after_utc, serving.certificate.not_valid_after_utc) - _RENEW
+
+
+def _write(folder: Path, name: str, pair: Pair) -> None:
+    write_private(folder / f"{name}.key", pair.key_pem)
+    write_private(folder / f"{name}.crt", pair.certificate_pem)
+
+
+def _pair(folder: Path, name: str, now: datetime) -> Pair | None:
+    """A certificate that lasts, with its key beside it; None where that is not so: a start may have been cut short."""
+    try:
+        pair = read_pair((folder / f"{name}.crt").read_bytes(), (folder / f"{name}.key").read_bytes())
+    except OSError:
+        return None
+    return pair if pair is not None and pair.outlasts(now + _RENEW) else None
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
