@@ -177,3 +177,10 @@ def test_a_key_of_json_that_is_too_long_or_not_on_the_line_of_its_colon_is_refus
 def test_long_values_and_keys_that_are_just_not_too_long_are_taken() -> None:
     long, longer = "k" * 1022, "v" * 3000
     assert yamlcodec.decode(f'{{"{long}":"{longer}",\n"a":\n1}}'.encode()) == {long: longer, "a": 1}
+
+
+def test_keys_may_be_kept_in_their_order_and_long_lines_whole() -> None:
+    value = {"b": "word " * 30 + "end", "a": {"d": "on", "c": "012"}}
+    text = f'b: {value["b"]}\na:\n  d: "on"\n  c: "012"\n'
+    assert yamlcodec.encode_ordered(value).decode() == text
+    assert yamlcodec.encode(value).decode().startswith("a:\n  c: ")

@@ -68,3 +68,10 @@ def encode(value: Any) -> bytes:
     from polykind.wire.yamlwriter import write
 
     return write(value)
+
+
+def encode_ordered(value: Any) -> bytes:
+    """As `encode`, with the keys as they come and long lines left whole: for files that people keep."""
+    from polykind.wire.yamlwriter import write
+
+    return write(value, ordered=True)

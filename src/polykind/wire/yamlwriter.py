@@ -12,14 +12,17 @@ import yaml
 from polykind.gotext import json_float
 from polykind.wire.yamlscalar import general, needs_quotes
 
+_FOLDED, _UNFOLDED = 80, 1 << 24
 
-def write(value: Any) -> bytes:
-    """The value as a YAML document."""
-    out: str = yaml.emit(_events(value), Dumper=yaml.CDumper, allow_unicode=True, width=80)
+
+def write(value: Any, *, ordered: bool = False) -> bytes:
+    """The value as a YAML document; `ordered`: the keys as they come, and no line folded, for files that are kept."""
+    width = _UNFOLDED if ordered else _FOLDED
+    out: str = yaml.emit(_events(value, ordered), Dumper=yaml.CDumper, allow_unicode=True, width=width)
     return out.removesuffix("...\n").encode(errors="replace")
 
 
-def _events(root: Any) -> Iterator[Any]:
+def _events(root: Any, ordered: bool) -> Iterator[Any]:
     yield yaml.StreamStartEvent(encoding=None)
     yield yaml.DocumentStartEvent(explicit=False)
     stack: list[Any] = [root]
@@ -30,7 +33,7 @@ def _events(root: Any) -> Iterator[Any]:
         elif isinstance(value, dict):
             yield yaml.MappingStartEvent(None, None, True, flow_style=False)
             stack.append(yaml.MappingEndEvent())
-            for key in sorted(value, key=cmp_to_key(_natural), reverse=True):
+            for key in reversed(value) if ordered else sorted(value, key=cmp_to_key(_natural), reverse=True):
                 stack += (value[key], key)
         elif isinstance(value, list):
             yield yaml.SequenceStartEvent(None, None, True, flow_style=False)
