@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from polykind import certificates
 from polykind.auth.authentication import Authentication
@@ -34,7 +35,6 @@ from polykind.conversion.convert import build
 from polykind.conversion.gate import ConversionGate
 from polykind.conversion.health import Health
 from polykind.conversion.resolver import Resolver, parse_resolve
-from polykind.convert.library import Library, load
 from polykind.discovery import builtins
 from polykind.documents import Check, Documents
 from polykind.files import write_private
@@ -53,6 +53,9 @@ from polykind.store.alone import Alone
 from polykind.store.sqlite import SqliteStore
 from polykind.verbs.call import Api
 from polykind.wire.http import HttpServer, Limits
+
+if TYPE_CHECKING:
+    from polykind.convert.library import Library
 
 log = logging.getLogger("polykind")
 
@@ -301,6 +304,8 @@ def _base64(data: bytes) -> str:
 
 
 def _library(spec: str) -> Library:
+    from polykind.convert.loading import load
+
     try:
         return load(spec)
     except ValueError as error:

@@ -7,7 +7,8 @@ import pytest
 
 from polykind.conversion.failure import ConversionFailed
 from polykind.conversion.inprocess import InProcessConverter
-from polykind.convert.library import Library, load
+from polykind.convert.library import Library
+from polykind.convert.loading import load
 from tests.conversion import converters
 from tests.conversion.hook import crontab
 
@@ -116,7 +117,7 @@ async def test_a_converter_that_hangs_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("nothing", "--converter nothing: must be package.module:object"),
+        ("nothing", "--converter nothing: must be package.module:object, or a file of rules"),
         (f"{HERE}:absent", f"--converter {HERE}:absent: module '{HERE}' has no attribute 'absent'"),
         ("no.such.module:x", "--converter no.such.module:x: No module named 'no'"),
         (f"{HERE}:__name__", "neither a function, nor has it a method convert, nor is it a mapping"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.convert import ConversionError, Conversions, Incomplete, NoWay
-from polykind.convert.declare import copied
+from polykind.convert.values import copied
 
 KIND = "CronTab.stable.example.com"
 JSON = st.recursive(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.convert import Conversions
-from polykind.convert.library import Library, load
+from polykind.convert.library import Library
 from tests.convert.test_declare import KIND, crontab
 
 GROUP = "stable.example.com"
@@ -42,11 +42,6 @@ def test_a_function_converts_every_kind() -> None:
 def test_async_functions_are_told_apart() -> None:
     assert Library("here", later).is_async
     assert not Library("here", crontabs).is_async
-
-
-def test_conversions_are_found_by_their_name() -> None:
-    library = load("tests.convert.test_library:crontabs")
-    assert library.declared == {KIND: crontabs}
 
 
 @pytest.mark.parametrize(

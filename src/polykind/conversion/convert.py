@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from polykind.contract import Clock, JsonObject
 from polykind.conversion.failure import CALL, ConversionFailed, Failure
 from polykind.conversion.gate import ConversionGate, Remote
 from polykind.conversion.health import Health
-from polykind.conversion.inprocess import InProcessConverter
 from polykind.conversion.observer import Observer
 from polykind.conversion.resolver import Resolver
 from polykind.conversion.trust import ClientCertificate
 from polykind.conversion.webhook import SECONDS, WebhookConverter
-from polykind.convert.library import Library
 from polykind.wire import codec
+
+if TYPE_CHECKING:
+    from polykind.convert.library import Library
 
 WEBHOOK_GATE = "CustomResourceWebhookConversion"
 
@@ -43,6 +45,8 @@ def build(
     library = next((one for one in libraries if one.handles(group, kind)), None)
     remote: Remote | None = None
     if library:
+        from polykind.conversion.inprocess import InProcessConverter
+
         remote = InProcessConverter(library.spec, library.function(group, kind), seconds=seconds)
     elif conversion.get("strategy") == "Webhook":
         if (feature_gates or {}).get(WEBHOOK_GATE, True):

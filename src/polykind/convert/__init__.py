@@ -4,6 +4,20 @@ It needs no server, and never imports one.
 """
 
 from polykind.convert.declare import ConversionError, Conversions, Incomplete, NoWay
+from polykind.convert.rules import by_hand, drop, first, move, only, rename_values
 from polykind.convert.stash import put, take
 
-__all__ = ["ConversionError", "Conversions", "Incomplete", "NoWay", "put", "take"]
+__all__ = [
+    "ConversionError",
+    "Conversions",
+    "Incomplete",
+    "NoWay",
+    "by_hand",
+    "drop",
+    "first",
+    "move",
+    "only",
+    "put",
+    "rename_values",
+    "take",
+]

@@ -26,6 +26,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from polykind.contract import JsonObject
+from polykind.convert.rules import Rule, chained
+from polykind.convert.values import copied
 
 Function = Callable[[JsonObject], Any]
 F = TypeVar("F", bound=Function)
@@ -98,6 +100,12 @@ class Conversions:
                 raise ValueError(f"{self.kind}: the step from {origin} to {goal} loses {path}: say why")
         self.steps[origin, goal] = Step(origin, goal, function, dict(loses or {}))
         self._ways.clear()
+
+    def between(self, old: str, new: str, *rules: Rule) -> None:
+        """Declare how two versions differ, by the rules of `polykind.convert.rules`: the steps both ways follow."""
+        there, back, there_loses, back_loses = chained(rules, old, new)
+        self.add(old, new, there, loses=there_loses)
+        self.add(new, old, back, loses=back_loses)
 
     @property
     def versions(self) -> list[str]:
@@ -183,15 +191,6 @@ def subject(obj: JsonObject) -> str:
     name = _text(fields.get("name")) or "without a name"
     namespace = _text(fields.get("namespace"))
     return f"{_text(obj.get('kind')) or 'an object'} {f'{namespace}/{name}' if namespace else name}"
-
-
-def copied(value: Any) -> Any:
-    """A copy of a JSON value that shares nothing with it."""
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [copied(item) for item in value]
-    return value
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from polykind import crd
 from polykind.contract import JsonObject
 from polykind.conversion.failure import Failure
 from polykind.conversion.review import accepted
-from polykind.convert.declare import copied
+from polykind.convert.values import copied
 from polykind.errors import APIError, aggregate
 from polykind.schema import Schema, metarules, objectmeta
 

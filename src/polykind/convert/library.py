@@ -1,6 +1,6 @@
 """What `--converter package.module:object` names: one object that converts some kinds, or all.
 
-The object is one of:
+`--converter crontabs.yaml` names a file of rules instead, which `declarative` reads. Else the object is one of:
 
 - `Conversions`, which are declared step by step;
 - a mapping of `(kind.group, from version, to version)` to a function `convert(obj: dict) -> dict`, which stands for the
@@ -14,7 +14,6 @@ a mapping convert the kinds they name; anything else converts every kind. A func
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import logging
 from collections.abc import Callable, Mapping
@@ -67,20 +66,6 @@ class Library:
     @property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self._convert)
-
-
-def load(spec: str) -> Library:
-    """The library that a --converter flag names. Raises ValueError, saying what is wrong with it."""
-    module_name, colon, path = spec.partition(":")
-    if not (module_name and colon and path):
-        raise ValueError(f"--converter {spec}: must be package.module:object")
-    try:
-        found: Any = importlib.import_module(module_name)
-        for name in path.split("."):
-            found = getattr(found, name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"--converter {spec}: {error}") from error
-    return Library(spec, found)
 
 
 def _declared(spec: str, mapping: Mapping[Any, Any]) -> dict[str, Conversions]:

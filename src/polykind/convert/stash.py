@@ -52,13 +52,13 @@ def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -
     metadata["annotations"] = {**annotations, key: text} if isinstance(annotations, dict) else {key: text}
 
 
-def take(obj: JsonObject, name: str) -> Any:
-    """The value kept under a name, which is then gone from the object; None if there is none or an edit beats it."""
+def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
+    """The value kept under a name, which is then gone from the object; `otherwise` if none is, or an edit beats it."""
     key = _key(obj)
     entries = _entries(obj, key)
     entry = entries.pop(name, None)
     if entry is None:
-        return None
+        return otherwise
     annotations = {k: v for k, v in obj["metadata"]["annotations"].items() if k != key}
     if entries:
         annotations[key] = _encoded(entries)
@@ -68,9 +68,9 @@ def take(obj: JsonObject, name: str) -> Any:
         del obj["metadata"]["annotations"]
     try:
         beside, digest, value = entry["beside"], entry["digest"], entry["value"]
-        return value if digest == _digest(obj, beside) else None
+        return value if digest == _digest(obj, beside) else otherwise
     except (KeyError, TypeError, AttributeError):
-        return None
+        return otherwise
 
 
 def _key(obj: JsonObject) -> str:

@@ -1,0 +1,35 @@
+"""Finding what `--converter` names: an object in a Python module, or a file of rules."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from polykind.convert import declarative
+from polykind.convert.declare import Conversions
+from polykind.convert.library import Library
+from polykind.wire import yamlcodec
+
+
+def load(spec: str) -> Library:
+    """The library that a --converter flag names. Raises ValueError, saying what is wrong with it."""
+    if spec.endswith((".yaml", ".yml", ".json")):
+        return Library(spec, _declared_in(Path(spec)))
+    module_name, colon, path = spec.partition(":")
+    if not (module_name and colon and path):
+        raise ValueError(f"--converter {spec}: must be package.module:object, or a file of rules")
+    try:
+        found: Any = importlib.import_module(module_name)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"--converter {spec}: {error}") from error
+    return Library(spec, found)
+
+
+def _declared_in(file: Path) -> Conversions:
+    try:
+        return declarative.conversions(yamlcodec.decode(file.read_bytes()))
+    except (OSError, yamlcodec.MalformedYAML, ValueError) as error:
+        raise ValueError(f"--converter {file}: {error}") from None
