@@ -50,7 +50,8 @@ def test_a_field_is_set_where_its_objects_may_be_missing() -> None:
 
 
 def test_what_was_taken_out_can_be_put_back() -> None:
-    for obj in ({"spec": {"a": {"b": 1}}}, {"spec": {"a": {"b": 1, "c": 2}}}, {"spec": {"a": {"b": {}}}}):
+    below: list[Any] = [{"b": 1}, {"b": 1, "c": 2}, {"b": {}}]
+    for obj in ({"spec": {"a": value}} for value in below):
         changed = copied(obj)
         Path("spec.a.b").set(changed, Path("spec.a.b").pop(changed))
         assert changed == obj
