@@ -77,7 +77,7 @@ def make_authority(common_name: str, now: datetime, life: timedelta = _YEARS) ->
 def make_serving(authority: Pair, names: Sequence[str], now: datetime, life: timedelta = _SERVING) -> Pair:
     """A certificate for some names. Raises ValueError if the authority's key is not of the kind that is made here."""
     if not isinstance(authority.key, ec.EllipticCurvePrivateKey):
-        raise ValueError("its key is not one that this program made: remove the folder to begin anew")
+        raise ValueError("not a key that this program made: remove the folder to begin anew")
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
         x509.CertificateBuilder()
