@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.cli import serve, store
+from polykind.cli import convert, rehearse, serve, store
 
-COMMANDS = (serve, store)
+COMMANDS = (serve, store, convert, rehearse)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -80,7 +80,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     flag(
         "--conversion-cache",
-        type=_truth,
+        type=truth,
         nargs="?",
         const=True,
         default=True,
@@ -103,7 +103,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     flag(
         "--serve-v1beta1",
-        type=_truth,
+        type=truth,
         nargs="?",
         const=True,
         default=True,
@@ -112,7 +112,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     flag(
         "--garbage-collector",
-        type=_truth,
+        type=truth,
         nargs="?",
         const=True,
         default=True,
@@ -130,7 +130,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command.set_defaults(run=run)
 
 
-def _truth(text: str) -> bool:
+def truth(text: str) -> bool:
+    """A flag that says whether."""
     if text.lower() in ("1", "t", "true"):
         return True
     if text.lower() in ("0", "f", "false"):
@@ -154,7 +155,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
         if part.strip():
             name, _, value = part.strip().partition("=")
             try:
-                gates[name] = _truth(value)
+                gates[name] = truth(value)
             except argparse.ArgumentTypeError as error:
                 raise SettingsError(f"--feature-gates {name}: {error}") from None
     from polykind.conversion.resolver import parse_resolve

@@ -1,0 +1,171 @@
+"""`polykind rehearse`: walk a definition through its releases and back, and see what it does to objects."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polykind.cli.serve import truth
+from polykind.contract import JsonObject
+from polykind.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from polykind.rehearsal.rehearsal import Outcome, Stage
+
+_MOST = 20
+"""Findings of one stage that are shown."""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "rehearse",
+        help="walk a definition from release to release and back",
+        description="Walk a CustomResourceDefinition from release to release and back, on a server of its own that is "
+        "gone afterwards: each is written in turn, every object read at every served version, judged as if it were "
+        "new, and migrated to the storage version. Says what is lost, changed, refused or stuck, and where. "
+        "Exits with 0 if nothing is, with 1 if something is, with 2 if it could not begin.",
+    )
+    flag = command.add_argument
+    flag(
+        "--crd",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the definition as a release has it; repeat it for each release, oldest first",
+    )
+    flag(
+        "--converter",
+        action="append",
+        default=[],
+        metavar="MODULE:OBJECT",
+        help="convert in process by this Python object or file of rules; may be repeated",
+    )
+    flag(
+        "--resolve",
+        action="append",
+        default=[],
+        metavar="NAMESPACE/SERVICE=HOST:PORT",
+        help="where the service reference of a definition's webhook leads; may be repeated",
+    )
+    flag(
+        "--migrate",
+        type=truth,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="migrate to the storage version at each release (default: true)",
+    )
+    flag(
+        "--back",
+        type=truth,
+        nargs="?",
+        const=True,
+        default=True,
+        metavar="BOOL",
+        help="walk back as well (default: true)",
+    )
+    flag("files", nargs="+", type=Path, metavar="FILE", help="objects of the first release, files or folders")
+    command.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    import uvloop
+
+    try:
+        return uvloop.run(_rehearse(chosen))
+    except (SettingsError, ValueError) as error:
+        print(f"polykind rehearse: {error}", file=sys.stderr)
+        return 2
+
+
+async def _rehearse(chosen: argparse.Namespace) -> int:
+    from polykind.rehearsal.api import Api
+    from polykind.rehearsal.rehearsal import Rehearsal
+    from polykind.serve import Server
+
+    stages = [_stage(path) for path in chosen.crd]
+    objects = _objects(chosen.files, stages[0])
+    fine = True
+    with tempfile.TemporaryDirectory(prefix="polykind-rehearse-") as folder:
+        settings = Settings(
+            data_dir=Path(folder),
+            secure_port=0,
+            converter=tuple(chosen.converter),
+            resolve=tuple(chosen.resolve),
+            garbage_collector=False,
+        )
+        async with Server(settings) as server:
+            rehearsal = Rehearsal(Api(server), stages, objects, migrate=chosen.migrate)
+            width = max(len(stage.name) for stage in stages) + len("back to ")
+            async for outcome in rehearsal.walk(back=chosen.back):
+                fine = fine and outcome.fine
+                _show(outcome, width)
+    print("nothing is lost" if fine else "not all is well", flush=True)
+    return 0 if fine else 1
+
+
+def _stage(path: Path) -> Stage:
+    from polykind.convert.definition import Definition, Unfit
+    from polykind.rehearsal.rehearsal import Stage
+
+    found = [value for value in _values([path]) if value.get("kind") == "CustomResourceDefinition"]
+    if len(found) != 1:
+        raise ValueError(f"{path} has {len(found)} CustomResourceDefinitions, not one")
+    try:
+        return Stage(path.name, Definition(found[0]))
+    except Unfit as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
+    """The objects of the definition's kind; files may hold others too."""
+    from polykind.convert.definition import Unfit
+
+    out = []
+    for value in _values(paths):
+        try:
+            stage.definition.version_of(value)
+        except Unfit:
+            continue
+        out.append(value)
+    if not out:
+        known = ", ".join(stage.definition.versions)
+        raise ValueError(f"no {stage.definition.kind} of {known} is in the files: there is nothing to rehearse with")
+    return out
+
+
+def _values(paths: Iterable[Path]) -> Iterable[JsonObject]:
+    from polykind.convert import manifests
+
+    for path in manifests.files(paths):
+        try:
+            documents = manifests.parse(manifests.load(path)).documents
+        except manifests.Unreadable as error:
+            raise ValueError(f"{path}: {error}") from None
+        for document in documents:
+            if document.fault:
+                raise ValueError(f"{path}:{document.line}: {document.fault}")
+            value = document.value
+            if isinstance(value, dict):
+                listed = value.get("items") if str(value.get("kind", "")).endswith("List") else None
+                yield from (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else (value,)
+
+
+def _show(outcome: Outcome, width: int) -> None:
+    stage = outcome.stage
+    name = f"back to {stage.name}" if outcome.back else stage.name
+    done = "1 object" if outcome.objects == 1 else f"{outcome.objects} objects"
+    if outcome.migrated:
+        done += f", migrated to {stage.definition.storage}"
+    verdict = "stuck" if outcome.stuck else "ok" if outcome.fine else f"{len(outcome.findings)} found"
+    print(f"{name:{width}}  {stage.versions:20}  {done:32}  {verdict}", flush=True)
+    for finding in outcome.findings[:_MOST]:
+        print(f"    {finding}")
+    if len(outcome.findings) > _MOST:
+        print(f"    and {len(outcome.findings) - _MOST} more")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.cli import main
+from tests.convert.test_declarative import DOCUMENT
+from tests.rehearsal.test_rehearsal import OBJECT, ONE, TWO
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    def write(name: str, value: Any) -> None:
+        (tmp_path / name).write_text(json.dumps(value))
+
+    write("one.json", ONE.definition.manifest)
+    write("two.json", TWO.definition.manifest)
+    rules = [{"first": ["spec.host", "spec.hosts"]}]
+    write("rules.json", {**DOCUMENT, "between": [{"versions": ["v1", "v2"], "rules": rules}]})
+    write("objects.json", {"apiVersion": "v1", "kind": "List", "items": [OBJECT, {"kind": "Pod"}]})
+    return tmp_path
+
+
+def rehearse(folder: Path, *crds: str, more: tuple[str, ...] = (), objects: str = "objects.json") -> int:
+    flags = [f"--crd={folder / crd}" for crd in crds]
+    return main(["rehearse", *flags, f"--converter={folder / 'rules.json'}", *more, str(folder / objects)])
+
+
+def test_each_release_is_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rehearse(folder, "one.json", "two.json", more=("--back=false",)) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["one.json", "v1*", "1", "object,", "migrated", "to", "v1", "ok"],
+        ["two.json", "v1", "v2*", "1", "object,", "migrated", "to", "v2", "ok"],
+        ["nothing", "is", "lost"],
+    ]
+
+
+def test_what_is_found_is_told_and_in_the_exit_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rehearse(folder, "one.json", "two.json") == 1
+    said = capsys.readouterr().out
+    assert "back to one.json" in said
+    assert "stuck" in said
+    assert said.endswith("not all is well\n")
+
+
+@pytest.mark.parametrize(
+    ("crd", "objects", "says"),
+    [
+        ("objects.json", "objects.json", "objects.json has 0 CustomResourceDefinitions, not one"),
+        ("one.json", "two.json", "no CronTab.stable.example.com of v1 is in the files"),
+        ("gone.json", "objects.json", "gone.json"),
+    ],
+)
+def test_what_cannot_begin_says_why(
+    folder: Path, capsys: pytest.CaptureFixture[str], crd: str, objects: str, says: str
+) -> None:
+    assert rehearse(folder, crd, objects=objects) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("polykind rehearse: ")
+    assert says in said
