@@ -1,0 +1,176 @@
+"""A running API server as a test sees it: where it is, what it takes to speak to it, and its way back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.serve import Server
+from polykind.settings import Settings
+from polykind.testing import checkpoint as checkpoints
+from polykind.testing.applying import apply
+from polykind.testing.checkpoint import Checkpoint
+from polykind.testing.client import Client
+from polykind.testing.converter import Converter
+from polykind.testing.loopthread import LoopThread
+from polykind.testing.objects import Source, read
+from polykind.testing.refused import Refused
+from polykind.testing.resources import Resources, path
+from polykind.testing.waiting import Condition, Predicate, Wait
+from polykind.wire.http import HttpServer
+
+GRACE = 2.0
+"""Seconds that requests under way have to end when a server stops."""
+
+
+class ApiServer:
+    """Its methods wait, in the thread that calls them; in an async test, call them by `asyncio.to_thread`."""
+
+    def __init__(
+        self, loop: LoopThread, folder: Path, pki: Path, root: Path, settings: Mapping[str, Any], origin: Checkpoint | None
+    ) -> None:
+        self._loop = loop
+        self._folder = folder
+        self._pki = pki
+        self._root = root
+        self._settings = settings
+        self._checkpoints: list[Checkpoint] = []
+        self._converter: Converter | None = None
+        self._server: Server | None = None
+        self.keep = False
+        """Whether its data stays when it has stopped."""
+        self.url = ""
+        self.token = ""
+        """The admin's bearer token."""
+        self.ca = pki / "ca.crt"
+        """The certificate of the authority that clients must trust, a file in PEM."""
+        self.kubeconfig = folder / "admin.kubeconfig"
+        """A file for kubectl and every client library."""
+        folder.mkdir(mode=0o700, parents=True)
+        if origin is not None:
+            origin.lay_out(folder)
+            self._checkpoints.append(origin)
+
+    def __repr__(self) -> str:
+        return f"<ApiServer {self.url or 'stopped'}>"
+
+    @property
+    def data_dir(self) -> Path:
+        return self._folder
+
+    @property
+    def converter(self) -> Converter:
+        """The converter that runs beside the server, to be broken and mended. Raises Refused if there is none."""
+        if self._converter is None:
+            raise Refused(
+                "no converter runs beside this server: name some by `polykind_converters` in pytest's configuration, "
+                "or by @pytest.mark.polykind(converters=[...])"
+            )
+        return self._converter
+
+    def apply(self, *sources: Source) -> list[JsonObject]:
+        """Create or change objects as `kubectl apply --server-side` does, and return them as the server has them.
+
+        Each source is a file, a folder or a pattern (relative to pytest's rootdir), YAML of several lines, or an object.
+        Definitions and namespaces come first; what they define is served when this returns. Raises Refused.
+        """
+        objects = read(sources, self._root)
+        if self._converter is not None:
+            objects = [self._converter.wired(obj) for obj in objects]
+        return apply(self._client, objects)
+
+    def get(self, obj: Mapping[str, Any], *, version: str | None = None) -> JsonObject:
+        """An object as it is now, at its own version or another of its API. Raises Refused, with status 404 if it is gone.
+
+        `obj` is anything that has apiVersion, kind and metadata.name.
+        """
+        if version is not None:
+            group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+            obj = {**obj, "apiVersion": f"{group}/{version}" if group else version}
+        with self._client.connected() as exchange:
+            return exchange.ask("GET", path(Resources(exchange).collection(obj), obj["metadata"]["name"]))
+
+    def wait_for(self, obj: Mapping[str, Any], condition: str | Predicate, *, timeout: float = 10.0) -> JsonObject:
+        """Wait until an object is as wanted, and return it. Raises Unmet, an AssertionError that says how it was.
+
+        The condition is a function of the object (what it lacks so far, such as a status, it may stumble over), or in
+        kubectl's words `create`, `delete`, `condition=Ready` or `condition=Ready=False`.
+        """
+        return Wait(self._client, obj, Condition(condition), timeout).run()
+
+    def checkpoint(self) -> Checkpoint:
+        """Note everything that is stored now, to come back to. Nobody is disturbed by it."""
+        file = self._folder / f"checkpoint-{len(self._checkpoints)}.db"
+        self._checkpoints.append(checkpoints.taken(self._folder, file))
+        return self._checkpoints[-1]
+
+    def rollback(self, to: Checkpoint | None = None) -> None:
+        """Be as at a checkpoint again: by default the latest one, or else as the test found the server.
+
+        Watches and other requests end, then the server starts again at the same address. Objects have the uids and
+        resourceVersions that they had; a client that remembers newer ones is told 410 Gone.
+        """
+        if to is None and not self._checkpoints:
+            raise Refused("there is no checkpoint to roll back to: take one by `checkpoint()`")
+        self.stop()
+        (to or self._checkpoints[-1]).restore(self._folder)
+        self.start()
+
+    @contextmanager
+    def environ(self) -> Iterator[None]:
+        """Have clients that look for a cluster find this server, and no other."""
+        import pytest
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KUBECONFIG", os.fspath(self.kubeconfig))
+            for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+                patch.delenv(name, raising=False)
+            official = sys.modules.get("kubernetes.config.kube_config")
+            if official is not None:
+                # It has read the variable when it was imported.
+                patch.setattr(official, "KUBE_CONFIG_DEFAULT_LOCATION", os.fspath(self.kubeconfig))
+            yield
+
+    # ------------------------------------------------------------------ for the factory
+
+    def attach(self, converter: Converter) -> None:
+        self._converter = converter
+
+    def start(self) -> None:
+        self._loop.run(self._start())
+
+    def stop(self) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            self._loop.run(_stopped(server))
+
+    async def _start(self) -> None:
+        port = int(self.url.rpartition(":")[2]) if self.url else 0
+        settings = Settings(data_dir=self._folder, cert_dir=self._pki, secure_port=port, **self._settings)
+        server = Server(settings)
+        await server.start()
+        self._server = server
+        self.url, self.token = server.url, server.token
+        self._client = Client(self.url, self.token, self.ca)
+
+
+async def _stopped(server: Server) -> None:
+    ending = asyncio.create_task(server.http.stop(GRACE))
+    while not ending.done():
+        await asyncio.sleep(0.001)
+        _hang_up(server.http)
+    await ending
+    await server.stop()
+
+
+def _hang_up(http: HttpServer) -> None:
+    """Leave clients that have had all they asked for: who is not reading just now would never say goodbye."""
+    for connection in list(http.connections):
+        if connection.closing and not connection.transport.get_write_buffer_size():
+            connection.abort()

@@ -1,0 +1,78 @@
+"""Conversions beside the server, as in production: a webhook of its own that the definitions are wired to.
+
+It can be broken on purpose, so that a test sees what that does to an operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.convert.answering import libraries
+from polykind.convert.faults import Fault, Faults
+from polykind.convert.host import Host
+from polykind.convert.loading import load
+from polykind.testing.loopthread import LoopThread
+from polykind.testing.refused import Refused
+
+GRACE = 0.5
+"""Seconds that reviews under way have to end when the host stops."""
+
+
+class Converter:
+    """Each fault lasts until `up`, until the test ends, or as long as the `with` statement that it is used in."""
+
+    def __init__(self, loop: LoopThread, converters: Sequence[Any]) -> None:
+        """`converters` are anything that `--converter` may name, or the names. Raises Refused."""
+        try:
+            self._libraries = libraries(load(one) if isinstance(one, str) else one for one in converters)
+            self._host = Host(self._libraries, grace=GRACE)
+        except ValueError as error:
+            raise Refused(str(error).removeprefix("--converter ")) from None
+        self._loop = loop
+        loop.run(self._host.start())
+
+    @property
+    def url(self) -> str:
+        """Where the API server sends its reviews."""
+        return self._host.url
+
+    @property
+    def faults(self) -> Faults:
+        """All that can go wrong, and for which objects: what follows are the most common ones by shorter names."""
+        return self._host.faults
+
+    def down(self) -> Fault:
+        """Be gone: connections are refused."""
+        return self.faults.down()
+
+    def fail(self, message: str) -> Fault:
+        """Answer every review with a failure."""
+        return self.faults.fail(message)
+
+    def slow(self, seconds: float) -> Fault:
+        """Answer so much later."""
+        return self.faults.delay(seconds)
+
+    def up(self) -> None:
+        """Work again, whatever was wrong."""
+        self.faults.clear()
+
+    def wired(self, obj: JsonObject) -> JsonObject:
+        """The object; a definition of several versions whose kind is converted here, with the way to here in it."""
+        spec = obj.get("spec")
+        if obj.get("kind") != "CustomResourceDefinition" or not isinstance(spec, dict):
+            return obj
+        group, kind = str(spec.get("group")), str((spec.get("names") or {}).get("kind"))
+        if len(spec.get("versions") or ()) < 2 or not any(one.handles(group, kind) for one in self._libraries):
+            return obj
+        conversion = self._host.conversion
+        if str(obj.get("apiVersion")).endswith("/v1beta1"):
+            webhook = conversion.pop("webhook")
+            conversion["conversionReviewVersions"] = webhook["conversionReviewVersions"]
+            conversion["webhookClientConfig"] = webhook["clientConfig"]
+        return {**obj, "spec": {**spec, "conversion": conversion}}
+
+    def close(self) -> None:
+        self._loop.run(self._host.stop())

@@ -1,0 +1,120 @@
+"""Servers for tests: each of its own, started from a checkpoint of what it is to begin with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.settings import Settings
+from polykind.testing.apiserver import ApiServer
+from polykind.testing.checkpoint import Checkpoint
+from polykind.testing.converter import Converter
+from polykind.testing.loopthread import LoopThread
+from polykind.testing.objects import Source, read
+from polykind.testing.refused import Refused
+
+OURS = frozenset(("data_dir", "cert_dir", "secure_port", "tls_cert_file", "tls_private_key_file"))
+"""Settings that tests cannot choose."""
+
+
+class Factory:
+    """Keeps what servers share: the thread that they run in, certificates, checkpoints, converters."""
+
+    def __init__(
+        self, folder: Path, root: Path, *, crds: Sequence[Source] = (), converters: Sequence[Any] = ()
+    ) -> None:
+        """`crds` and `converters` are those of every server; relative paths begin at `root`."""
+        self._folder = folder
+        self._root = root
+        self._crds = tuple(crds)
+        self._converters = tuple(converters)
+        self._loop = LoopThread()
+        self._checkpoints: dict[str, Checkpoint] = {}
+        self._hosted: dict[tuple[Any, ...], Converter] = {}
+        self._count = 0
+
+    @contextmanager
+    def serve(
+        self,
+        *,
+        crds: Source | Sequence[Source] = (),
+        converters: Any | Sequence[Any] = (),
+        **settings: Any,
+    ) -> Iterator[ApiServer]:
+        """A server of its own, with nothing in it but definitions; it stops, and its data goes, at the end.
+
+        `crds` and `converters` come on top of those that every server has. `settings` are the server's flags, by the
+        names of `polykind.settings.Settings`. Raises Refused.
+        """
+        _check(settings)
+        objects = read((*self._crds, *_several(crds)), self._root)
+        converter = self._converter((*self._converters, *_several(converters)))
+        if converter is not None:
+            converter.up()
+            objects = [converter.wired(obj) for obj in objects]
+            # As in Kubernetes: what a converter that is down would have to convert is not to be had.
+            settings = {"conversion_cache": False, **settings}
+        server = self._new(settings, self._origin(objects, settings))
+        if converter is not None:
+            server.attach(converter)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+            if not server.keep:
+                shutil.rmtree(server.data_dir)
+
+    def close(self) -> None:
+        for converter in self._hosted.values():
+            converter.close()
+        self._loop.close()
+        shutil.rmtree(self._folder / "origins", ignore_errors=True)
+
+    def _converter(self, converters: tuple[Any, ...]) -> Converter | None:
+        """What hosts these converters; started once, since definitions in checkpoints lead to it."""
+        if not converters:
+            return None
+        key = tuple(one if isinstance(one, str) else id(one) for one in converters)
+        if key not in self._hosted:
+            self._hosted[key] = Converter(self._loop, converters)
+        return self._hosted[key]
+
+    def _origin(self, objects: list[JsonObject], settings: Mapping[str, Any]) -> Checkpoint:
+        """The checkpoint of a server that has these objects; made when it is first asked for."""
+        key = json.dumps([objects, settings], sort_keys=True, default=str)
+        if key not in self._checkpoints:
+            server = self._new(settings, None)
+            try:
+                server.start()
+                server.apply(*objects)
+                origins = self._folder / "origins"
+                origins.mkdir(exist_ok=True, mode=0o700)
+                taken = server.checkpoint()
+                self._checkpoints[key] = Checkpoint(taken.file.rename(origins / f"{len(self._checkpoints)}.db"))
+            finally:
+                server.stop()
+                shutil.rmtree(server.data_dir)
+        return self._checkpoints[key]
+
+    def _new(self, settings: Mapping[str, Any], origin: Checkpoint | None) -> ApiServer:
+        self._count += 1
+        folder = self._folder / str(self._count)
+        return ApiServer(self._loop, folder, self._folder / "pki", self._root, settings, origin)
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, list | tuple) else (given,)
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    known = {field.name for field in fields(Settings) if not field.name.startswith("etcd")} - OURS
+    unknown = sorted(settings.keys() - known)
+    if unknown:
+        raise Refused(f"{unknown[0]} is no setting of a server for tests: there are {', '.join(sorted(known))}")

@@ -1,0 +1,135 @@
+"""Waiting for an object: the server tells of each change, nobody asks again and again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.convert.declare import subject
+from polykind.testing.client import Client, Exchange
+from polykind.testing.refused import Refused
+from polykind.testing.resources import Resources
+
+Predicate = Callable[[JsonObject], Any]
+
+RETRY = 0.02
+"""Seconds until a server that could not answer (it rolls back, or a converter is down) is asked again."""
+
+
+class Unmet(AssertionError):
+    """An object was not as awaited in time; the text says how it was."""
+
+
+class Condition:
+    """What is waited for: a predicate, or in kubectl's words `create`, `delete`, `condition=Ready[=False]`."""
+
+    def __init__(self, wanted: str | Predicate) -> None:
+        self._predicate = wanted if callable(wanted) else None
+        self.absent = wanted == "delete"
+        self._type, self._status = "", "True"
+        if isinstance(wanted, str):
+            word, _, rest = wanted.partition("=")
+            if word == "condition" and rest:
+                self._type, _, status = rest.partition("=")
+                self._status = status or "True"
+            elif wanted not in ("create", "delete"):
+                raise ValueError(
+                    f"{wanted!r} can not be waited for: give a function of the object, 'create', 'delete', "
+                    "'condition=Ready' or 'condition=Ready=False'"
+                )
+        self.shown = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", repr(wanted))
+
+    def lacking(self, obj: JsonObject | None) -> str:
+        """Why an object is not as wanted; empty if it is."""
+        if obj is None:
+            return "" if self.absent else "it does not exist"
+        if self.absent:
+            return "it still exists"
+        if self._predicate is not None:
+            return self._judged(self._predicate, obj)
+        if not self._type:
+            return ""
+        conditions = (obj.get("status") or {}).get("conditions") or []
+        held = next((one for one in conditions if one.get("type") == self._type), None)
+        if held is None:
+            return f"it has no condition {self._type}"
+        if str(held.get("status")).lower() == self._status.lower():
+            return ""
+        return f"its condition {self._type} is {held.get('status')}: {held.get('message') or held.get('reason') or ''}"
+
+    @staticmethod
+    def _judged(predicate: Predicate, obj: JsonObject) -> str:
+        try:
+            met = predicate(obj)
+        except (LookupError, TypeError, AttributeError, AssertionError) as error:
+            # A status that is not there yet, or an assert of the test's own.
+            return f"{type(error).__name__}: {error}"
+        return "" if met else f"the function returned {met!r}"
+
+
+class Wait:
+    """One wait for one object."""
+
+    def __init__(self, client: Client, what: Mapping[str, Any], condition: Condition, seconds: float) -> None:
+        self._client = client
+        self._what = dict(what)
+        self._condition = condition
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+        self._last: JsonObject | None = None
+        self._lacking = "the server did not answer"
+        if not (self._what.get("metadata") or {}).get("name"):
+            raise ValueError("what is waited for must have apiVersion, kind and metadata.name")
+
+    def run(self) -> JsonObject:
+        """The object as it was when it met the condition; as it was last, if its deletion was awaited.
+
+        Raises Unmet.
+        """
+        while True:
+            try:
+                with self._client.connected() as exchange:
+                    if self._met(exchange):
+                        return self._last or self._what
+            except Refused as error:
+                if error.status < 500 and error.status not in (410, 429):
+                    raise
+                self._lacking = f"reading it failed with {error.status}: {error}"
+            except OSError as error:
+                self._lacking = f"the server could not be reached: {error}"
+            if time.monotonic() >= self._deadline:
+                raise Unmet(self._told())
+            time.sleep(RETRY)
+
+    def _met(self, exchange: Exchange) -> bool:
+        collection = Resources(exchange).collection(self._what)
+        selected = f"{collection}?fieldSelector=metadata.name%3D{self._what['metadata']['name']}"
+        listed = exchange.ask("GET", selected)
+        if self._judge(next(iter(listed["items"]), None)):
+            return True
+        revision, left = listed["metadata"]["resourceVersion"], self._deadline - time.monotonic()
+        for event in exchange.watch(f"{selected}&watch=1&resourceVersion={revision}", left):
+            kind, obj = event["type"], event["object"]
+            if kind == "ERROR":
+                raise Refused(str(obj.get("message")), int(obj.get("code") or 500))
+            if self._judge(None if kind == "DELETED" else obj):
+                return True
+        return False
+
+    def _judge(self, obj: JsonObject | None) -> bool:
+        if obj is not None:
+            self._last = obj
+        self._lacking = self._condition.lacking(obj)
+        return not self._lacking
+
+    def _told(self) -> str:
+        what = f"{subject(self._what)} of {self._what.get('apiVersion')}"
+        lines = [f"{what} was not as awaited ({self._condition.shown}) within {self._seconds:g} s: {self._lacking}"]
+        if self._last is not None:
+            plain = {**self._last, "metadata": {**self._last["metadata"]}}
+            plain["metadata"].pop("managedFields", None)
+            lines += ["as it was last seen:", json.dumps(plain, indent=2)]
+        return "\n".join(lines)
