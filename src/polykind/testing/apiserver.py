@@ -33,7 +33,15 @@ class ApiServer:
     """Its methods wait, in the thread that calls them; in an async test, call them by `asyncio.to_thread`."""
 
     def __init__(
-        self, loop: LoopThread, folder: Path, pki: Path, root: Path, settings: Mapping[str, Any], origin: Checkpoint | None
+        self,
+        loop: LoopThread,
+        folder: Path,
+        *,
+        pki: Path,
+        root: Path,
+        settings: Mapping[str, Any],
+        converter: Converter | None,
+        origin: Checkpoint | None,
     ) -> None:
         self._loop = loop
         self._folder = folder
@@ -41,7 +49,7 @@ class ApiServer:
         self._root = root
         self._settings = settings
         self._checkpoints: list[Checkpoint] = []
-        self._converter: Converter | None = None
+        self._converter = converter
         self._server: Server | None = None
         self.keep = False
         """Whether its data stays when it has stopped."""
@@ -77,7 +85,7 @@ class ApiServer:
     def apply(self, *sources: Source) -> list[JsonObject]:
         """Create or change objects as `kubectl apply --server-side` does, and return them as the server has them.
 
-        Each source is a file, a folder or a pattern (relative to pytest's rootdir), YAML of several lines, or an object.
+        Each source is a file, a folder or a pattern (from pytest's rootdir), YAML of several lines, or an object.
         Definitions and namespaces come first; what they define is served when this returns. Raises Refused.
         """
         objects = read(sources, self._root)
@@ -86,9 +94,9 @@ class ApiServer:
         return apply(self._client, objects)
 
     def get(self, obj: Mapping[str, Any], *, version: str | None = None) -> JsonObject:
-        """An object as it is now, at its own version or another of its API. Raises Refused, with status 404 if it is gone.
+        """An object as it is now, at its own version or another of its API.
 
-        `obj` is anything that has apiVersion, kind and metadata.name.
+        `obj` is anything that has apiVersion, kind and metadata.name. Raises Refused, with status 404 if it is gone.
         """
         if version is not None:
             group = str(obj.get("apiVersion", "")).rpartition("/")[0]
@@ -138,9 +146,6 @@ class ApiServer:
             yield
 
     # ------------------------------------------------------------------ for the factory
-
-    def attach(self, converter: Converter) -> None:
-        self._converter = converter
 
     def start(self) -> None:
         self._loop.run(self._start())

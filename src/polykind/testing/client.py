@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import ssl
 import time
 from collections.abc import Iterator
@@ -74,9 +73,6 @@ class Exchange:
     def _send(self, method: str, path: str, body: Any, kind: str) -> http.client.HTTPResponse:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "Content-Type": kind}
-        if self._connection.sock is None:
-            self._connection.connect()
-            self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection.request(method, path, data, headers)
         return self._connection.getresponse()
 

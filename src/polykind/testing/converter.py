@@ -6,12 +6,14 @@ It can be broken on purpose, so that a test sees what that does to an operator.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.convert.answering import libraries
 from polykind.convert.faults import Fault, Faults
 from polykind.convert.host import Host
+from polykind.convert.library import Library
 from polykind.convert.loading import load
 from polykind.testing.loopthread import LoopThread
 from polykind.testing.refused import Refused
@@ -23,13 +25,16 @@ GRACE = 0.5
 class Converter:
     """Each fault lasts until `up`, until the test ends, or as long as the `with` statement that it is used in."""
 
-    def __init__(self, loop: LoopThread, converters: Sequence[Any]) -> None:
-        """`converters` are anything that `--converter` may name, or the names. Raises Refused."""
+    def __init__(self, loop: LoopThread, converters: Sequence[Any], root: Path) -> None:
+        """`converters` are anything that `--converter` may name, or the names; files are looked for from `root`.
+
+        Raises Refused.
+        """
         try:
-            self._libraries = libraries(load(one) if isinstance(one, str) else one for one in converters)
+            self._libraries = libraries(_named(one, root) if isinstance(one, str) else one for one in converters)
             self._host = Host(self._libraries, grace=GRACE)
         except ValueError as error:
-            raise Refused(str(error).removeprefix("--converter ")) from None
+            raise Refused(f"the converter {str(error).removeprefix('--converter ')}") from None
         self._loop = loop
         loop.run(self._host.start())
 
@@ -76,3 +81,9 @@ class Converter:
 
     def close(self) -> None:
         self._loop.run(self._host.stop())
+
+
+def _named(spec: str, root: Path) -> Library:
+    if ":" in spec:
+        return load(spec)
+    return load(str(root / spec))

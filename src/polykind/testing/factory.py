@@ -10,13 +10,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from polykind.contract import JsonObject
 from polykind.settings import Settings
 from polykind.testing.apiserver import ApiServer
 from polykind.testing.checkpoint import Checkpoint
 from polykind.testing.converter import Converter
 from polykind.testing.loopthread import LoopThread
-from polykind.testing.objects import Source, read
+from polykind.testing.objects import Source, identity
 from polykind.testing.refused import Refused
 
 OURS = frozenset(("data_dir", "cert_dir", "secure_port", "tls_cert_file", "tls_private_key_file"))
@@ -52,17 +51,14 @@ class Factory:
         `crds` and `converters` come on top of those that every server has. `settings` are the server's flags, by the
         names of `polykind.settings.Settings`. Raises Refused.
         """
-        _check(settings)
-        objects = read((*self._crds, *_several(crds)), self._root)
+        settings = self._settled(settings)
         converter = self._converter((*self._converters, *_several(converters)))
         if converter is not None:
             converter.up()
-            objects = [converter.wired(obj) for obj in objects]
             # As in Kubernetes: what a converter that is down would have to convert is not to be had.
             settings = {"conversion_cache": False, **settings}
-        server = self._new(settings, self._origin(objects, settings))
-        if converter is not None:
-            server.attach(converter)
+        origin = self._origin((*self._crds, *_several(crds)), converter, settings)
+        server = self._new(settings, converter, origin)
         try:
             server.start()
             yield server
@@ -77,23 +73,39 @@ class Factory:
         self._loop.close()
         shutil.rmtree(self._folder / "origins", ignore_errors=True)
 
+    def _settled(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings as a server takes them: one value will do for a list, a text for a path. Raises Refused."""
+        known = {field.name: str(field.type) for field in fields(Settings) if not field.name.startswith("etcd")}
+        out: dict[str, Any] = {}
+        for name, value in given.items():
+            if name not in known or name in OURS:
+                names = ", ".join(sorted(known.keys() - OURS))
+                raise Refused(f"{name} is no setting of a server for tests: there are crds, converters, {names}")
+            if known[name].startswith("tuple"):
+                value = _several(value)
+            elif known[name].startswith("Path") and value is not None:
+                value = self._root / value
+            out[name] = value
+        return out
+
     def _converter(self, converters: tuple[Any, ...]) -> Converter | None:
         """What hosts these converters; started once, since definitions in checkpoints lead to it."""
         if not converters:
             return None
         key = tuple(one if isinstance(one, str) else id(one) for one in converters)
         if key not in self._hosted:
-            self._hosted[key] = Converter(self._loop, converters)
+            self._hosted[key] = Converter(self._loop, converters, self._root)
         return self._hosted[key]
 
-    def _origin(self, objects: list[JsonObject], settings: Mapping[str, Any]) -> Checkpoint:
-        """The checkpoint of a server that has these objects; made when it is first asked for."""
-        key = json.dumps([objects, settings], sort_keys=True, default=str)
+    def _origin(self, crds: tuple[Source, ...], converter: Converter | None, settings: Mapping[str, Any]) -> Checkpoint:
+        """The checkpoint of a server that has these definitions; made when it is first asked for."""
+        where = converter.url if converter is not None else None
+        key = json.dumps([where, dict(settings), identity(crds, self._root)], sort_keys=True, default=str)
         if key not in self._checkpoints:
-            server = self._new(settings, None)
+            server = self._new(settings, converter, None)
             try:
                 server.start()
-                server.apply(*objects)
+                server.apply(*crds)
                 origins = self._folder / "origins"
                 origins.mkdir(exist_ok=True, mode=0o700)
                 taken = server.checkpoint()
@@ -103,18 +115,19 @@ class Factory:
                 shutil.rmtree(server.data_dir)
         return self._checkpoints[key]
 
-    def _new(self, settings: Mapping[str, Any], origin: Checkpoint | None) -> ApiServer:
+    def _new(self, settings: Mapping[str, Any], converter: Converter | None, origin: Checkpoint | None) -> ApiServer:
         self._count += 1
         folder = self._folder / str(self._count)
-        return ApiServer(self._loop, folder, self._folder / "pki", self._root, settings, origin)
+        return ApiServer(
+            self._loop,
+            folder,
+            pki=self._folder / "pki",
+            root=self._root,
+            settings=settings,
+            converter=converter,
+            origin=origin,
+        )
 
 
 def _several(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, list | tuple) else (given,)
-
-
-def _check(settings: Mapping[str, Any]) -> None:
-    known = {field.name for field in fields(Settings) if not field.name.startswith("etcd")} - OURS
-    unknown = sorted(settings.keys() - known)
-    if unknown:
-        raise Refused(f"{unknown[0]} is no setting of a server for tests: there are {', '.join(sorted(known))}")

@@ -33,6 +33,18 @@ def read(sources: Iterable[Source], root: Path) -> list[JsonObject]:
     return sorted(found, key=lambda obj: obj["kind"] not in _FIRST)
 
 
+def identity(sources: Iterable[Source], root: Path) -> list[Any]:
+    """What is the same as long as `read` would give the same; much cheaper. Raises Refused."""
+    out: list[Any] = []
+    for source in sources:
+        if isinstance(source, str | os.PathLike) and "\n" not in os.fspath(source):
+            found = [(file, file.stat()) for file in files(source, root)]
+            out.append([(str(file), about.st_mtime_ns, about.st_size) for file, about in found])
+        else:
+            out.append(source)
+    return out
+
+
 def files(source: str | os.PathLike[str], root: Path) -> list[Path]:
     """The files that a path or pattern names. Raises Refused if there are none."""
     path = root / source

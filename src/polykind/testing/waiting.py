@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from http.client import HTTPException
 from typing import Any
 
 from polykind.contract import JsonObject
@@ -98,7 +99,7 @@ class Wait:
                 if error.status < 500 and error.status not in (410, 429):
                     raise
                 self._lacking = f"reading it failed with {error.status}: {error}"
-            except OSError as error:
+            except (OSError, HTTPException) as error:
                 self._lacking = f"the server could not be reached: {error}"
             if time.monotonic() >= self._deadline:
                 raise Unmet(self._told())
