@@ -112,13 +112,15 @@ class Host:
         }
 
     async def start(self) -> None:
-        """Serve. Raises OSError if the address cannot be had, ValueError if the certificates are unfit."""
+        """Serve. Raises OSError if the address cannot be had, ValueError if certificates or conversions are unfit."""
         from aiohttp import web
 
         if self._certificates is None:
             from polykind.convert.certificates import OwnCertificates
 
             self._certificates = OwnCertificates(list(dict.fromkeys([*LOOPBACK, *_names(self._address)])))
+        if self._wiring is not None:
+            self._wiring.prepare(self._answering.libraries)
         self._certificates.waits = self._wiring is not None
         await asyncio.to_thread(self._certificates.refresh)
         self._trouble = ""
@@ -136,7 +138,7 @@ class Host:
         self.faults.attach(self._faults_changed)
         self._spawn(self._keep())
         if self._wiring is not None:
-            self._spawn(self._wiring.run(self._certificates, self._published))
+            self._spawn(self._wiring.run(self.url, self._certificates, self._published))
 
     async def stop(self) -> None:
         """Finish what is under way, and stop."""
@@ -157,6 +159,11 @@ class Host:
         if self._trouble:
             return Readiness(False, self._trouble)
         return self._wiring.readiness() if self._wiring is not None else Readiness(True, "ok")
+
+    async def ready(self) -> None:
+        """Wait until definitions are wired and tested, if they are to be."""
+        if self._wiring is not None:
+            await self._wiring.ready()
 
     async def refresh(self) -> None:
         """Look at the certificates now, and do what is due."""
