@@ -17,12 +17,11 @@ from polykind.conversion.review import accepted
 from polykind.convert.declare import ConversionError, subject
 from polykind.convert.definition import DefinedVersion, Definition, Unfit, taken
 from polykind.convert.library import Library
+from polykind.convert.meaning import LAST_APPLIED, carried, completed, metadata_of
 from polykind.convert.paths import MISSING, Path
 from polykind.convert.values import copied
-from polykind.convert.yamltext import same
 from polykind.wire import codec
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder", "$deleteFromPrimitiveList")
 
 
@@ -30,7 +29,7 @@ _DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder", "$deleteFromPrimitiv
 class Converted:
     """A document after its conversion: `value` is the one given if nothing in it is of another version."""
 
-    value: JsonObject
+    value: Any
     changes: list[str] = field(default_factory=list)
     """Each object that was converted, and from which version."""
     current: int = 0
@@ -190,20 +189,22 @@ class Offline:
         admitted, unknown = origin.admitted(obj)
         warnings = [f"{path}: not in the schema of {origin.name}, dropped" for path in unknown]
         written = origin.pruned(obj)
-        written["metadata"] = admitted["metadata"] if any(p.startswith("metadata.") for p in unknown) else _meta(obj)
+        written["metadata"] = (
+            admitted["metadata"] if any(p.startswith("metadata.") for p in unknown) else metadata_of(obj)
+        )
         meant, off = self._taken(admitted, target)
         try:
             said, more = self._taken(written, target)
             off += [path for path in more if path not in off]
         except ConversionError:
             # Steps that count on defaults get them, and so does the manifest.
-            said = {**copied(meant), "metadata": written["metadata"]}
+            said = {**copied(meant), "metadata": carried(written["metadata"], meant["metadata"])}
         warnings += [f"{path}: written by the converter, not in the schema of {target.name}, dropped" for path in off]
         meaning = target.defaulted(meant)
         if self.defaults:
-            out = {**meaning, "metadata": {**said["metadata"], **_kept(meaning["metadata"])}}
+            out = {**meaning, "metadata": carried(said["metadata"], meaning["metadata"])}
         else:
-            out, notes = _completed(said, meant, meaning, target)
+            out, notes = completed(said, meant, meaning, target)
             warnings += (
                 f"{path}: written out, as the defaults of {target.name} are not those of {origin.name}"
                 for path in notes
@@ -221,7 +222,7 @@ class Offline:
 
     def _convert_last_applied(self, out: Converted, definition: Definition | None) -> None:
         """What `kubectl apply` noted of the object goes along to the new version, or it goes."""
-        annotations = _meta(out.value).get("annotations")
+        annotations = metadata_of(out.value).get("annotations")
         if not isinstance(annotations, dict) or not isinstance(text := annotations.get(LAST_APPLIED), str):
             return
         target = definition.versions[self.version] if definition else None
@@ -247,64 +248,6 @@ def _complaints(
     if found and not origin.complaints(admitted):
         raise ConversionError(f"{about}: {target.name} refuses the outcome: {'; '.join(found)}")
     return [f"refused by {origin.name}, and by {target.name} too: {complaint}" for complaint in found]
-
-
-def _completed(
-    said: JsonObject, meant: JsonObject, meaning: JsonObject, target: DefinedVersion
-) -> tuple[JsonObject, list[str]]:
-    """What was said, with as much written out as the API server needs to take it for what was meant; and where."""
-    understood = target.defaulted(said)
-    wanted, got = _sense(meaning), _sense(understood)
-    if same(wanted, got):
-        return said, []
-    notes: list[str] = []
-    out = _merged(said, {**said, **wanted}, {**said, **got}, "", notes)
-    out["metadata"] = {**said["metadata"], **_kept(meant["metadata"])}
-    if not same(_sense(target.defaulted(out)), wanted):
-        out, notes = {**meant, "metadata": out["metadata"]}, ["spec"]
-    return out, notes
-
-
-def _merged(said: Any, wanted: Any, got: Any, path: str, notes: list[str]) -> Any:
-    if same(wanted, got):
-        return said
-    if isinstance(wanted, dict) and isinstance(got, dict) and isinstance(said, dict):
-        out = {}
-        for key in [*(k for k in said if k in wanted), *(k for k in wanted if k not in said)]:
-            at = f"{path}.{key}" if path else key
-            if key in got:
-                merged = _merged(said.get(key, _ABSENT), wanted[key], got[key], at, notes)
-                if merged is not _ABSENT:
-                    out[key] = merged
-            else:
-                notes.append(at)
-                out[key] = wanted[key]
-        return out
-    if isinstance(wanted, list) and isinstance(got, list) and isinstance(said, list) and len(wanted) == len(said):
-        parts = zip(said, wanted, got, strict=True)
-        return [_merged(*part, f"{path}[{index}]", notes) for index, part in enumerate(parts)]
-    notes.append(path)
-    return wanted
-
-
-_ABSENT = object()
-
-
-def _sense(obj: JsonObject) -> JsonObject:
-    """All of an object that a converter may change."""
-    kept = {key: value for key, value in _kept(_meta(obj)).items() if value}
-    if "annotations" in kept:
-        kept["annotations"] = {k: v for k, v in kept["annotations"].items() if k != LAST_APPLIED}
-    return {**{key: value for key, value in obj.items() if key != "metadata"}, "metadata": kept}
-
-
-def _kept(metadata: JsonObject) -> JsonObject:
-    return {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
-
-
-def _meta(obj: JsonObject) -> JsonObject:
-    metadata = obj.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def _group_kind(obj: JsonObject) -> tuple[str, str]:

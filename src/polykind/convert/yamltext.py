@@ -67,7 +67,7 @@ def _kept(lines: list[str], old: Any, new: JsonObject) -> list[str]:
     if any(_odd_break(line) for line in lines):
         raise _Unkept
     root = yaml.compose("".join(lines), Loader=yaml.CSafeLoader)
-    return [*lines[: root.start_mark.line], *_Text(lines).mapping(root, old, new, len(lines))]
+    return [*lines[: root.start_mark.line], *_Text(lines).mapping(root, old, new, root.start_mark.line, len(lines))]
 
 
 class _Region:
@@ -85,8 +85,8 @@ class _Text:
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
 
-    def mapping(self, node: Any, old: JsonObject, new: JsonObject, limit: int) -> list[str]:
-        """The lines, up to a limit, of a block mapping that says `new`.
+    def mapping(self, node: Any, old: JsonObject, new: JsonObject, begin: int, limit: int) -> list[str]:
+        """The lines, from `begin` to `limit`, of a block mapping that says `new`.
 
         The first begins as the mapping's first did, be it by a dash.
         """
@@ -100,7 +100,7 @@ class _Text:
             own_line = key is node.value[0][0] or not self.lines[key.start_mark.line][:column].strip()
             if key.start_mark.column != column or not own_line or value.start_mark.index < key.end_mark.index:
                 raise _Unkept
-        behind = self._share_gaps(list(regions.values()), column, limit)
+        behind = self._share_gaps(list(regions.values()), column, begin, limit)
         renamed = _renamed(old, new)
         order = [renamed.get(key, key) for key in old if key in new or key in renamed]
         order += [key for key in new if key not in order]
@@ -129,23 +129,22 @@ class _Text:
             own = [own[0][:column] + shown + own[0][key.end_mark.column :], *own[1:]]
         if same(old, new):
             return own
-        begins = region.value.start_mark.line
-        if new and begins > region.first:
+        if new and region.value.start_mark.line > region.first:
             try:
-                return [*own[: begins - region.first], *self._inside(region, old, new)]
+                return [own[0], *self._inside(region, old, new, region.first + 1)]
             except _Unkept:
                 pass
         return [*self._commented(_fresh({name: new}, column), region), *self.lines[region.end : region.tail]]
 
-    def _inside(self, region: _Region, old: Any, new: Any) -> list[str]:
+    def _inside(self, region: _Region, old: Any, new: Any, begin: int) -> list[str]:
         if isinstance(old, dict) and isinstance(new, dict):
-            return self.mapping(region.value, old, new, region.tail)
+            return self.mapping(region.value, old, new, begin, region.tail)
         if isinstance(old, list) and isinstance(new, list):
-            return self.sequence(region.value, old, new, region.tail)
+            return self.sequence(region.value, old, new, begin, region.tail)
         raise _Unkept
 
-    def sequence(self, node: Any, old: list[Any], new: list[Any], limit: int) -> list[str]:
-        """The lines, up to a limit, of a block sequence that says `new`, item by item."""
+    def sequence(self, node: Any, old: list[Any], new: list[Any], begin: int, limit: int) -> list[str]:
+        """The lines, from `begin` to `limit`, of a block sequence that says `new`, item by item."""
         if not isinstance(node, yaml.SequenceNode) or node.flow_style or len(old) != len(new):
             raise _Unkept
         regions = [_Region(item.start_mark.line, item) for item in node.value]
@@ -157,23 +156,24 @@ class _Text:
             if dash is None or len(dash[0]) != column or blank.strip() or item.start_mark.index <= index:
                 raise _Unkept
             index = item.start_mark.index
-        behind = self._share_gaps(regions, column, limit)
+        behind = self._share_gaps(regions, column, begin, limit)
         out: list[str] = []
         for region, before, after in zip(regions, old, new, strict=True):
             own = self.lines[region.first : region.tail]
             if not same(before, after):
                 try:
-                    own = self._inside(region, before, after)
+                    own = self._inside(region, before, after, region.first)
                 except _Unkept:
                     own = self._commented(_fresh([after], column), region) + self.lines[region.end : region.tail]
             out += [*self.lines[region.lead : region.first], *own]
         return out + behind
 
-    def _share_gaps(self, regions: list[_Region], column: int, limit: int) -> list[str]:
+    def _share_gaps(self, regions: list[_Region], column: int, begin: int, limit: int) -> list[str]:
         """Comments between two fields belong to the second, unless they are indented as what is in the first.
 
-        Returned are those behind the last.
+        Those before the first belong to it; those behind the last are returned.
         """
+        regions[0].lead = begin
         for region, following in zip(regions, [*regions[1:], None], strict=True):
             end = following.first if following else limit
             if end < region.end:
