@@ -13,6 +13,7 @@ from polykind.testing.waiting import Condition, Wait
 
 MANAGER = "polykind-testing"
 _DEFINITION = "CustomResourceDefinition"
+_OLD = "apiextensions.k8s.io/v1beta1"
 
 
 def apply(client: Client, objects: Iterable[JsonObject]) -> list[JsonObject]:
@@ -44,8 +45,22 @@ def _applied(exchange: Exchange, resources: Resources, obj: JsonObject) -> JsonO
     # Exports have what only the server may set.
     own = {key: value for key, value in metadata.items() if key not in ("resourceVersion", "uid", "managedFields")}
     body = {**obj, "metadata": own}
+    if (obj["kind"], obj["apiVersion"]) == (_DEFINITION, _OLD):
+        return _replaced(exchange, collection, body)
     where = path(collection, metadata["name"], fieldManager=MANAGER, force="true", fieldValidation="Strict")
     return exchange.ask("PATCH", where, body, "application/apply-patch+yaml")
+
+
+def _replaced(exchange: Exchange, collection: str, body: JsonObject) -> JsonObject:
+    """As kubectl does where the server cannot apply: no schema says what a definition of v1beta1 looks like."""
+    try:
+        return exchange.ask("POST", collection, body)
+    except Refused as error:
+        if error.status != 409:
+            raise
+    where = path(collection, body["metadata"]["name"])
+    revision = exchange.ask("GET", where)["metadata"]["resourceVersion"]
+    return exchange.ask("PUT", where, {**body, "metadata": {**body["metadata"], "resourceVersion": revision}})
 
 
 def _served(client: Client, definitions: list[JsonObject]) -> None:

@@ -1,0 +1,226 @@
+"""What a test can do with its server: apply, get, and go back to a checkpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.testing import ApiServer, Refused, Unmet
+from tests.support.kubectl import Kubectl
+from tests.support.kubernetes_client import client, config
+from tests.testing.crontabs import COLLECTION, DEFINITION, GROUP, crontab
+
+pytestmark = pytest.mark.polykind(crds=[DEFINITION])
+
+
+@contextmanager
+def connection(server: ApiServer) -> Iterator[http.client.HTTPSConnection]:
+    tls = ssl.create_default_context(cafile=str(server.ca))
+    out = http.client.HTTPSConnection(server.url.removeprefix("https://"), context=tls, timeout=20)
+    yield out
+    out.close()
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_an_object_of_one_test_is_never_seen_by_the_next(polykind: ApiServer, turn: int) -> None:
+    with pytest.raises(Refused, match='"mine" not found'):
+        polykind.get(crontab())
+    [applied] = polykind.apply(crontab())
+    assert polykind.get(applied) == applied
+
+
+def test_tests_have_addresses_and_tokens_of_their_own(polykind: ApiServer, polykind_server: ApiServer) -> None:
+    assert polykind.url != polykind_server.url
+    with connection(polykind) as line:
+        line.request("GET", COLLECTION, headers={"Authorization": f"Bearer {polykind_server.token}"})
+        assert line.getresponse().status == 401
+
+
+def test_clients_that_look_for_a_cluster_find_this_one(polykind: ApiServer, tmp_path: Path) -> None:
+    assert os.environ["KUBECONFIG"] == str(polykind.kubeconfig)
+    polykind.apply(crontab())
+    with config.new_client_from_config() as api:
+        listed = client.CustomObjectsApi(api).list_namespaced_custom_object(GROUP, "v1", "default", "crontabs")
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["mine"]
+    kubectl = Kubectl(polykind.kubeconfig, tmp_path)
+    assert kubectl("get", "crontabs", "-o", "name").out == f"crontab.{GROUP}/mine\n"
+
+
+def test_definitions_are_served_when_apply_returns_whatever_their_order(polykind: ApiServer) -> None:
+    other = json.loads(json.dumps(DEFINITION).replace("crontabs", "jobs").replace("CronTab", "Job"))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    job = {**crontab(namespace="team"), "kind": "Job"}
+    applied = polykind.apply(job, other, namespace)
+    assert [obj["kind"] for obj in applied] == ["CustomResourceDefinition", "Namespace", "Job"]
+    assert polykind.get(job)["metadata"]["namespace"] == "team"
+
+
+def test_applied_again_an_object_is_changed(polykind: ApiServer) -> None:
+    [before] = polykind.apply(crontab())
+    [after] = polykind.apply(crontab(schedule="@hourly"))
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert polykind.get(after)["spec"] == {"cronSpec": "@hourly"}
+    [exported] = polykind.apply(before)
+    assert exported["spec"] == {"cronSpec": "@daily"}
+
+
+def test_names_are_generated(polykind: ApiServer) -> None:
+    unnamed = crontab()
+    unnamed["metadata"] = {"generateName": "tab-"}
+    first, second = polykind.apply(unnamed, unnamed)
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+
+
+def test_what_the_server_refuses_is_told_in_its_words(polykind: ApiServer) -> None:
+    with pytest.raises(Refused) as refused:
+        polykind.apply(crontab(schedule=""))
+    assert refused.value.status == 422
+    assert str(refused.value) == (
+        'CronTab mine was not applied: CronTab.stable.example.com "mine" is invalid: spec.cronSpec: '
+        'Invalid value: "": spec.cronSpec in body should be at least 1 chars long'
+    )
+
+
+def test_fields_that_nobody_knows_are_refused(polykind: ApiServer) -> None:
+    with pytest.raises(Refused, match="cronspec"):
+        polykind.apply({**crontab(), "spec": {"cronspec": "@daily"}})
+
+
+def test_kinds_that_are_not_served_are_refused_with_what_to_do(polykind: ApiServer) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    with pytest.raises(Refused, match="nothing here serves Pod of v1: apply its CustomResourceDefinition first"):
+        polykind.apply(pod)
+
+
+def test_a_rollback_brings_everything_back_as_it_was(polykind: ApiServer) -> None:
+    [kept] = polykind.apply(crontab("kept"))
+    checkpoint = polykind.checkpoint()
+    url, token = polykind.url, polykind.token
+    polykind.apply(crontab("later"), crontab("kept", "@hourly"))
+    polykind.rollback(checkpoint)
+    assert (polykind.url, polykind.token) == (url, token)
+    assert polykind.get(kept) == kept
+    with pytest.raises(Refused) as gone:
+        polykind.get(crontab("later"))
+    assert gone.value.status == 404
+
+
+def test_without_a_checkpoint_a_rollback_leads_to_the_beginning(polykind: ApiServer) -> None:
+    polykind.apply(crontab())
+    polykind.rollback()
+    with pytest.raises(Refused):
+        polykind.get(crontab())
+
+
+def test_checkpoints_can_be_gone_back_to_in_any_order(polykind: ApiServer) -> None:
+    polykind.apply(crontab(schedule="one"))
+    one = polykind.checkpoint()
+    polykind.apply(crontab(schedule="two"))
+    two = polykind.checkpoint()
+    for checkpoint, schedule in ((one, "one"), (two, "two"), (one, "one")):
+        polykind.rollback(checkpoint)
+        assert polykind.get(crontab())["spec"]["cronSpec"] == schedule
+
+
+def test_revisions_go_on_after_a_rollback_and_older_ones_are_gone(polykind: ApiServer) -> None:
+    polykind.checkpoint()
+    [undone] = polykind.apply(crontab())
+    polykind.rollback()
+    revision = undone["metadata"]["resourceVersion"]
+    with connection(polykind) as line:
+        path = f"{COLLECTION}?watch=1&resourceVersion={revision}"
+        line.request("GET", path, headers={"Authorization": f"Bearer {polykind.token}"})
+        event = json.loads(line.getresponse().readline())
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+    [again] = polykind.apply(crontab())
+    assert int(again["metadata"]["resourceVersion"]) > int(revision)
+    assert again["metadata"]["uid"] != undone["metadata"]["uid"]
+
+
+def test_a_watch_ends_cleanly_with_a_rollback(polykind: ApiServer) -> None:
+    with connection(polykind) as line:
+        line.request("GET", f"{COLLECTION}?watch=1", headers={"Authorization": f"Bearer {polykind.token}"})
+        watch = line.getresponse()
+        polykind.apply(crontab())
+        assert json.loads(watch.readline())["type"] == "ADDED"
+        polykind.rollback()
+        # All chunks came, the last one too: http.client raises IncompleteRead otherwise.
+        assert watch.read() == b""
+
+
+def test_idle_clients_do_not_hold_up_a_rollback(polykind: ApiServer) -> None:
+    with connection(polykind) as line:
+        line.request("GET", "/version", headers={"Authorization": f"Bearer {polykind.token}"})
+        line.getresponse().read()
+        began = time.monotonic()
+        polykind.rollback()
+        assert time.monotonic() - began < 1
+
+
+def test_objects_are_waited_for(polykind: ApiServer) -> None:
+    def work() -> None:
+        polykind.apply(crontab())
+        polykind.wait_for(crontab(), "create")
+        polykind.apply(crontab(schedule="@hourly"))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    found = polykind.wait_for(crontab(), lambda obj: obj["spec"]["cronSpec"] == "@hourly")
+    worker.join()
+    assert found["spec"] == {"cronSpec": "@hourly"}
+
+
+def test_a_wait_outlives_a_rollback(polykind: ApiServer) -> None:
+    polykind.apply(crontab())
+    found: list[Any] = []
+    waiting = threading.Thread(target=lambda: found.append(polykind.wait_for(crontab(), "delete")))
+    waiting.start()
+    polykind.rollback()
+    waiting.join(20)
+    assert len(found) == 1
+
+
+def test_what_does_not_come_is_told_with_what_was_there(polykind: ApiServer) -> None:
+    polykind.apply(crontab())
+    with pytest.raises(Unmet) as unmet:
+        polykind.wait_for(crontab(), "condition=Ready", timeout=0.05)
+    told = str(unmet.value)
+    assert told.startswith(
+        "CronTab mine of stable.example.com/v1 was not as awaited (condition=Ready) within 0.05 s: "
+        "it has no condition Ready\nas it was last seen:\n{"
+    )
+    assert '"cronSpec": "@daily"' in told
+    with pytest.raises(Unmet, match=r"within 0\.05 s: KeyError: 'status'"):
+        polykind.wait_for(crontab(), lambda obj: obj["status"], timeout=0.05)
+    with pytest.raises(Unmet, match=r"\(create\) within 0\.05 s: it does not exist"):
+        polykind.wait_for(crontab("other"), "create", timeout=0.05)
+
+
+async def test_an_async_test_goes_on_while_it_waits(polykind: ApiServer) -> None:
+    waiting = asyncio.create_task(asyncio.to_thread(polykind.wait_for, crontab(), "create"))
+    await asyncio.to_thread(polykind.apply, crontab())
+    assert (await waiting)["metadata"]["name"] == "mine"
+
+
+@pytest.mark.polykind(authorization_mode="RBAC", request_timeout=5)
+def test_settings_are_the_flags_of_the_server(polykind: ApiServer) -> None:
+    polykind.apply(crontab())
+    with connection(polykind) as line:
+        line.request("GET", COLLECTION)
+        assert line.getresponse().status == 403
+
+
+def test_without_converters_there_is_nothing_to_break(polykind: ApiServer) -> None:
+    with pytest.raises(Refused, match="no converter runs beside this server: name some by `polykind_converters`"):
+        polykind.converter.down()

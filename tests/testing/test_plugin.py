@@ -1,0 +1,196 @@
+"""The plugin in a stranger's project: by its entry point, in parallel, with warnings as errors, and out of the way."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.kubectl import Kubectl
+from tests.support.server import ServerProcess
+from tests.testing.crontabs import DEFINITION
+
+pytest_plugins = "pytester"
+
+CONFIGURATION = """
+[tool.pytest.ini_options]
+addopts = ["--strict-markers", "--strict-config"]
+filterwarnings = ["error"]
+asyncio_default_fixture_loop_scope = "function"
+polykind_crds = ["crds/*.yaml"]
+"""
+
+HEAD = """
+import asyncio, os, pytest
+BEFORE = os.environ.get("KUBECONFIG")
+TAB = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "mine"}, "spec": {}}
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project of its own, as far from this checkout as the entry point is."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    (pytester.path / "crds").mkdir()
+    (pytester.path / "crds" / "crontabs.yaml").write_text(json.dumps(DEFINITION))
+    (pytester.path / "pyproject.toml").write_text(CONFIGURATION)
+    return pytester
+
+
+def run(project: pytest.Pytester, test: str, *args: str) -> pytest.RunResult:
+    project.makepyfile(HEAD + test)
+    return project.runpytest_subprocess("-p", "no:cacheprovider", *args)
+
+
+ISOLATED = """
+@pytest.mark.parametrize("turn", range(6))
+def test_alone(polykind, turn):
+    with pytest.raises(Exception, match="not found"):
+        polykind.get(TAB)
+    polykind.apply(TAB)
+
+def test_environment(polykind):
+    assert os.environ["KUBECONFIG"] == str(polykind.kubeconfig)
+
+def test_environment_afterwards():
+    assert os.environ.get("KUBECONFIG") == BEFORE
+
+def test_shared(polykind_server):
+    polykind_server.apply(TAB)
+
+@pytest.mark.asyncio
+async def test_async(polykind):
+    await asyncio.to_thread(polykind.apply, TAB)
+
+@pytest.fixture(scope="module")
+def of_the_module(polykind_factory):
+    with polykind_factory.serve() as server:
+        yield server
+
+def test_other_scopes(of_the_module):
+    of_the_module.apply(TAB)
+
+class TestMarked:
+    pytestmark = pytest.mark.polykind(authorization_mode="RBAC")
+    def test_marked(self, polykind):
+        polykind.apply(TAB)
+"""
+
+
+def test_strangers_need_nothing_but_the_installed_package_and_nothing_is_left(project: pytest.Pytester) -> None:
+    project.makeconftest(
+        """
+import gc, threading
+def pytest_unconfigure():
+    gc.collect()
+    print("\\nleft:", sorted(t.name for t in threading.enumerate() if t is not threading.main_thread()))
+"""
+    )
+    result = run(project, ISOLATED, "--basetemp=base")
+    result.assert_outcomes(passed=12)
+    result.stdout.fnmatch_lines(["left: []"])
+    assert [file.name for file in (project.path / "base" / "polykind0").iterdir()] == ["pki"]
+
+
+def test_strangers_run_in_parallel(project: pytest.Pytester) -> None:
+    run(project, ISOLATED, "-n", "2").assert_outcomes(passed=12)
+
+
+def test_without_the_plugin_nothing_is_known_of_it(project: pytest.Pytester) -> None:
+    (project.path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    result = run(project, "def test_it(polykind):\n    pass\n", "-p", "no:polykind")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*fixture 'polykind' not found*"])
+
+
+def test_a_run_that_asks_for_no_server_imports_nothing(project: pytest.Pytester) -> None:
+    test = """
+def test_it():
+    import sys
+    assert sorted(name for name in sys.modules if name.startswith("polykind")) == [
+        "polykind", "polykind.testing", "polykind.testing.plugin"
+    ]
+    assert not {"uvloop", "apsw", "aiohttp", "cryptography"} & set(sys.modules)
+"""
+    run(project, test).assert_outcomes(passed=1)
+
+
+WRONG = """
+@pytest.mark.polykind(crds="broken.yaml")
+def test_broken(polykind): ...
+
+@pytest.mark.polykind(crds="nowhere/*.yaml")
+def test_definitions(polykind): ...
+
+@pytest.mark.polykind(converters=["nowhere:it"])
+def test_converters(polykind): ...
+
+@pytest.mark.polykind(colour="green")
+def test_settings(polykind): ...
+
+@pytest.mark.polykind(authorization_mode="Sometimes")
+def test_values(polykind): ...
+
+@pytest.mark.polykind("crds")
+def test_names(polykind): ...
+
+def test_failing(polykind):
+    assert False
+"""
+
+
+def test_what_is_wrong_is_told_without_a_traceback(project: pytest.Pytester) -> None:
+    spec = {**DEFINITION["spec"], "scope": "Everywhere"}
+    (project.path / "broken.yaml").write_text(json.dumps({**DEFINITION, "spec": spec}))
+    result = run(project, WRONG, "--basetemp=base")
+    result.assert_outcomes(errors=6, failed=1)
+    said = "polykind: the server for this test could not be made: "
+    result.stdout.fnmatch_lines(
+        [
+            f"{said}CustomResourceDefinition crontabs.stable.example.com was not applied: "
+            '*spec.scope: Unsupported value: "Everywhere"*',
+            f"{said}nowhere/[*].yaml is neither a file nor a folder (looked for in {project.path})",
+            f"{said}the converter nowhere:it: No module named 'nowhere'*",
+            f"{said}colour is no setting of a server for tests: there are crds, converters, authorization_mode,*",
+            f"{said}--authorization-mode Sometimes is not supported: only AlwaysAllow, AlwaysDeny, RBAC are*",
+            "polykind: 'crds' needs a name in the marker: polykind(crds=*",
+            "run this test with --polykind-keep to keep what its server had stored*",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+    assert "apiserver.py" not in result.stdout.str()
+    assert [file.name for file in (project.path / "base" / "polykind0").iterdir()] == ["pki"]
+
+
+FAILING = """
+def test_it(polykind):
+    polykind.apply(TAB)
+    assert False
+"""
+
+
+def test_failures_can_be_looked_at(project: pytest.Pytester, tmp_path: Path) -> None:
+    result = run(project, FAILING, "--polykind-keep", "--basetemp=base")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["what the server had stored was kept; to look at it:"])
+    found = re.search(
+        r"  polykind serve --data-dir (\S+) &\n  kubectl --kubeconfig (\S+) get crds", result.stdout.str()
+    )
+    assert found is not None
+    kept = Path(found[1])
+    with ServerProcess(kept) as server:
+        assert server.kubeconfig == Path(found[2])
+        kubectl = Kubectl(server.kubeconfig, tmp_path)
+        assert kubectl("get", "crontabs", "-o", "name").out == "crontab.stable.example.com/mine\n"
+
+
+def test_the_plugin_costs_next_to_nothing() -> None:
+    """Beyond pytest itself, which imports most of what it imports: a few milliseconds, whatever the machine."""
+    code = "import pytest, _pytest.pytester, time; b = time.process_time(); import polykind.testing.plugin as p; "
+    code += "print(time.process_time() - b)"
+    took = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
+    assert took < 0.02

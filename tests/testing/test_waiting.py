@@ -1,0 +1,49 @@
+"""What is waited for, and why an object is not it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.testing.waiting import Condition
+
+READY = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+NOT_READY = {"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no disk"}]}}
+
+
+def asserting(obj: dict[str, Any]) -> bool:
+    assert obj.get("ready"), "not ready"
+    return True
+
+
+@pytest.mark.parametrize(
+    ("wanted", "obj", "lacking"),
+    [
+        ("create", {}, ""),
+        ("create", None, "it does not exist"),
+        ("delete", None, ""),
+        ("delete", {}, "it still exists"),
+        ("condition=Ready", READY, ""),
+        ("condition=Ready", {}, "it has no condition Ready"),
+        ("condition=Ready", NOT_READY, "its condition Ready is False: no disk"),
+        ("condition=Ready=false", NOT_READY, ""),
+        ("condition=Ready", None, "it does not exist"),
+        (lambda obj: obj["a"] == 1, {"a": 1}, ""),
+        (lambda obj: obj["a"] == 1, {"a": 2}, "the function returned False"),
+        (lambda obj: obj["a"] == 1, {}, "KeyError: 'a'"),
+        (lambda obj: obj["a"] == 1, None, "it does not exist"),
+        (asserting, {"ready": True}, ""),
+    ],
+)
+def test_an_object_is_as_wanted_or_lacks_something(wanted: Any, obj: Any, lacking: str) -> None:
+    assert Condition(wanted).lacking(obj) == lacking
+
+
+def test_an_assert_of_the_test_says_what_is_lacking() -> None:
+    assert Condition(asserting).lacking({}).startswith("AssertionError: not ready")
+
+
+def test_other_words_are_refused() -> None:
+    with pytest.raises(ValueError, match="'Ready' can not be waited for: give a function"):
+        Condition("Ready")
