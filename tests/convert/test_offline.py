@@ -265,6 +265,19 @@ def test_a_function_that_converts_every_kind_converts_those_that_are_defined() -
     assert offline.groups == {GROUP}
 
 
+def test_definitions_do_not_narrow_what_a_converter_says_that_it_handles() -> None:
+    class Choosy:
+        def handles(self, group: str, kind: str) -> bool:
+            return group == GROUP
+
+        def convert(self, obj: Any, to: str) -> Any:
+            return obj
+
+    offline = Offline(library(Choosy()), "v2", [Definition(crd(HOST, HOSTS))])
+    assert offline.concerns(GROUP, "Other")
+    assert offline.groups == set()
+
+
 @pytest.mark.parametrize(
     ("returned", "said"),
     [

@@ -28,6 +28,11 @@ def test_what_does_not_change_is_not_touched() -> None:
     assert edited(text, lambda obj: None) == text
 
 
+def test_a_last_line_without_its_end_stays_so_where_it_can() -> None:
+    assert edited("a: 1\nb: 2", lambda obj: obj.update(a=2)) == "a: 2\nb: 2"
+    assert edited("a: 1\nb: 2", lambda obj: obj.update(b="x\ny\n")) == "a: 1\nb: |\n  x\n  y\n"
+
+
 def test_a_changed_value_keeps_its_place_and_the_comment_beside_it() -> None:
     text = "# on top\napiVersion: e.com/v1  # beside\nkind: A\n"
     assert edited(text, lambda obj: obj.update(apiVersion="e.com/v2")) == (

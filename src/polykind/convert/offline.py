@@ -52,7 +52,9 @@ class Offline:
         if library.is_async:
             raise ValueError(f"--converter {library.spec}: files are converted by plain functions, not by async ones")
         declared = library.declared
-        if declared is None and not self.group and not self.definitions and library.handles("apps", "Deployment"):
+        self._choosy = declared is not None or not library.handles("apps", "Deployment")
+        """Whether the library itself tells its kinds from others; if not, definitions do, or the group."""
+        if not self._choosy and not self.group and not self.definitions:
             raise ValueError(
                 f"--converter {library.spec} converts every kind: say which are meant, "
                 f"by --to with a group, such as example.com/{self.version}, or by --crd"
@@ -66,14 +68,14 @@ class Offline:
         """The groups whose objects are converted; none, if they cannot be told beforehand."""
         if self.group:
             return {self.group}
-        kinds = self.library.declared if self.library.declared is not None else self.definitions
+        kinds = self.library.declared or ({} if self._choosy else self.definitions)
         return {kind.partition(".")[2] for kind in kinds}
 
     def concerns(self, group: str, kind: str) -> bool:
         """Whether objects of a kind are converted."""
         if not group or self.group not in ("", group):
             return False
-        if self.library.declared is None and self.definitions and f"{kind}.{group}" not in self.definitions:
+        if not self._choosy and self.definitions and f"{kind}.{group}" not in self.definitions:
             return False
         return self.library.handles(group, kind)
 

@@ -41,8 +41,10 @@ def rewritten(text: str, old: Any, new: JsonObject) -> str:
     for write in (_kept, _anew):
         try:
             out = "".join(write(lines, old, new))
-            if same(yamlcodec.decode(out.encode()), new):
-                return out
+            # A last line without its end stays so, unless a block of text needs it.
+            for spelled in (out,) if text.endswith("\n") else (out.removesuffix("\n"), out):
+                if same(yamlcodec.decode(spelled.encode()), new):
+                    return spelled
         except (_Unkept, yaml.YAMLError, yamlcodec.MalformedYAML, RecursionError):
             continue
     raise Unwritable("what was converted cannot be written as YAML")
