@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.cli import convert, rehearse, serve, store
+from polykind.cli import convert, host, rehearse, serve, store
 
-COMMANDS = (serve, store, convert, rehearse)
+COMMANDS = (serve, store, host, convert, rehearse)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -24,6 +24,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    # What --converter names may lie in the current directory, as with `python -m`; what is installed comes first.
+    if "" not in sys.path and not sys.flags.safe_path:
+        sys.path.append("")
     chosen = parser().parse_args(arguments)
     result: int = chosen.run(chosen)
     return result

@@ -6,13 +6,11 @@ Whoever keeps them, a new authority is served only after its certificate is know
 
 from __future__ import annotations
 
-import fcntl
+import asyncio
 import logging
-import os
 import ssl
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -23,18 +21,12 @@ from polykind.convert import bundle
 from polykind.files import write_private
 
 if TYPE_CHECKING:
+    from polykind.convert.authority import Kept
+    from polykind.convert.shelves import Files, Shelf
     from polykind.issuing import Pair
 
-AUTHORITY_LIFE = timedelta(days=5 * 365)
-ROTATE = timedelta(days=365)
-"""How long before its end an authority gets a successor."""
-SERVING_LIFE = timedelta(days=90)
-RENEW = timedelta(days=30)
-"""How long before its end a serving certificate is renewed."""
 SETTLE = timedelta(days=1)
 """How long a new authority is in the bundle before it is served, where nobody says that it was published."""
-DROP = timedelta(days=2)
-"""How long after a new authority was made its predecessor stays in the bundle: other replicas may still serve it."""
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +53,11 @@ class Certificates(Protocol):
     def expires(self) -> datetime:
         """The end of the certificate that is served."""
 
-    def refresh(self) -> bool:
+    @property
+    def makeshift(self) -> bool:
+        """Whether they only serve until those that are kept elsewhere can be reached; nobody should trust them."""
+
+    async def refresh(self) -> bool:
         """Do what is due by now; whether the bundle or what is served has changed. Raises OSError or ValueError."""
 
     def published(self, pem: bytes) -> None:
@@ -82,26 +78,22 @@ def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
 
 
 class OwnCertificates:
-    """An authority and a serving certificate that the host makes itself, in a folder or, without one, in memory.
+    """An authority and a serving certificate that the host makes and renews itself: on a shelf, or in memory."""
 
-    The folder has `authority.pem` and `serving.pem` (key and certificate in one file, so that neither is ever without
-    the other), while an authority is replaced `next-authority.pem` and `former-authority.crt`, and `ca.crt`, the bundle
-    for others to read.
-    """
-
-    def __init__(self, names: Sequence[str], *, folder: Path | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, names: Sequence[str], *, shelf: Shelf | None = None, clock: Clock | None = None) -> None:
         """`names` are the host names and IP addresses that the host is called by."""
         if not names:
             raise ValueError("a certificate needs at least one name")
+        from polykind.convert.shelves import MemoryShelf
+
         self.names = list(dict.fromkeys(names))
-        self.folder = folder
-        self.waits = False
+        self.waits = self.makeshift = False
+        self._shelf = shelf or MemoryShelf()
         self._clock = clock or SystemClock()
-        self._files: dict[str, bytes] = {}
         self._trusted = b""
-        self._serving: Pair | None = None
+        self._rotate = False
+        self._kept: Kept | None = None
         self._context: ssl.SSLContext | None = None
-        self._ca_bundle = self._retired = b""
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -110,122 +102,62 @@ class OwnCertificates:
 
     @property
     def ca_bundle(self) -> bytes:
-        return self._ca_bundle
+        return self._kept.ca_bundle if self._kept else b""
 
     @property
     def retired(self) -> bytes:
-        return self._retired
+        return self._kept.retired if self._kept else b""
 
     @property
     def expires(self) -> datetime:
-        assert self._serving is not None, "refresh comes first"
-        return self._serving.certificate.not_valid_after_utc
+        assert self._kept is not None, "refresh comes first"
+        return self._kept.serving.certificate.not_valid_after_utc
 
     def published(self, pem: bytes) -> None:
         self._trusted = pem
 
     def rotate(self) -> None:
-        """Begin to replace the authority now, whatever time it has left."""
-        from polykind.issuing import make_authority
+        """Have the next refresh begin to replace the authority, whatever time it has left."""
+        self._rotate = True
 
-        with self._locked():
-            if self._read("next-authority.pem") is None:
-                self._write("next-authority.pem", make_authority(bundle.OURS, self._clock.now(), AUTHORITY_LIFE))
+    async def refresh(self) -> bool:
+        from polykind.convert.shelves import MemoryShelf
 
-    def refresh(self) -> bool:
-        with self._locked():
-            return self._refresh(self._clock.now())
+        out: list[Kept] = []
 
-    def _refresh(self, now: datetime) -> bool:
-        from polykind.issuing import make_authority, make_serving, serves
+        def change(files: Files) -> Files:
+            out.append(self._changed(files))
+            return out[-1].files
 
-        authority, following = self._read("authority.pem"), self._read("next-authority.pem")
-        if authority is None or not authority.outlasts(now + RENEW):
-            # The first start, or one after so long that there is nobody left who could trust what was here.
-            authority = following or make_authority(bundle.OURS, now, AUTHORITY_LIFE)
-            following = None
-            self._write("authority.pem", authority)
-            self._remove("next-authority.pem")
-        elif following is None and not authority.outlasts(now + ROTATE):
-            following = make_authority(bundle.OURS, now, AUTHORITY_LIFE)
-            self._write("next-authority.pem", following)
-            log.info("the authority expires on %s: a new one joins the bundle", f"{_end(authority):%Y-%m-%d}")
-        if following is not None and self._settled(following, now):
-            self._save("former-authority.crt", authority.certificate_pem)
-            self._write("authority.pem", following)
-            self._remove("next-authority.pem")
-            authority, following = following, None
-            log.info("the new authority is trusted: it is served from now on")
-        serving = self._read("serving.pem")
-        fits = serving is not None and serves(serving.certificate, authority.certificate, self.names)
-        if serving is None or not fits or not serving.outlasts(now + RENEW):
-            end = min(SERVING_LIFE, _end(authority) - now)
-            serving = make_serving(authority, self.names, now, end)
-            self._write("serving.pem", serving)
-        return self._take(serving, authority, following, now)
+        try:
+            await self._shelf.update(change)
+            self.makeshift = False
+        except OSError as error:
+            if self._kept is not None:
+                raise
+            log.warning("certificates that nobody knows are served meanwhile: %s", error)
+            await MemoryShelf().update(change)
+            self.makeshift = True
+        self._rotate = False
+        return await asyncio.to_thread(self._take, out[-1])
 
-    def _take(self, serving: Pair, authority: Pair, following: Pair | None, now: datetime) -> bool:
-        former = self._load("former-authority.crt") or b""
-        dropped = now > authority.certificate.not_valid_before_utc + DROP
-        trusted = authority.certificate_pem + (following.certificate_pem if following else b"")
-        if former and not dropped:
-            trusted += former
-        anew = self._serving is None or serving.certificate != self._serving.certificate
-        changed = anew or trusted != self._ca_bundle
-        if trusted != self._load("ca.crt"):
-            self._save("ca.crt", trusted)
-        if anew:
-            self._context = server_context(serving.certificate_pem, serving.key_pem)
-            self._serving = serving
-        self._ca_bundle, self._retired = trusted, former if dropped else b""
-        return changed
+    def _changed(self, files: Files) -> Kept:
+        from polykind.convert.authority import kept
 
-    def _settled(self, following: Pair, now: datetime) -> bool:
+        return kept(files, self.names, self._clock.now(), settled=self._settled, rotate=self._rotate)
+
+    def _take(self, kept: Kept) -> bool:
+        before, self._kept = self._kept, kept
+        if before is not None and before.serving.certificate == kept.serving.certificate:
+            return before.ca_bundle != kept.ca_bundle
+        self._context = server_context(kept.serving.certificate_pem, kept.serving.key_pem)
+        log.info("serving with a certificate that is good until %s", f"{self.expires:%Y-%m-%d}")
+        return True
+
+    def _settled(self, following: Pair) -> bool:
         if bundle.contains(self._trusted, following.certificate_pem):
             return True
-        return not self.waits and now > following.certificate.not_valid_before_utc + SETTLE
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Replicas may share the folder: one at a time looks and writes."""
-        if self.folder is None:
-            yield
-            return
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
-    def _read(self, name: str) -> Pair | None:
-        from polykind.issuing import read_pair
-
-        data = self._load(name)
-        return read_pair(data, data) if data is not None else None
-
-    def _write(self, name: str, pair: Pair) -> None:
-        self._save(name, pair.key_pem + pair.certificate_pem)
-
-    def _load(self, name: str) -> bytes | None:
-        if self.folder is None:
-            return self._files.get(name)
-        try:
-            return (self.folder / name).read_bytes()
-        except FileNotFoundError:
-            return None
-
-    def _save(self, name: str, data: bytes) -> None:
-        if self.folder is None:
-            self._files[name] = data
-        else:
-            write_private(self.folder / name, data)
-
-    def _remove(self, name: str) -> None:
-        self._files.pop(name, None)
-        if self.folder is not None:
-            (self.folder / name).unlink(missing_ok=True)
+        return not self.waits and self._clock.now() > following.certificate.not_valid_before_utc + SETTLE
 
 
 class KeptCertificates:
@@ -236,7 +168,7 @@ class KeptCertificates:
 
     def __init__(self, certificate: Path, key: Path, ca: Path | None = None) -> None:
         self.paths = (certificate, key, ca)
-        self.waits = False
+        self.waits = self.makeshift = False
         self._seen: tuple[bytes, bytes, bytes] | None = None
         self._served = self._due = b""
         self._pending: tuple[ssl.SSLContext, datetime] | None = None
@@ -264,7 +196,10 @@ class KeptCertificates:
     def published(self, pem: bytes) -> None:
         self._trusted = pem
 
-    def refresh(self) -> bool:
+    async def refresh(self) -> bool:
+        return await asyncio.to_thread(self._refresh)
+
+    def _refresh(self) -> bool:
         changed = False
         seen = self._files()
         if seen != self._seen:
@@ -274,6 +209,7 @@ class KeptCertificates:
             return changed
         if self._context is None or not self.waits or bundle.contains(self._trusted, self._due):
             self._context, self._pending, self._served = self._pending, None, self._due
+            log.info("serving with a certificate that is good until %s", f"{self.expires:%Y-%m-%d}")
             changed = True
         return changed
 
@@ -297,24 +233,11 @@ class KeptCertificates:
         return True
 
 
-def found(
-    names: Sequence[str], *, folder: Path | None = None, certificate: Path | None = None, key: Path | None = None,
-    clock: Clock | None = None,
-) -> Certificates:  # fmt: skip
-    """The certificates that flags name: two files, a folder that somebody else keeps, or one of our own.
-
-    Raises ValueError.
-    """
-    if (certificate is None) != (key is None):
-        raise ValueError("--tls-cert-file and --tls-private-key-file go together: one of them is missing")
-    if certificate is not None and key is not None:
-        ca = folder / "ca.crt" if folder is not None and (folder / "ca.crt").exists() else None
-        return KeptCertificates(certificate, key, ca)
-    if folder is not None and (folder / "tls.crt").exists():
+def in_folder(names: Sequence[str], folder: Path, clock: Clock | None = None) -> Certificates:
+    """The certificates in a folder: somebody else's if it has `tls.crt`, else our own."""
+    if (folder / "tls.crt").exists():
         ca = folder / "ca.crt"
         return KeptCertificates(folder / "tls.crt", folder / "tls.key", ca if ca.exists() else None)
-    return OwnCertificates(names, folder=folder, clock=clock)
+    from polykind.convert.shelves import FolderShelf
 
-
-def _end(pair: Pair) -> datetime:
-    return pair.certificate.not_valid_after_utc
+    return OwnCertificates(names, shelf=FolderShelf(folder), clock=clock)

@@ -71,6 +71,10 @@ class Cluster:
         """Raises ClusterError."""
         return await self._ask("GET", path)
 
+    async def create(self, collection: str, obj: JsonObject) -> JsonObject:
+        """Raises ClusterError."""
+        return await self._ask("POST", collection, orjson.dumps(obj), {"Content-Type": "application/json"})
+
     async def patch(self, path: str, patch: JsonObject) -> JsonObject:
         """Merge a patch into an object, which is answered. Raises ClusterError."""
         return await self._ask("PATCH", path, orjson.dumps(patch), {"Content-Type": _MERGE})

@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import ssl
 from collections.abc import Coroutine, Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from polykind.contract import JsonObject
@@ -103,6 +105,19 @@ class Host:
         return self._answering.counts
 
     @property
+    def described(self) -> str:
+        """What is converted here, for people."""
+        return ", ".join(
+            text
+            for library in self._answering.libraries
+            for text in (
+                [library.spec]
+                if library.declared is None
+                else [f"{kind} ({', '.join(steps.versions)})" for kind, steps in library.declared.items()]
+            )
+        )
+
+    @property
     def conversion(self) -> JsonObject:
         """The `spec.conversion` of a definition that is converted by this host."""
         config = {"url": self.url, "caBundle": base64.b64encode(self.ca_bundle).decode()}
@@ -122,7 +137,7 @@ class Host:
         if self._wiring is not None:
             self._wiring.prepare(self._answering.libraries)
         self._certificates.waits = self._wiring is not None
-        await asyncio.to_thread(self._certificates.refresh)
+        await self._certificates.refresh()
         self._trouble = ""
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self._handle)
@@ -139,6 +154,11 @@ class Host:
         self._spawn(self._keep())
         if self._wiring is not None:
             self._spawn(self._wiring.run(self.url, self._certificates, self._published))
+
+    async def retire(self, seconds: float) -> None:
+        """Go on serving, no longer ready, so that whoever balances the load sends no more."""
+        self._trouble = "stopping"
+        await asyncio.sleep(seconds)
 
     async def stop(self) -> None:
         """Finish what is under way, and stop."""
@@ -168,7 +188,7 @@ class Host:
     async def refresh(self) -> None:
         """Look at the certificates now, and do what is due."""
         try:
-            changed = await asyncio.to_thread(self.certificates.refresh)
+            changed = await self.certificates.refresh()
         except (OSError, ValueError) as error:
             # What is served goes on; it is only when it expires that nobody can call any more.
             end = self.certificates.expires
@@ -198,13 +218,13 @@ class Host:
         headers = {"Content-Type": reply.content_type, **reply.headers}
         return web.Response(status=reply.status, body=reply.body, headers=headers)
 
-    def _context(self) -> Any:
+    def _context(self) -> ssl.SSLContext:
         if "unknown_certificate" in self.faults.active:
-            from polykind.convert.certificates import OwnCertificates
+            from polykind.convert.authority import kept
+            from polykind.convert.certificates import server_context
 
-            unknown = OwnCertificates(LOOPBACK)
-            unknown.refresh()
-            return unknown.context
+            unknown = kept({}, LOOPBACK, datetime.now(UTC), settled=lambda _: False).serving
+            return server_context(unknown.certificate_pem, unknown.key_pem)
         return self.certificates.context
 
     def _faults_changed(self) -> None:

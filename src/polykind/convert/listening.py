@@ -64,7 +64,7 @@ class Listening:
             task.cancel()
         for handler in self._server.connections:
             if handler.transport is not None:
-                handler.transport.abort()  # type: ignore[attr-defined]
+                handler.transport.abort()
 
     def close(self) -> None:
         """Let nobody in any more; what is under way goes on."""

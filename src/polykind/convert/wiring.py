@@ -96,8 +96,12 @@ class Wiring:
         try:
             while True:
                 self._again.clear()
+                if certificates.makeshift:
+                    await self._renewed(certificates)
                 bundle, patched = certificates.ca_bundle, self._patches
-                wired, fine = await self._round(endpoint, bundle, certificates.retired)
+                wired, fine = False, False
+                if not certificates.makeshift:
+                    wired, fine = await self._round(endpoint, bundle, certificates.retired)
                 now = self._clock.monotonic()
                 if not wired or not due or patched != self._patches:
                     due = now + self._settle
@@ -116,6 +120,13 @@ class Wiring:
             await self._cluster.close()
             self._state = Readiness(False, "the host has stopped")
 
+    async def _renewed(self, certificates: Certificates) -> None:
+        """Have the certificates that are kept in the cluster taken up, now that it may be there."""
+        try:
+            await certificates.refresh()
+        except OSError as error:
+            await self._tell(False, [self._say("certificates", str(error), wrong=True)])
+
     async def _round(self, endpoint: Endpoint, bundle: bytes, retired: bytes) -> tuple[bool, bool]:
         """Whether all definitions have the stanza, and whether the API server converts through it too."""
         lines: list[str] = []
@@ -131,10 +142,13 @@ class Wiring:
             good, said = await self._tested(name, definition, endpoint) if self._self_test else (True, "wired")
             fine = fine and good
             lines.append(self._say(subject, said, wrong=not good))
+        await self._tell(fine, lines)
+        return wired, fine
+
+    async def _tell(self, fine: bool, lines: list[str]) -> None:
         async with self._changed:
             self._state = Readiness(fine, "\n".join(["ok" if fine else "not ready", *lines, ""]))
             self._changed.notify_all()
-        return wired, fine
 
     async def _name(self, subject: str) -> str:
         """The name of the definition of a kind, as discovery tells it."""
