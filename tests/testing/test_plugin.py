@@ -59,6 +59,10 @@ def test_environment(polykind):
 def test_environment_afterwards():
     assert os.environ.get("KUBECONFIG") == BEFORE
 
+def test_modules_are_imported_as_they_are(polykind):
+    import sys
+    assert "Assertion" not in type(sys.modules["polykind.serve"].__spec__.loader).__name__
+
 def test_shared(polykind_server):
     polykind_server.apply(TAB)
 
@@ -91,13 +95,13 @@ def pytest_unconfigure():
 """
     )
     result = run(project, ISOLATED, "--basetemp=base")
-    result.assert_outcomes(passed=12)
+    result.assert_outcomes(passed=13)
     result.stdout.fnmatch_lines(["left: []"])
     assert [file.name for file in (project.path / "base" / "polykind0").iterdir()] == ["pki"]
 
 
 def test_strangers_run_in_parallel(project: pytest.Pytester) -> None:
-    run(project, ISOLATED, "-n", "2").assert_outcomes(passed=12)
+    run(project, ISOLATED, "-n", "2").assert_outcomes(passed=13)
 
 
 def test_without_the_plugin_nothing_is_known_of_it(project: pytest.Pytester) -> None:

@@ -38,7 +38,7 @@ def test_the_operator_recovers_when_its_converter_does(polykind: ApiServer) -> N
     with polykind.converter.down():
         # Stored as v1: this needs no converter. The operator reads v2: it does.
         [crontab] = polykind.apply(CRONTAB)
-        with pytest.raises(Refused, match="conversion webhook for .* failed"):
+        with pytest.raises(Refused, match=r"conversion webhook for .* failed"):
             polykind.get(crontab, version="v2")
     polykind.wait_for(crontab, "condition=Ready")
 
