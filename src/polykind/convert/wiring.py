@@ -137,11 +137,12 @@ class Wiring:
                 definition = await self._wired(name, endpoint, bundle, retired)
             except (ClusterError, Unwired) as error:
                 wired = fine = False
-                lines.append(self._say(subject, f"not wired: {self._explained(error)}", wrong=True))
+                about = self._names.get(subject, subject)
+                lines.append(self._say(about, f"not wired: {self._explained(error)}", wrong=True))
                 continue
             good, said = await self._tested(name, definition, endpoint) if self._self_test else (True, "wired")
             fine = fine and good
-            lines.append(self._say(subject, said, wrong=not good))
+            lines.append(self._say(name, said, wrong=not good))
         await self._tell(fine, lines)
         return wired, fine
 
