@@ -214,7 +214,7 @@ class _Run:
                     self._fail(source.name, error.strerror or str(error))
                     return
             for change in source.changes:
-                print(change)
+                print(change, flush=True)
         if not source.failed:
             self.counts["converted"] += len(source.changes)
 
