@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.cli import convert, host, rehearse, serve, store
+from polykind.cli import convert, host, prove, rehearse, serve, store
 
-COMMANDS = (serve, store, host, convert, rehearse)
+COMMANDS = (serve, store, host, convert, prove, rehearse)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,0 +1,185 @@
+"""`polykind prove`: conversions tried with generated objects, there and back, to see that nothing is lost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polykind.contract import JsonObject
+    from polykind.convert.proving.trial import Pair, Trial
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "prove",
+        help="prove that conversions lose nothing",
+        description="Generate objects from the schemas of a definition and send them through conversions as the API "
+        "server does: there, back, edited in between, in parts, together. "
+        "Exit codes: 0 all is proven; 1 something is not; 2 nothing was begun.",
+    )
+    flag = command.add_argument
+    flag(
+        "--converter",
+        required=True,
+        metavar="MODULE:OBJECT",
+        help="the conversions: a Python object, or a file of rules",
+    )
+    flag("--crd", required=True, type=Path, metavar="FILE", help="the kind's definition")
+    flag(
+        "--examples",
+        type=_positive,
+        default=100,
+        metavar="N",
+        help="how many objects are generated for each pair of versions (default: %(default)s)",
+    )
+    flag(
+        "--seed",
+        default="0",
+        metavar="SEED",
+        help="a number: the same gives the same objects; or random, for others in each run (default: %(default)s)",
+    )
+    flag(
+        "--property",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="prove only this property; may be repeated",
+    )
+    flag("--pair", action="append", default=[], metavar="V1:V2", help="only from V1 to V2; may be repeated")
+    flag(
+        "--samples",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="real objects, used as they are and with pieces exchanged; may be repeated",
+    )
+    flag("--json", action="store_true", help="print everything as JSON")
+    command.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    try:
+        trial, pairs = _prepared(chosen)
+    except (ValueError, ImportError) as error:
+        print(f"polykind prove: {error}", file=sys.stderr)
+        return 2
+    return _as_json(trial, pairs) if chosen.json else _told(trial, pairs, chosen)
+
+
+def _prepared(chosen: argparse.Namespace) -> tuple[Trial, list[Pair]]:
+    from polykind.convert.loading import load
+    from polykind.convert.proof import PROPERTIES, Trial, definition_in
+
+    if unknown := [name for name in chosen.property if name not in PROPERTIES]:
+        raise ValueError(f"--property {unknown[0]}: there are {', '.join(PROPERTIES)}")
+    library = load(chosen.converter)
+    definition = definition_in(chosen.crd, library)
+    samples = [sample for file in chosen.samples for sample in _samples(file, definition.kind)]
+    wanted = chosen.property or PROPERTIES
+    seed = _seed(chosen.seed)
+    trial = Trial(definition, library, examples=chosen.examples, seed=seed, properties=wanted, samples=samples)
+    pairs = [_pair(text, trial.pairs) for text in chosen.pair] or trial.pairs
+    if not pairs:
+        raise ValueError(f"{definition.name} has one version only: there is nothing to convert")
+    return trial, pairs
+
+
+def _told(trial: Trial, pairs: list[Pair], chosen: argparse.Namespace) -> int:
+    from polykind.convert.proving import report
+
+    started = time.monotonic()
+    failures = []
+    for number, pair in enumerate(pairs, 1):
+        _progress(f"{' to '.join(pair)} ({number} of {len(pairs)})")
+        found = [trial.finding(name, each) for name, each in trial.cases() if each == pair]
+        failures += [(pair, one) for one in found if one is not None]
+    _progress("")
+    print(report.table(trial, pairs), end="\n\n")
+    for pair, one in failures:
+        print(report.failure(trial, pair, one, _again(chosen, trial, one.property, pair)), end="\n\n")
+    if lost := trial.losses.matrix():
+        print("lost on the way there and back:", report.matrix(lost), sep="\n", end="\n\n")
+    notes = [*report.stale(trial), *(said for pair in pairs if (said := report.health(trial, pair)))]
+    for note in notes:
+        print(note, end="\n\n")
+    tried = sum(trial.verdict(pair).tried for pair in pairs)
+    ways = f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of versions"
+    took = f"{tried} objects, {ways}, seed {trial.seed}, {time.monotonic() - started:.1f}s"
+    bad = len(failures) + len(notes)
+    print(f"{trial.definition.kind}: {f'{bad} not proven' if bad else 'all is proven'} ({took})")
+    return 1 if bad else 0
+
+
+def _as_json(trial: Trial, pairs: list[Pair]) -> int:
+    from polykind.convert.proving import report
+
+    out = report.as_json(trial, pairs)
+    json.dump(out, sys.stdout, indent=2)
+    print()
+    return 1 if out["stale"] or out["health"] or not all(result["ok"] for result in out["results"]) else 0
+
+
+def _again(chosen: argparse.Namespace, trial: Trial, name: str, pair: Pair) -> str:
+    words = ["polykind", "prove", "--converter", chosen.converter, "--crd", str(chosen.crd)]
+    words += ["--property", name, "--pair", ":".join(pair)]
+    if trial.seed:
+        words += ["--seed", str(trial.seed)]
+    if trial.examples != 100:
+        words += ["--examples", str(trial.examples)]
+    for file in chosen.samples:
+        words += ["--samples", str(file)]
+    return shlex.join(words)
+
+
+def _samples(file: Path, kind: str) -> list[JsonObject]:
+    """The objects of a kind in a file; others are passed over. Raises ValueError."""
+    from polykind.convert import manifests
+
+    try:
+        documents = manifests.parse(manifests.load(file)).documents
+    except manifests.Unreadable as error:
+        raise ValueError(f"--samples {file}: {error}") from None
+    if faulty := [document for document in documents if document.fault]:
+        raise ValueError(f"--samples {file}: {faulty[0].fault}")
+    found = [document.value for document in documents if isinstance(document.value, dict)]
+    name, _, group = kind.partition(".")
+    out = [obj for obj in found if obj.get("kind") == name and str(obj.get("apiVersion")).startswith(f"{group}/")]
+    if not out:
+        raise ValueError(f"--samples {file}: it has no {kind}")
+    return out
+
+
+def _pair(text: str, pairs: list[Pair]) -> Pair:
+    origin, _, goal = text.partition(":")
+    if (origin, goal) not in pairs:
+        raise ValueError(f"--pair {text}: there are {', '.join(':'.join(pair) for pair in pairs)}")
+    return origin, goal
+
+
+def _seed(text: str) -> int:
+    if text == "random":
+        return secrets.randbelow(1 << 32)
+    if not text.isdecimal():
+        raise ValueError(f"--seed {text}: must be a number, or random")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _progress(text: str) -> None:
+    """One line that is written over, on a terminal only."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

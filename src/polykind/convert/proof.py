@@ -1,0 +1,127 @@
+"""Proofs that conversions lose nothing, as tests: two lines in a file of tests.
+
+    from polykind.convert.proof import proofs
+
+    test_crontabs = proofs("crds/crontabs.yaml", crontabs)
+
+Objects are generated from the schemas of the definition and sent through the conversions as the API server sends them.
+Each property is a test of its own, for each pair of versions. `objects` gives such objects as a Hypothesis strategy.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polykind.contract import JsonObject
+from polykind.convert import manifests
+from polykind.convert.definition import Definition, Unfit
+from polykind.convert.library import Library
+
+try:
+    from polykind.convert.proving import report
+    from polykind.convert.proving.properties import PROPERTIES
+    from polykind.convert.proving.strategies import objects
+    from polykind.convert.proving.trial import Pair, Trial
+except ModuleNotFoundError as error:
+    if error.name != "hypothesis":
+        raise
+    raise ImportError("proofs need Hypothesis: pip install 'polykind[test]'") from error
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
+__all__ = ["PROPERTIES", "Trial", "definition_in", "objects", "proofs"]
+
+
+def proofs(
+    definition: Definition | JsonObject | str | Path,
+    conversions: Any,
+    *,
+    examples: int = 100,
+    seed: int = 0,
+    without: Iterable[str] = (),
+    samples: Sequence[JsonObject] = (),
+) -> Callable[[str, Pair], None]:
+    """A test for pytest, with one case for each property and ordered pair of versions.
+
+    `definition` is a manifest, or the path of its file: from the working directory, or from the file of the test.
+    `conversions` is what --converter may name. The objects are the same in every run; another `seed` gives others.
+    `without` leaves out properties by name. `samples` are real objects, used as they are and with pieces exchanged.
+    """
+    import pytest
+
+    library = Library(getattr(conversions, "__name__", None) or repr(conversions), conversions)
+    if isinstance(definition, (str, Path)):
+        definition = definition_in(_file(Path(definition), sys._getframe(1).f_code.co_filename), library)
+    elif not isinstance(definition, Definition):
+        definition = Definition(definition)
+    trial = Trial(definition, library, examples=examples, seed=seed, properties=kept(without), samples=samples)
+
+    @pytest.mark.parametrize(("name", "pair"), _parameters(trial))
+    def test(name: str, pair: Pair) -> None:
+        said = complaint(trial, name, pair)
+        if said:
+            pytest.fail(said, pytrace=False)
+
+    return test
+
+
+def complaint(trial: Trial, name: str, pair: Pair) -> str:
+    """Why a property is not proven for a pair; empty if it is."""
+    if name == report.ACKNOWLEDGED:
+        for each in trial.pairs:
+            trial.verdict(each)
+        return "\n".join(report.stale(trial))
+    found = trial.finding(name, pair)
+    if found is not None:
+        return report.failure(
+            trial, pair, found, f"the objects are those of seed={trial.seed}, examples={trial.examples}"
+        )
+    return report.health(trial, pair)
+
+
+def kept(without: Iterable[str]) -> list[str]:
+    """The properties that are not left out. Raises ValueError for one that there is not."""
+    left_out = set(without)
+    unknown = left_out - PROPERTIES.keys()
+    if unknown:
+        raise ValueError(f"there is no property {sorted(unknown)[0]}: there are {', '.join(PROPERTIES)}")
+    return [name for name in PROPERTIES if name not in left_out]
+
+
+def definition_in(file: Path, library: Library) -> Definition:
+    """The definition in a file whose kind a library converts. Raises ValueError."""
+    try:
+        documents = manifests.parse(manifests.load(file)).documents
+    except manifests.Unreadable as error:
+        raise ValueError(f"{file}: {error}") from None
+    values = [document.value for document in documents if isinstance(document.value, dict)]
+    found = [value for value in values if value.get("kind") == "CustomResourceDefinition"]
+    try:
+        definitions = [Definition(manifest) for manifest in found]
+    except Unfit as error:
+        raise ValueError(f"{file}: {error}") from None
+    fitting = [one for one in definitions if library.handles(one.group, one.kind.partition(".")[0])]
+    if len(fitting) != 1:
+        names = ", ".join(one.kind for one in fitting or definitions) or "no CustomResourceDefinition"
+        what = "more than one kind that is converted" if fitting else "no definition of a kind that is converted"
+        raise ValueError(f"{file}: it has {what} by {library.spec}: {names}")
+    return fitting[0]
+
+
+def _file(path: Path, caller: str) -> Path:
+    beside = Path(caller).parent / path
+    return beside if not path.exists() and beside.exists() else path
+
+
+def _parameters(trial: Trial) -> list[ParameterSet]:
+    import pytest
+
+    out = [pytest.param(name, pair, id=f"{name}-{pair[0]}-{pair[1]}") for name, pair in trial.cases()]
+    declared = trial.converter.declared
+    if declared is not None and any(step.loses for step in declared.steps.values()):
+        out.append(pytest.param(report.ACKNOWLEDGED, ("", ""), id=report.ACKNOWLEDGED))
+    return out

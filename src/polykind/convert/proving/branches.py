@@ -1,0 +1,84 @@
+"""allOf, anyOf, oneOf and not, told as one plain schema: a branch is chosen, and what it asks joins the node.
+
+What cannot be told so is found out by validation, and tried again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.convert.proving.choices import Choices, pick
+
+FORBIDDEN = "x-forbidden"
+"""In a plain schema: the fields that an object must not have."""
+JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
+_HIGHEST = ("minimum", "minLength", "minItems", "minProperties")
+_LOWEST = ("maximum", "maxLength", "maxItems", "maxProperties")
+
+
+def has_junctors(raw: JsonObject) -> bool:
+    return any(key in raw for key in JUNCTORS)
+
+
+def plain(choices: Choices, raw: JsonObject) -> JsonObject:
+    """A schema without junctors at this node, whose values mostly are good for the one given."""
+    out = {key: value for key, value in raw.items() if key not in JUNCTORS}
+    for part in raw.get("allOf") or ():
+        out = merged(out, plain(choices, part))
+    if raw.get("anyOf"):
+        out = merged(out, plain(choices, pick(choices, raw["anyOf"])))
+    if raw.get("oneOf"):
+        chosen = choices.upto(len(raw["oneOf"]) - 1)
+        out = merged(out, plain(choices, raw["oneOf"][chosen]))
+        for at, branch in enumerate(raw["oneOf"]):
+            if at != chosen:
+                out = _denied(choices, out, branch)
+    if raw.get("not"):
+        out = _denied(choices, out, raw["not"])
+    return out
+
+
+def _denied(choices: Choices, out: JsonObject, branch: JsonObject) -> JsonObject:
+    """The schema with a branch made false, where that is easy: a field that the branch asks for is forbidden."""
+    for option in branch.get("anyOf") or ():
+        out = _denied(choices, out, option)
+    options = [name for name in branch.get("required") or () if name not in out.get("required", ())]
+    forbidden = out.get(FORBIDDEN, ())
+    if not options or any(name in forbidden for name in options):
+        return out
+    # A branch that asks for more than fields may be false for that: the simplest is still to leave one out.
+    return {**out, FORBIDDEN: (*forbidden, pick(choices, options))}
+
+
+def merged(one: JsonObject, other: JsonObject) -> JsonObject:
+    """A schema that asks what both ask."""
+    out = dict(one)
+    for key, value in other.items():
+        if key not in out:
+            out[key] = value
+        elif key == "required" or key == FORBIDDEN:
+            out[key] = list(dict.fromkeys((*out[key], *value)))
+        elif key == "properties":
+            out[key] = _merged_properties(out[key], value)
+        elif key in ("items", "additionalProperties") and isinstance(value, dict) and isinstance(out[key], dict):
+            out[key] = merged(out[key], value)
+        elif key == "enum":
+            out[key] = [item for item in out[key] if item in value] or value
+        elif key in _HIGHEST:
+            out[key] = max(out[key], value)
+        elif key in _LOWEST:
+            out[key] = min(out[key], value)
+        elif key in ("pattern", "format", "multipleOf"):
+            # Of two the narrower is the branch's own; validation has the last word.
+            out[key] = value
+        elif key in ("allOf", "anyOf", "oneOf"):
+            out["allOf"] = [*out.get("allOf", ()), {key: value}]
+    return out
+
+
+def _merged_properties(one: JsonObject, other: JsonObject) -> JsonObject:
+    out: dict[str, Any] = dict(one)
+    for name, value in other.items():
+        out[name] = merged(out[name], value) if isinstance(out.get(name), dict) else value
+    return out
