@@ -51,6 +51,8 @@ def kept(
     """
     authority, following = _pair(files, "authority.pem"), _pair(files, "next-authority.pem")
     former = files.get("former-authority.crt", b"")
+    if authority is not None and following is not None and following.certificate == authority.certificate:
+        following = None  # whoever replaced it was cut short before this was removed
     if authority is None or not authority.outlasts(now + RENEW):
         # The first start, or one after so long that nobody trusts what was here much longer.
         authority, following = following or make_authority(bundle.OURS, now, AUTHORITY_LIFE), None
