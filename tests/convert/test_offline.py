@@ -185,6 +185,12 @@ def test_fields_that_no_schema_knows_are_dropped_and_told() -> None:
     ]
 
 
+def test_a_version_that_is_not_served_is_told() -> None:
+    definition = crd(HOST, HOSTS)
+    definition["spec"]["versions"][1]["served"] = False
+    assert converted(crontab(), definition).warnings == ["v2 is not served: the API server does not take it yet"]
+
+
 def test_what_only_the_new_version_refuses_is_a_failure() -> None:
     with pytest.raises(ConversionError, match=r"v2 refuses the outcome: spec\.port: Invalid value: 0: "):
         converted(crontab({"port": 0}), crd(HOST, HOSTS))

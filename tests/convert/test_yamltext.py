@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polykind.convert.yamllayout import laid_out
 from polykind.convert.yamltext import rewritten, same
 from polykind.wire import yamlcodec
 
@@ -106,6 +107,20 @@ def test_items_of_lists_are_changed_one_by_one() -> None:
     assert edited(text, change) == text.replace("kind: A", "kind: C").replace("- 2 ", "- 3 ")
 
 
+def test_new_lists_are_indented_as_those_that_are_there() -> None:
+    def change(obj: Any) -> None:
+        obj["spec"]["new"] = [{"a": ["x", []], "text": "1\n2\n"}, [3, [4]], {}]
+
+    assert edited("spec:\n  old:\n  - 1\n", change) == (
+        "spec:\n  old:\n  - 1\n  new:\n  - a:\n    - x\n    - []\n    text: |\n      1\n      2\n"
+        "  - - 3\n    - - 4\n  - {}\n"
+    )
+    assert edited("spec:\n  old:\n    - 1\n", change) == (
+        "spec:\n  old:\n    - 1\n  new:\n    - a:\n        - x\n        - []\n      text: |\n        1\n        2\n"
+        "    - - 3\n      - - 4\n    - {}\n"
+    )
+
+
 def test_the_first_field_of_an_item_may_go() -> None:
     text = "l:\n- a: xyz\n  # about b\n  b: 1\n"
     assert edited(text, lambda obj: obj["l"][0].pop("a")) == "l:\n  # about b\n- b: 1\n"
@@ -151,7 +166,8 @@ OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "c", "on", "1"]), JSON, min
 
 
 @settings(deadline=None, max_examples=300)
-@given(OBJECTS, OBJECTS)
-def test_whatever_changes_the_outcome_says_what_it_must(old: Any, new: Any) -> None:
-    text = "# top\n" + yamlcodec.encode_ordered(old).decode()
+@given(OBJECTS, OBJECTS, st.booleans())
+def test_whatever_changes_the_outcome_says_what_it_must(old: Any, new: Any, indented: bool) -> None:
+    text = "# top\n" + ("".join(laid_out(old)) if indented else yamlcodec.encode_ordered(old).decode())
+    assert same(yamlcodec.decode(text.encode()), old)
     assert same(yamlcodec.decode(rewritten(text, old, new).encode()), new)

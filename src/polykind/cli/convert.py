@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
@@ -83,6 +84,10 @@ def run(chosen: argparse.Namespace) -> int:
     except UsageError as error:
         print(f"polykind convert: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # Whoever was reading has seen enough; nor is there anybody to flush to on the way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 class _Run:

@@ -189,7 +189,8 @@ class Offline:
         if target is None:
             raise Unfit(f"{definition.name} has no version {self.version}, only {', '.join(definition.versions)}")
         admitted, unknown = origin.admitted(obj)
-        warnings = [f"{path}: not in the schema of {origin.name}, dropped" for path in unknown]
+        warnings = [] if target.served else [f"{target.name} is not served: the API server does not take it yet"]
+        warnings += [f"{path}: not in the schema of {origin.name}, dropped" for path in unknown]
         written = origin.pruned(obj)
         written["metadata"] = (
             admitted["metadata"] if any(p.startswith("metadata.") for p in unknown) else metadata_of(obj)

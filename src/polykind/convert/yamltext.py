@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from polykind.contract import JsonObject
+from polykind.convert.yamllayout import fresh, indents_lists, lines_of
 from polykind.wire import codec, yamlcodec
 
 _odd_break = re.compile("[\r\x85\u2028\u2029]").search
@@ -37,7 +38,7 @@ def same(one: Any, other: Any) -> bool:
 
 def rewritten(text: str, old: Any, new: JsonObject) -> str:
     """The text of a document that was read as `old`, saying `new`. Raises Unwritable."""
-    lines = _lines(text)
+    lines = lines_of(text)
     for write in (_kept, _anew):
         try:
             out = "".join(write(lines, old, new))
@@ -69,7 +70,8 @@ def _kept(lines: list[str], old: Any, new: JsonObject) -> list[str]:
     if any(_odd_break(line) for line in lines):
         raise _Unkept
     root = yaml.compose("".join(lines), Loader=yaml.CSafeLoader)
-    return [*lines[: root.start_mark.line], *_Text(lines).mapping(root, old, new, root.start_mark.line, len(lines))]
+    text = _Text(lines, indented=any(indents_lists(root)))
+    return [*lines[: root.start_mark.line], *text.mapping(root, old, new, root.start_mark.line, len(lines))]
 
 
 class _Region:
@@ -84,8 +86,9 @@ class _Region:
 class _Text:
     """The lines of a document, out of which another is made."""
 
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], *, indented: bool) -> None:
         self.lines = lines
+        self._indented = indented
 
     def mapping(self, node: Any, old: JsonObject, new: JsonObject, begin: int, limit: int) -> list[str]:
         """The lines, from `begin` to `limit`, of a block mapping that says `new`.
@@ -111,7 +114,7 @@ class _Text:
         for name in order:
             was = former.get(name, name)
             if was not in old:
-                out.append(_fresh({name: new[name]}, column))
+                out.append(self._fresh({name: new[name]}, column))
                 continue
             region, key = regions[was], keys[was]
             own = self._field(region, key, name, old[was], new[name], column)
@@ -136,7 +139,7 @@ class _Text:
                 return [own[0], *self._inside(region, old, new, region.first + 1)]
             except _Unkept:
                 pass
-        return [*self._commented(_fresh({name: new}, column), region), *self.lines[region.end : region.tail]]
+        return [*self._commented(self._fresh({name: new}, column), region), *self.lines[region.end : region.tail]]
 
     def _inside(self, region: _Region, old: Any, new: Any, begin: int) -> list[str]:
         if isinstance(old, dict) and isinstance(new, dict):
@@ -166,7 +169,7 @@ class _Text:
                 try:
                     own = self._inside(region, before, after, region.first)
                 except _Unkept:
-                    own = self._commented(_fresh([after], column), region) + self.lines[region.end : region.tail]
+                    own = self._commented(self._fresh([after], column), region) + self.lines[region.end : region.tail]
             out += [*self.lines[region.lead : region.first], *own]
         return out + behind
 
@@ -188,14 +191,17 @@ class _Text:
                 following.lead = region.tail
         return self.lines[regions[-1].tail : limit]
 
-    def _commented(self, fresh: list[str], region: _Region) -> list[str]:
+    def _fresh(self, value: JsonObject | list[Any], column: int) -> list[str]:
+        return fresh(value, column, indented=self._indented)
+
+    def _commented(self, lines: list[str], region: _Region) -> list[str]:
         """A field on one line, before and after, keeps the comment behind it."""
         mark = region.value.end_mark
-        if len(fresh) == 1 and region.end == region.first + 1 and mark.line == region.first:
+        if len(lines) == 1 and region.end == region.first + 1 and mark.line == region.first:
             behind = self.lines[mark.line][mark.column :].rstrip()
             if re.fullmatch(r"\s+#.*", behind):
-                return [fresh[0].rstrip("\n") + behind + "\n"]
-        return fresh
+                return [lines[0].rstrip("\n") + behind + "\n"]
+        return lines
 
 
 def _end(node: Any) -> int:
@@ -219,12 +225,3 @@ def _renamed(old: JsonObject, new: JsonObject) -> dict[str, str]:
             out[key] = twin
             added.remove(twin)
     return out
-
-
-def _fresh(value: JsonObject | list[Any], column: int) -> list[str]:
-    text = yamlcodec.encode_ordered(value).decode()
-    return [" " * column + line if line.strip() else line for line in _lines(text)]
-
-
-def _lines(text: str) -> list[str]:
-    return [line + "\n" for line in text.removesuffix("\n").split("\n")]
