@@ -90,9 +90,7 @@ async def test_a_failed_review_is_answered_and_logged(caplog: pytest.LogCaptureF
     said = "CronTab one cannot be converted from v1 to v2: ValueError: this host is bad"
     assert (status, response["result"]) == (200, {"status": "Failed", "message": said})
     logged = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert logged == [
-        f"a review failed: {said}; no request that needs this object converted succeeds before it is"
-    ]
+    assert logged == [f"a review failed: {said}; no request that needs this object converted succeeds before it is"]
 
 
 async def test_a_body_that_is_too_long_is_refused() -> None:

@@ -174,8 +174,8 @@ def endpoint(chosen: argparse.Namespace) -> Endpoint | None:
     return Endpoint.of_url(chosen.url) if chosen.url else None
 
 
-def hosted(chosen: argparse.Namespace, cluster: Cluster | None) -> Host:
-    """The host that flags describe. Raises UsageError or ValueError."""
+def hosted(chosen: argparse.Namespace) -> tuple[Host, Cluster | None]:
+    """The host that flags describe, and the API server that it speaks to. Raises UsageError or ValueError."""
     from polykind.convert.host import Host
     from polykind.convert.loading import load
     from polykind.convert.wiring import Wiring, check
@@ -188,11 +188,12 @@ def hosted(chosen: argparse.Namespace, cluster: Cluster | None) -> Host:
         )
     libraries = [load(spec) for spec in chosen.converter]
     check(libraries)
+    cluster = _cluster(chosen)
     wiring = None
     if chosen.wire and cluster is not None:
         wiring = Wiring(cluster, where, crds=chosen.crd, self_test=chosen.self_test)
         wiring.prepare(libraries)
-    return Host(
+    host = Host(
         libraries,
         address=chosen.bind_address,
         port=chosen.secure_port,
@@ -200,6 +201,7 @@ def hosted(chosen: argparse.Namespace, cluster: Cluster | None) -> Host:
         wiring=wiring,
         seconds=_seconds("--request-timeout", chosen.request_timeout),
     )
+    return host, cluster
 
 
 def _certificates(chosen: argparse.Namespace, where: Endpoint | None, cluster: Cluster | None) -> Certificates:
@@ -243,8 +245,7 @@ def _seconds(flag: str, text: str) -> float:
 
 async def _host(chosen: argparse.Namespace) -> int:
     delay = _seconds("--shutdown-delay-duration", chosen.shutdown_delay_duration)
-    cluster = _cluster(chosen)
-    host = hosted(chosen, cluster)
+    host, cluster = hosted(chosen)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

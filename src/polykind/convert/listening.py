@@ -36,8 +36,11 @@ class Listening:
         flags = socket.AI_PASSIVE
         found = await self._loop.getaddrinfo(address or None, port, type=socket.SOCK_STREAM, flags=flags)
         family, *_, where = found[0]
-        self._socket = _bound(family, where)
-        self._listen()
+        try:
+            self._socket = _bound(family, where)
+            self._listen()
+        except OSError as error:
+            raise OSError(error.errno, f"{error.strerror}: {address}:{port}") from error
 
     @property
     def port(self) -> int:

@@ -1,0 +1,219 @@
+"""`polykind host`: as a user runs it, and what it says when it cannot run."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from polykind.cli import main
+from tests.convert.definitions import HOST, HOSTS, crd
+from tests.support.kubectl import Kubectl
+from tests.support.server import ServerProcess, free_port, serving, trusting
+
+CONVERSIONS = """
+from polykind.convert import Conversions
+
+crontabs = Conversions("CronTab.stable.example.com")
+
+@crontabs.step("v1", "v2")
+def up(obj):
+    if "host" in obj.get("spec", {}):
+        obj["spec"]["hosts"] = [obj["spec"].pop("host")]
+
+@crontabs.step("v2", "v1")
+def down(obj):
+    for host in obj.get("spec", {}).pop("hosts", [])[:1]:
+        obj["spec"]["host"] = host
+
+half = Conversions("CronTab.stable.example.com")
+half.add("v1", "v2", up)
+
+async def slow(obj, to):
+    return obj
+
+def everything(obj, to):
+    return obj
+"""
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with conversions in it and no kubeconfig anywhere."""
+    (tmp_path / "hosted_conversions.py").write_text(CONVERSIONS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    sys.modules.pop("hosted_conversions", None)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["crontabs"], "how does the API server reach this host? Say --service NAMESPACE/NAME or --url URL; "),
+        (["crontabs", "--service=x"], "--service x: must be namespace/name, or namespace/name:port/path"),
+        (["crontabs", "--url=http://x"], "--url http://x: must be https://host[:port][/path], "),
+        (["crontabs", "--service=a/b", "--url=https://x"], "--service and --url both say where the host is found: use"),
+        (["crontabs", "--url=https://x"], "no API server is known: name a kubeconfig by --kubeconfig or $KUBECONFIG"),
+        (["crontabs", "--url=https://x", "--kubeconfig=no"], "no cannot be read: No such file or directory; --wire="),
+        (["half", "--wire=false"], "CronTab.stable.example.com: no steps lead from v2 to v1"),
+        (["slow", "--wire=false"], "hosted_conversions:slow: an async converter cannot be hosted"),
+        (["absent", "--wire=false"], "--converter hosted_conversions:absent: module 'hosted_conversions' has no"),
+        (["crontabs", "--wire=false", "--tls-cert-file=x"], "--tls-cert-file and --tls-private-key-file go together"),
+        (["crontabs", "--wire=false", "--request-timeout=x"], "--request-timeout x: not a duration such as 30s"),
+        (["crontabs", "--print-manifests"], "--print-manifests needs --service NAMESPACE/NAME"),
+        (["crontabs", "--print-manifests", "--service=a/b"], "--print-manifests needs --image"),
+        (["crontabs", "--print-manifests", "--service=a/b", "--image=i"], "--print-manifests needs --crd"),
+    ],
+)
+def test_what_cannot_be_done(folder: Path, capsys: pytest.CaptureFixture[str], flags: list[str], said: str) -> None:
+    assert main(["host", f"--converter=hosted_conversions:{flags[0]}", *flags[1:]]) == 2
+    assert capsys.readouterr().err.startswith(f"polykind host: {said}")
+    assert not (folder / ".polykind").exists()
+
+
+def test_what_does_not_say_which_kinds_it_converts_needs_them_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "current-context": "c",
+    }
+    (folder / "config").write_text(json.dumps(config))
+    flags = ["--url=https://x", "--kubeconfig=config", "--converter=hosted_conversions:everything"]
+    assert main(["host", *flags]) == 2
+    said = "hosted_conversions:everything: it does not say which kinds it converts; name them by --crd\n"
+    assert capsys.readouterr().err == f"polykind host: {said}"
+
+
+def test_manifests_are_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--service=crontabs/converter", "--image=me/crontabs:1", "--crd=crontabs.stable.example.com"]
+    assert main(["host", "--converter=hosted_conversions:crontabs", "--print-manifests", *flags]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("apiVersion: v1\nkind: ServiceAccount\n")
+    assert "        image: me/crontabs:1\n" in printed
+
+
+class HostProcess:
+    """`polykind host` in a folder, with what it prints."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        self.log = folder / "host.log"
+        command = [str(Path(sys.executable).with_name("polykind")), "host", f"--secure-port={self.port}", *flags]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+
+    def get(self, page: str, context: ssl.SSLContext | None = None) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(self.url + page, timeout=5, context=context or trusting()) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    def until(self, page: str, status: int = 200) -> str:
+        deadline = time.monotonic() + PATIENCE
+        while (got := self.get(page))[0] != status:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, f"{page} is {got}:\n{self.log.read_text()}"
+            time.sleep(0.02)
+        return got[1]
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def hosting(folder: Path, *flags: str) -> Iterator[HostProcess]:
+    host = HostProcess(folder, "--converter=hosted_conversions:crontabs", *flags)
+    try:
+        yield host
+    finally:
+        if host.process.poll() is None:
+            host.process.kill()
+            host.process.wait()
+
+
+@contextmanager
+def served(folder: Path, *flags: str) -> Iterator[tuple[ServerProcess, Kubectl]]:
+    with serving(folder, *flags) as server:
+        kubectl = Kubectl(server.kubeconfig, folder)
+        kubectl("create", "-f", "-", stdin=json.dumps(crd(HOST, HOSTS)))
+        kubectl("wait", "--for=condition=Established", "crd/crontabs.stable.example.com")
+        yield server, kubectl
+
+
+def test_a_server_on_this_machine_converts_through_it(folder: Path) -> None:
+    with served(folder, "--conversion-cache=false") as (server, kubectl):
+        flags = ["--bind-address=127.0.0.1", f"--kubeconfig={server.kubeconfig}"]
+        with hosting(folder, *flags) as host:
+            said = host.until("/readyz")
+            assert said == "ok\ncrontabs.stable.example.com: wired; there is no object to try yet\n"
+            manifest = {
+                "apiVersion": "stable.example.com/v1",
+                "kind": "CronTab",
+                "metadata": {"name": "one"},
+                "spec": {"host": "a.example"},
+            }
+            kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(manifest))
+            assert kubectl.json("get", "crontabs.v2.stable.example.com", "one")["spec"]["hosts"] == ["a.example"]
+            assert kubectl.json("get", "crontabs.v1.stable.example.com", "one")["spec"]["host"] == "a.example"
+            assert host.stop() == 0
+            printed = host.log.read_text()
+            assert f"Serving at {host.url}/convert\n" in printed
+            assert "Converting CronTab.stable.example.com (v1, v2)\n" in printed
+        refused = kubectl("get", "crontabs.v1.stable.example.com", check=False)
+        assert "connection refused" in refused.err
+
+
+def test_a_service_leads_to_it(folder: Path) -> None:
+    port = free_port()
+    with served(folder, f"--resolve=crontabs/converter=127.0.0.1:{port}") as (server, kubectl):
+        flags = ["--service=crontabs/converter", f"--kubeconfig={server.kubeconfig}", f"--secure-port={port}"]
+        with hosting(folder, *flags) as host:
+            host.port, host.url = port, f"https://127.0.0.1:{port}"
+            host.until("/readyz")
+            made = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "one"}}
+            kubectl("create", "-f", "-", stdin=json.dumps({**made, "spec": {"host": "b.example"}}))
+            config = kubectl.json("get", "crd", "crontabs.stable.example.com")["spec"]["conversion"]["webhook"]
+            trusted = base64.b64decode(config["clientConfig"]["caBundle"])
+            assert trusted == (folder / ".polykind" / "host" / "ca.crt").read_bytes()
+            assert kubectl.json("get", "crontabs.v2.stable.example.com", "one")["spec"]["hosts"] == ["b.example"]
+
+
+def test_unwired_it_says_whom_to_trust_and_stays_a_while_when_told_to_stop(folder: Path) -> None:
+    with hosting(folder, "--wire=false", "--cert-dir=pki", "--shutdown-delay-duration=1s") as host:
+        assert host.until("/readyz") == "ok"
+        context = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
+        assert host.get("/healthz", context) == (200, "ok")
+        host.process.send_signal(signal.SIGTERM)
+        assert host.until("/readyz", 503) == "stopping"
+        assert host.get("/healthz") == (200, "ok")
+        assert host.process.wait(PATIENCE) == 0
+        assert "To be trusted as caBundle: pki/ca.crt\n" in host.log.read_text()
+
+
+def test_a_port_that_is_taken(folder: Path) -> None:
+    with hosting(folder, "--wire=false") as host:
+        host.until("/healthz")
+        with hosting(folder, "--wire=false", f"--secure-port={host.port}") as other:
+            assert other.process.wait(PATIENCE) == 1
+            assert f"polykind host: [Errno 98] Address already in use: 0.0.0.0:{host.port}\n" in other.log.read_text()
