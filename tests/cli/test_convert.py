@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from polykind.cli import main
+from tests.convert.example import EXAMPLE, importable
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "conversions"
 OURS = "# mine\napiVersion: example.com/v1alpha1\nkind: Backup\nmetadata:\n  name: a\nspec:\n  cron: x  # when\n"
 CONVERTED = "# mine\napiVersion: example.com/v1\nkind: Backup\nmetadata:\n  name: a\nspec:\n  schedule: x  # when\n"
 CURRENT = "apiVersion: example.com/v1\nkind: Backup\n"
@@ -23,7 +23,7 @@ BAD = "apiVersion: example.com/v1alpha1\nkind: Backup\nmetadata: {name: bad}\nsp
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the command is run; the example's conversions can be imported."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(EXAMPLE))
+    importable(monkeypatch)
     return tmp_path
 
 

@@ -17,9 +17,9 @@ from polykind.convert.loading import load
 from polykind.convert.offline import Offline
 from polykind.convert.review import answered
 from polykind.wire import codec, yamlcodec
+from tests.convert.example import EXAMPLE, importable
 from tests.support.live import Live, live
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "conversions"
 VERSIONS = ("v1alpha1", "v1beta1", "v1")
 SPECS: dict[str, list[dict[str, Any]]] = {
     "v1alpha1": [
@@ -55,7 +55,7 @@ def manifests() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
-    monkeypatch.syspath_prepend(str(EXAMPLE))
+    importable(monkeypatch)
     return load("conversions:backups")
 
 

@@ -19,11 +19,11 @@ import polykind.convert
 from polykind.convert import Conversions, declarative, put, take
 from polykind.convert.review import answered
 from polykind.wire import yamlcodec
+from tests.convert.example import EXAMPLE, importable
 from tests.support.server import free_port
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "toolkit.md"
-EXAMPLE = ROOT / "examples" / "conversions"
 PATIENCE = 30.0
 
 
@@ -43,7 +43,7 @@ def test_the_python_of_the_page_is_true(folder: Path, monkeypatch: pytest.Monkey
     found = blocks(PAGE, "python")
     assert found
     monkeypatch.chdir(folder)
-    monkeypatch.syspath_prepend(str(EXAMPLE))
+    importable(monkeypatch)
     names: dict[str, object] = {"__name__": "toolkit"}
     for number, block in enumerate(found):
         exec(compile(block, f"toolkit.md, block {number}", "exec"), names)
