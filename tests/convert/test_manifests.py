@@ -129,6 +129,15 @@ def test_folders_are_searched_for_manifests_in_order_and_hidden_ones_are_passed_
     assert [str(file.relative_to(tmp_path)) for file in found] == ["d.txt", "a.yaml", "b.yml", "c.json", "sub/e.yaml"]
 
 
+def test_a_folder_that_cannot_be_searched_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(Unreadable, match=f"^{tmp_path}: Permission denied$"):
+        list(manifests.files([tmp_path]))
+
+
 def test_a_file_is_written_whole_with_its_mode_and_through_its_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real.yaml", tmp_path / "link.yaml"
     real.write_text("a: 1\n")

@@ -200,7 +200,10 @@ def load(path: Path) -> bytes:
 
 
 def files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files that are named, and those of manifests in folders that are named; hidden ones are passed over."""
+    """The files that are named, and those of manifests in folders that are named; hidden ones are passed over.
+
+    Raises Unreadable for a folder that cannot be searched.
+    """
     seen: set[Path] = set()
     for path in paths:
         for file in _below(path) if path.is_dir() else (path,):
@@ -210,11 +213,15 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for at, folders, names in os.walk(folder):
+    for at, folders, names in os.walk(folder, onerror=_unsearchable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith(".") and Path(name).suffix in SUFFIXES:
                 yield Path(at, name)
+
+
+def _unsearchable(error: OSError) -> None:
+    raise Unreadable(f"{error.filename}: {error.strerror}") from error
 
 
 def write(path: Path, data: bytes) -> None:
