@@ -19,19 +19,13 @@ from polykind.contract import JsonObject
 from polykind.convert import manifests
 from polykind.convert.definition import Definition, Unfit
 from polykind.convert.library import Library
-
-try:
-    from polykind.convert.proving import report
-    from polykind.convert.proving.properties import PROPERTIES
-    from polykind.convert.proving.strategies import objects
-    from polykind.convert.proving.trial import Pair, Trial
-except ModuleNotFoundError as error:
-    if error.name != "hypothesis":
-        raise
-    raise ImportError("proofs need Hypothesis: pip install 'polykind[test]'") from error
+from polykind.convert.proving import report
+from polykind.convert.proving.properties import PROPERTIES
+from polykind.convert.proving.trial import Pair, Trial
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
+    from hypothesis.strategies import SearchStrategy
 
 __all__ = ["PROPERTIES", "Trial", "definition_in", "objects", "proofs"]
 
@@ -54,11 +48,8 @@ def proofs(
     import pytest
 
     library = Library(getattr(conversions, "__name__", None) or repr(conversions), conversions)
-    if isinstance(definition, (str, Path)):
-        definition = definition_in(_file(Path(definition), sys._getframe(1).f_code.co_filename), library)
-    elif not isinstance(definition, Definition):
-        definition = Definition(definition)
-    trial = Trial(definition, library, examples=examples, seed=seed, properties=kept(without), samples=samples)
+    known = _definition(definition, library, sys._getframe(1).f_code.co_filename)
+    trial = Trial(known, library, examples=examples, seed=seed, properties=kept(without), samples=samples)
 
     @pytest.mark.parametrize(("name", "pair"), _parameters(trial))
     def test(name: str, pair: Pair) -> None:
@@ -67,6 +58,20 @@ def proofs(
             pytest.fail(said, pytrace=False)
 
     return test
+
+
+def objects(
+    definition: Definition | JsonObject | str | Path, version: str, samples: Sequence[JsonObject] = ()
+) -> SearchStrategy[JsonObject]:
+    """Valid objects of a version as a Hypothesis strategy, for tests of one's own."""
+    try:
+        from polykind.convert.proving import strategies
+    except ModuleNotFoundError as error:
+        raise ImportError("objects() needs Hypothesis: pip install 'polykind[test]'") from error
+    known = _definition(definition, None, sys._getframe(1).f_code.co_filename)
+    if version not in known.versions:
+        raise ValueError(f"{known.name} has no version {version}: it has {', '.join(known.versions)}")
+    return strategies.objects(known.versions[version], samples)
 
 
 def complaint(trial: Trial, name: str, pair: Pair) -> str:
@@ -92,8 +97,8 @@ def kept(without: Iterable[str]) -> list[str]:
     return [name for name in PROPERTIES if name not in left_out]
 
 
-def definition_in(file: Path, library: Library) -> Definition:
-    """The definition in a file whose kind a library converts. Raises ValueError."""
+def definition_in(file: Path, library: Library | None) -> Definition:
+    """The definition in a file whose kind a library converts, if there is one. Raises ValueError."""
     try:
         documents = manifests.parse(manifests.load(file)).documents
     except manifests.Unreadable as error:
@@ -104,12 +109,20 @@ def definition_in(file: Path, library: Library) -> Definition:
         definitions = [Definition(manifest) for manifest in found]
     except Unfit as error:
         raise ValueError(f"{file}: {error}") from None
-    fitting = [one for one in definitions if library.handles(one.group, one.kind.partition(".")[0])]
+    if not definitions:
+        raise ValueError(f"{file}: there is no CustomResourceDefinition in it")
+    fitting = [one for one in definitions if library is None or library.handles(one.group, one.kind.partition(".")[0])]
     if len(fitting) != 1:
-        names = ", ".join(one.kind for one in fitting or definitions) or "no CustomResourceDefinition"
-        what = "more than one kind that is converted" if fitting else "no definition of a kind that is converted"
-        raise ValueError(f"{file}: it has {what} by {library.spec}: {names}")
+        names = ", ".join(one.kind for one in fitting or definitions)
+        which = f"of which {library.spec} converts {'several' if fitting else 'none'}" if library else "not one"
+        raise ValueError(f"{file}: it defines {names}, {which}")
     return fitting[0]
+
+
+def _definition(given: Definition | JsonObject | str | Path, library: Library | None, caller: str) -> Definition:
+    if isinstance(given, (str, Path)):
+        return definition_in(_file(Path(given), caller), library)
+    return given if isinstance(given, Definition) else Definition(given)
 
 
 def _file(path: Path, caller: str) -> Path:

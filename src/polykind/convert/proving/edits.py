@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject
+from polykind.convert.definition import DefinedVersion
 from polykind.convert.proving import scalars
 from polykind.convert.proving.choices import Choices, Unlucky, pick
 from polykind.convert.proving.differences import ABSENT, Path
@@ -56,10 +57,18 @@ def edited(choices: Choices, generator: Generator, obj: JsonObject) -> Edit | No
 def _tried(choices: Choices, generator: Generator, obj: JsonObject, spot: Spot) -> Edit | None:
     value = ABSENT if spot.action == "remove" else generator.value(choices, spot.raw)
     path = (*spot.path[:-1], scalars.name(choices)) if spot.action == "key" else spot.path
+    return applied(generator.version, obj, path, value)
+
+
+def applied(version: DefinedVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
+    """An edit done to an object; None if it changes nothing, is not valid, or has no place there."""
     out = copied(obj)
-    before = _put(out, path, copied(value))
-    out = admitted(generator.version, out)
-    if same(out, obj) or generator.version.complaints(out):
+    try:
+        before = _put(out, path, copied(value))
+    except (LookupError, TypeError):
+        return None
+    out = admitted(version, out)
+    if same(out, obj) or version.complaints(out):
         return None
     return Edit(path, before, value, out)
 

@@ -21,6 +21,8 @@ BUDGET = 60.0
 """About how many values an object has at most, beside those that are required."""
 DENSITIES = (25, 50, 75, 10, 95)
 """How many of a hundred optional fields are there; one is chosen for each object."""
+FAVOUR = (15, 6.0)
+"""How many of a hundred fields may have some values below them though the budget is spent, and how many."""
 _TRIES = 6
 _FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels")
 
@@ -142,6 +144,9 @@ class Generator:
         self, choices: Choices, out: JsonObject, name: str, raw: JsonObject, share: float, density: int, *, needed: bool
     ) -> None:
         """Set a field; one that could not be made is left out if it may be."""
+        percent, favour = FAVOUR
+        if share < favour and raw.get("type") in ("object", "array") and likely(choices, percent):
+            share = favour
         try:
             out[name] = choices.part(lambda: self.value(choices, raw, share, density))
         except Unlucky as error:
@@ -174,8 +179,9 @@ class Generator:
 
     def _list(self, choices: Choices, raw: JsonObject, node: Node, budget: float, density: int) -> list[Any]:
         least = node.min_items or 0
-        most = min(least + (3 if budget >= 2 else 1), ENDLESS if node.max_items is None else node.max_items)
         items = raw.get("items") or {}
+        few = 3 if budget >= 2 or items.get("type") not in ("object", "array") else 2
+        most = min(least + few, ENDLESS if node.max_items is None else node.max_items)
         count = between(choices, least, max(least, most))
         out: list[Any] = []
         seen: set[Any] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from polykind.convert.values import copied
 
 _tokens = re.compile(r"\[\*\]|\[[^\]]*\]|[^.\[\]]+").findall
 ANY = "*"
+ENOUGH = 3
+"""How many objects must have had a field before it counts that it was not lost."""
 
 
 class Acknowledgement(NamedTuple):
@@ -74,7 +77,7 @@ class Losses:
         self._converter = converter
         self.met: dict[tuple[str, str, str, str, bool], Loss] = {}
         self._real: set[tuple[str, str, str]] = set()
-        self._taken: set[tuple[str, str]] = set()
+        self._offered: Counter[tuple[str, str, str]] = Counter()
 
     def matrix(self) -> list[Loss]:
         """What was met, the unacknowledged first, then by versions and path."""
@@ -82,8 +85,9 @@ class Losses:
 
     def observe(self, passage: Passage) -> None:
         """Note what a passage lost."""
-        for way in self._ways(passage):
-            self._taken.update((step.origin, step.goal) for step in way)
+        for said in self._acknowledged(passage):
+            if said.step.origin == passage.origin.name and has(passage.obj, tokens(said.path)):
+                self._offered[said.step.origin, said.step.goal, said.path] += 1
         for found in kept(passage.obj, passage.back):
             said = self._forgiving(passage, found)
             if said is not None:
@@ -106,15 +110,15 @@ class Losses:
         return any(said.step.origin == version and said.covers(found) for said in acknowledged)
 
     def stale(self) -> list[Acknowledgement]:
-        """What is acknowledged on steps that were taken, and was never met."""
+        """What is acknowledged and was never lost, though objects had it."""
         declared = self._converter.declared
         steps = declared.steps.values() if declared is not None else ()
         return [
             Acknowledgement(step, path, why)
             for step in steps
-            if (step.origin, step.goal) in self._taken
             for path, why in step.loses.items()
             if (step.origin, step.goal, path) not in self._real
+            and self._offered[step.origin, step.goal, path] >= ENOUGH
         ]
 
     def _ways(self, passage: Passage) -> Iterator[tuple[Step, ...]]:
@@ -163,6 +167,14 @@ def kept(before: JsonObject, after: JsonObject) -> Iterator[Difference]:
         if found.before is ABSENT and found.path[:2] == ("metadata", "annotations"):
             continue
         yield found
+
+
+def has(value: Any, path: tuple[str, ...]) -> bool:
+    """Whether something lies at a path."""
+    if not path:
+        return True
+    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return any(path[0] in (ANY, str(step)) and has(item, path[1:]) for step, item in steps)
 
 
 def remove(value: Any, path: tuple[str, ...]) -> None:

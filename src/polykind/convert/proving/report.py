@@ -45,7 +45,7 @@ def table(trial: Trial, pairs: Sequence[Pair]) -> str:
         row = [name]
         for pair in pairs:
             about = applies(name, pair[0] == trial.definition.storage)
-            row.append("." if not about else "FAILED" if name in trial.verdict(pair).found else "ok")
+            row.append("." if not about else "FAILED" if name in trial.verdict(pair).broken else "ok")
         rows.append(row)
     return "\n".join(_columns(rows))
 

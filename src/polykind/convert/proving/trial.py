@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-
-import orjson
-from hypothesis.errors import Flaky, HypothesisException
+from random import Random
 
 from polykind.contract import JsonObject
-from polykind.convert.definition import Definition
+from polykind.convert.definition import Definition, Unfit
 from polykind.convert.library import Library
-from polykind.convert.proving import strategies
-from polykind.convert.proving.edits import Edit, edited
+from polykind.convert.proving.choices import Choices, RandomChoices
+from polykind.convert.proving.edits import Edit, applied, edited
 from polykind.convert.proving.generate import Generator
 from polykind.convert.proving.losses import Losses
 from polykind.convert.proving.passage import Converter, Passage, Stopped
 from polykind.convert.proving.properties import PROPERTIES, Case, Finding, applies, checked
+from polykind.convert.proving.shrink import plainer, smallest, undefaulted
 from polykind.schema.equality import same
 
-SHRINKING = 500
-"""The most objects that are tried to make a failure smaller."""
+PATIENCE = 5
+"""How many objects are tried for each that is wanted, before too few are valid."""
 Pair = tuple[str, str]
-
-
-class Broken(Exception):
-    """Tells Hypothesis that an object breaks the property at hand."""
 
 
 @dataclass
@@ -34,13 +29,11 @@ class Verdict:
     """What became of one pair of versions: how many objects were tried, and the first that broke each property."""
 
     tried: int = 0
-    refused: list[tuple[str, int]] = field(default_factory=list)
-    """What generated objects were refused for, and how often; the most frequent first."""
-    left_out: list[tuple[str, int]] = field(default_factory=list)
-    """Optional fields for which no value was found."""
     wasted: int = 0
-    """How many were refused."""
-    found: dict[str, Finding] = field(default_factory=dict)
+    """How many that were generated were not valid."""
+    refused: list[tuple[str, int]] = field(default_factory=list)
+    """What they were refused for, and how often; the most frequent first."""
+    broken: dict[str, tuple[Case, Finding]] = field(default_factory=dict)
     minimal: dict[str, Finding] = field(default_factory=dict)
 
 
@@ -65,14 +58,13 @@ class Trial:
             self.converter.declared.check(definition.versions)
         self.examples = examples
         self.seed = seed
-        self.properties = [name for name in PROPERTIES if name in set(properties)]
+        wanted = set(properties)
+        self.properties = [name for name in PROPERTIES if name in wanted]
         self.losses = Losses(self.converter)
+        for sample in samples:
+            _check(definition, sample)
         self._generators = {name: Generator(version, samples) for name, version in definition.versions.items()}
-        self._objects = {name: strategies.drawn(made.object) for name, made in self._generators.items()}
         self._verdicts: dict[Pair, Verdict] = {}
-        used = [sample for generator in self._generators.values() for sample in generator.samples]
-        if len(used) < len(samples):
-            raise ValueError(_unused(definition, samples))
 
     @property
     def pairs(self) -> list[Pair]:
@@ -95,89 +87,92 @@ class Trial:
     def finding(self, name: str, pair: Pair) -> Finding | None:
         """The smallest object found that breaks a property, None if it holds."""
         verdict = self.verdict(pair)
-        if name not in verdict.found:
+        if name not in verdict.broken:
             return None
         if name not in verdict.minimal:
-            verdict.minimal[name] = self._shrunk(name, pair, verdict.found[name])
+            verdict.minimal[name] = self._shrunk(name, pair, *verdict.broken[name])
         return verdict.minimal[name]
 
     def _tried(self, pair: Pair) -> Verdict:
         out = Verdict()
-        generator = self._generators[pair[0]]
-
-        def note(case: Case) -> None:
+        for case in self._generated(pair, out):
             out.tried += 1
             for name in self.properties:
-                if name not in out.found and (found := checked(name, case)) is not None:
-                    out.found[name] = found
+                if name not in out.broken and (found := checked(name, case)) is not None:
+                    out.broken[name] = case, found
             with suppress(Stopped):
                 self.losses.observe(case.passage)
-
-        for sample in generator.samples:
-            note(self._case(pair, sample))
-        failed = generator.failed
-        # A converter that answers now this, now that confuses Hypothesis: what it was caught at stands.
-        with suppress(Flaky):
-            strategies.run(lambda draw: note(self._drawn(pair, draw)), self.examples, self.seed, shrink=False)
-        out.wasted = generator.failed - failed
-        out.refused = generator.refused.most_common(3)
-        out.left_out = generator.left_out.most_common(3)
+        out.refused = self._generators[pair[0]].refused.most_common(3)
         return out
 
-    def _drawn(self, pair: Pair, draw: strategies.Drawing) -> Case:
-        """An object, and then an edit of what the converter made of it."""
-        case = self._case(pair, draw(self._objects[pair[0]]))
-        case.edit = self._edit(case.passage, draw)
-        return case
+    def _generated(self, pair: Pair, verdict: Verdict) -> Iterator[Case]:
+        """Samples first, then as many valid objects as are wanted.
 
-    def _case(self, pair: Pair, obj: JsonObject) -> Case:
+        Each object has chance of its own: which it is depends on the seed, the pair and its number, and nothing else.
+        """
+        generator = self._generators[pair[0]]
+        for sample in generator.samples:
+            yield self._case(pair, sample, None)
+        wanted = verdict.tried + self.examples
+        for number in range(self.examples * PATIENCE):
+            if verdict.tried >= wanted:
+                return
+            choices = RandomChoices(Random(f"{self.seed} {':'.join(pair)} {number}"))  # noqa: S311
+            obj = generator.object(choices)
+            if obj is None:
+                verdict.wasted += 1
+                continue
+            case = self._case(pair, obj, None)
+            case.edit = self._edit(case.passage, choices)
+            yield case
+
+    def _case(self, pair: Pair, obj: JsonObject, edit: Edit | None) -> Case:
         origin, goal = (self.definition.versions[name] for name in pair)
-        return Case(Passage(self.converter, origin, goal, obj), None, self.losses)
+        return Case(Passage(self.converter, origin, goal, obj), edit, self.losses)
 
-    def _edit(self, passage: Passage, draw: strategies.Drawing) -> Edit | None:
+    def _edit(self, passage: Passage, choices: Choices) -> Edit | None:
+        """An edit of what the converter made of an object."""
         try:
-            if "edit-survives" not in self.properties or not same(*passage.answers[1:]):
+            if not same(*passage.answers[1:]):
                 return None
-            written = passage.written
+            return edited(choices, self._generators[passage.goal.name], passage.written)
         except Stopped:
             return None
-        generator = self._generators[passage.goal.name]
-        return draw(strategies.drawn(lambda choices: [edited(choices, generator, written)]))[0]
 
-    def _shrunk(self, name: str, pair: Pair, found: Finding) -> Finding:
-        """Objects are made once more, in the same order, and the first that breaks the property is made smaller."""
-        best, calls = found, 0
+    def _shrunk(self, name: str, pair: Pair, case: Case, found: Finding) -> Finding:
+        origin, goal = (self.definition.versions[version] for version in pair)
+        edit = case.edit
 
-        def body(draw: strategies.Drawing) -> None:
-            nonlocal best, calls
-            if calls > SHRINKING:
-                return
-            calls += calls > 0
-            again = checked(name, self._drawn(pair, draw))
-            if again is not None:
-                calls = calls or 1
-                best = again if _size(again) <= _size(best) else best
-                raise Broken
+        def fails(obj: JsonObject) -> Finding | None:
+            try:
+                taken = origin.admitted(obj)[0]
+            except Unfit:
+                return None
+            if origin.complaints(taken):
+                return None
+            again = self._case(pair, taken, None)
+            if name == "edit-survives" and edit is not None:
+                with suppress(Stopped):
+                    again.edit = applied(goal, again.passage.written, edit.path, edit.after)
+            return checked(name, again)
 
-        with suppress(Broken, HypothesisException):
-            strategies.run(body, self.examples, self.seed, shrink=True)
-        return best
+        obj, found = smallest(undefaulted(origin.schema.root, case.passage.obj), found, fails)
+        if edit is None or found.edit is None:
+            return found
+        for value in plainer(edit.after):
+            edit = edit._replace(after=value)
+            if (result := fails(obj)) is not None:
+                return result
+        return found
 
 
-def _size(found: Finding) -> tuple[int, int]:
-    edit = len(repr(found.edit[:3])) if found.edit else 0
-    return len(orjson.dumps(found.obj)) + edit, len(found.differences)
-
-
-def _unused(definition: Definition, samples: Sequence[JsonObject]) -> str:
-    """Why a sample is not good for a definition."""
-    for sample in samples:
-        try:
-            version = definition.version_of(sample)
-            complaints = version.complaints(version.admitted(sample)[0])
-        except ValueError as error:
-            complaints = [str(error)]
-        if complaints:
-            name = (sample.get("metadata") or {}).get("name")
-            return f"the sample {name!r} is no valid {definition.kind}: {complaints[0]}"
-    return "a sample is not valid"
+def _check(definition: Definition, sample: JsonObject) -> None:
+    """Raises ValueError if a sample is no valid object of the definition."""
+    name = (sample.get("metadata") or {}).get("name")
+    try:
+        version = definition.version_of(sample)
+        complaints = version.complaints(version.admitted(sample)[0])
+    except Unfit as error:
+        complaints = [str(error)]
+    if complaints:
+        raise ValueError(f"the sample {name} is no valid {definition.kind}: {complaints[0]}")
