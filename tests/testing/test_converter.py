@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from pathlib import Path
 
@@ -59,6 +60,19 @@ def test_slow_answers_come_late(polykind: ApiServer) -> None:
     began = time.monotonic()
     polykind.get(applied, version="v2")
     assert time.monotonic() - began >= 0.2
+
+
+def test_requests_under_way_do_not_hold_up_the_end(polykind_factory: Factory) -> None:
+    with polykind_factory.serve(crds=DEFINITION, converters=[crontabs]) as server:
+        [applied] = server.apply(crontab())
+        fault = server.converter.slow(600)
+        asking = threading.Thread(target=lambda: server.get(applied, version="v2"))
+        asking.start()
+        while not fault.seen:
+            time.sleep(0.001)
+        began = time.monotonic()
+    assert time.monotonic() - began < 1
+    asking.join()
 
 
 def test_a_wait_at_another_version_outlives_an_outage(polykind: ApiServer) -> None:

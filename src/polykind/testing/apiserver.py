@@ -139,10 +139,11 @@ class ApiServer:
             patch.setenv("KUBECONFIG", os.fspath(self.kubeconfig))
             for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
                 patch.delenv(name, raising=False)
-            official = sys.modules.get("kubernetes.config.kube_config")
-            if official is not None:
-                # It has read the variable when it was imported.
-                patch.setattr(official, "KUBE_CONFIG_DEFAULT_LOCATION", os.fspath(self.kubeconfig))
+            for library in ("kubernetes", "kubernetes_asyncio"):
+                module = sys.modules.get(f"{library}.config.kube_config")
+                if module is not None:
+                    # The official clients have read the variable when they were imported.
+                    patch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", os.fspath(self.kubeconfig), raising=False)
             yield
 
     # ------------------------------------------------------------------ for the factory

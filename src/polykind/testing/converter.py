@@ -30,6 +30,8 @@ class Converter:
 
         Raises Refused.
         """
+        self._converters = tuple(converters)
+        """Held, so that as long as this lives no other object is taken for one of them."""
         try:
             self._libraries = libraries(_named(one, root) if isinstance(one, str) else one for one in converters)
             self._host = Host(self._libraries, grace=GRACE)

@@ -63,15 +63,20 @@ class Factory:
             server.start()
             yield server
         finally:
+            if converter is not None:
+                # Who waits for a slow conversion would hold up the end.
+                converter.up()
             server.stop()
             if not server.keep:
                 shutil.rmtree(server.data_dir)
 
     def close(self) -> None:
-        for converter in self._hosted.values():
-            converter.close()
-        self._loop.close()
-        shutil.rmtree(self._folder / "origins", ignore_errors=True)
+        try:
+            for converter in self._hosted.values():
+                converter.close()
+        finally:
+            self._loop.close()
+            shutil.rmtree(self._folder / "origins", ignore_errors=True)
 
     def _settled(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The settings as a server takes them: one value will do for a list, a text for a path. Raises Refused."""
