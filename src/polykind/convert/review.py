@@ -71,6 +71,9 @@ def _converted(obj: Any, to: str, libraries: Sequence[Library]) -> bytes:
         return orjson.dumps(out)
     except ConversionError:
         raise
+    except SystemExit as error:
+        # It would end the host.
+        raise ConversionError(f"{about} cannot be converted from {origin} to {to}: it has called sys.exit") from error
     except Exception as error:
         said = str(error) or type(error).__name__
         raise ConversionError(f"{about} cannot be converted from {origin} to {to}: {said}") from error
