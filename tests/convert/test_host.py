@@ -90,7 +90,7 @@ async def test_a_failed_review_is_answered_and_logged(caplog: pytest.LogCaptureF
     said = "CronTab one cannot be converted from v1 to v2: ValueError: this host is bad"
     assert (status, response["result"]) == (200, {"status": "Failed", "message": said})
     logged = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert logged == [f"a review failed: {said}; no request that needs this object converted succeeds before it is"]
+    assert logged == [f"a review failed: {said}; mend the step or the object: until then requests for it fail"]
 
 
 async def test_a_body_that_is_too_long_is_refused() -> None:
@@ -143,6 +143,50 @@ async def test_a_review_that_takes_too_long_is_given_up() -> None:
         assert await caller.convert() == (504, "the conversion has taken more than 0.01 s\n")
         gate.open.set()
         assert host.counts.reviews["failed"] == 1
+
+
+async def test_a_review_that_is_not_sent_in_time_is_given_up() -> None:
+    async with Host([crontabs()], seconds=0.01) as host:
+        context = ssl.create_default_context(cadata=host.ca_bundle.decode())
+        reader, writer = await asyncio.open_connection("127.0.0.1", host.port, ssl=context)
+        writer.write(b"POST /convert HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 408 ")
+        writer.close()
+
+
+async def test_who_hangs_up_in_the_middle_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    said = "a caller has hung up before its review was there"
+    async with Host([crontabs()]) as host:
+        context = ssl.create_default_context(cadata=host.ca_bundle.decode())
+        _, writer = await asyncio.open_connection("127.0.0.1", host.port, ssl=context)
+        writer.write(b"POST /convert HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        await writer.drain()
+        writer.close()
+        async with asyncio.timeout(20):
+            while said not in caplog.messages:
+                await asyncio.sleep(0.01)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def test_a_step_that_would_end_the_process_does_not() -> None:
+    def leave(obj: JsonObject, to: str) -> JsonObject:
+        raise SystemExit(3)
+
+    async with Host([leave]) as host, calling(host) as caller:
+        _, response = await caller.convert()
+        said = f"CronTab one cannot be converted from {GROUP}/v1 to {GROUP}/v2: it has called sys.exit"
+        assert response["result"] == {"status": "Failed", "message": said}
+        assert await caller.get("/healthz") == (200, "ok")
+
+
+async def test_a_certificate_that_has_expired_is_not_ready() -> None:
+    clock = Clock()
+    async with Host([crontabs()], clock=clock) as host, calling(host) as caller:
+        assert await caller.get("/readyz") == (200, "ok")
+        clock.turn(days=91)
+        end = host.certificates.expires
+        assert await caller.get("/readyz") == (503, f"the certificate has expired on {end:%Y-%m-%d}")
 
 
 async def test_what_only_connects_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:

@@ -212,8 +212,7 @@ def _certificates(chosen: argparse.Namespace, where: Endpoint | None, cluster: C
     if (certificate is None) != (key is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file go together: one of them is missing")
     if certificate is not None:
-        ca = chosen.cert_dir / "ca.crt"
-        return KeptCertificates(certificate, key, ca if ca.exists() else None)
+        return KeptCertificates(certificate, key, chosen.cert_dir / "ca.crt")
     anywhere = chosen.bind_address in ("", "0.0.0.0", "::")  # noqa: S104
     names = [*(where.names if where else ()), *LOOPBACK, *([] if anywhere else [chosen.bind_address])]
     if chosen.cert_secret and cluster is not None:

@@ -111,9 +111,12 @@ class Answering:
                 self._seconds,
             )
             return Reply(504, f"the conversion has taken more than {self._seconds:g} s\n".encode())
-        self.counts.add("converted" if failure is None else "failed", time.monotonic() - started, count)
-        if failure is not None:
-            log.error("a review failed: %s; no request that needs this object converted succeeds before it is", failure)
+        seconds = time.monotonic() - started
+        self.counts.add("converted" if failure is None else "failed", seconds, count)
+        if failure is None:
+            log.debug("a review of %d objects took %.1f ms", count, seconds * 1000)
+        else:
+            log.error("a review failed: %s; mend the step or the object: until then requests for it fail", failure)
         return Reply(200, answer, JSON)
 
     def _work(self, body: bytes) -> tuple[bytes, str | None, int]:
@@ -124,16 +127,20 @@ class Answering:
         return answer, response.result.message if failed else None, len(response.convertedObjects)
 
     async def _body(self, length: int | None, chunks: AsyncIterable[bytes]) -> bytes | Reply:
-        said = f"a review may have {self._most_bytes} bytes at most\n".encode()
+        long = Reply(413, f"a review may have {self._most_bytes} bytes at most\n".encode())
         if length is not None and length > self._most_bytes:
-            return Reply(413, said)
+            return long
         parts: list[bytes] = []
         size = 0
-        async for chunk in chunks:
-            size += len(chunk)
-            if size > self._most_bytes:
-                return Reply(413, said)
-            parts.append(chunk)
+        try:
+            async with asyncio.timeout(self._seconds):
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > self._most_bytes:
+                        return long
+                    parts.append(chunk)
+        except TimeoutError:
+            return Reply(408, f"the review was not sent within {self._seconds:g} s\n".encode())
         return b"".join(parts)
 
 

@@ -161,7 +161,7 @@ class OwnCertificates:
 
 
 class KeptCertificates:
-    """A certificate, its key and perhaps its authority in files that somebody else keeps, such as cert-manager.
+    """A certificate, its key and, if that is there, its authority in files that somebody else keeps: cert-manager, say.
 
     They are read again whenever they change, and never written.
     """
@@ -215,7 +215,7 @@ class KeptCertificates:
 
     def _files(self) -> tuple[bytes, bytes, bytes]:
         certificate, key, ca = self.paths
-        return certificate.read_bytes(), key.read_bytes(), ca.read_bytes() if ca else b""
+        return certificate.read_bytes(), key.read_bytes(), ca.read_bytes() if ca and ca.exists() else b""
 
     def _look(self, certificate: bytes, key: bytes, ca: bytes) -> bool:
         """Take up what the files have; when they do not fit, what is served goes on, if there is anything."""
@@ -236,8 +236,7 @@ class KeptCertificates:
 def in_folder(names: Sequence[str], folder: Path, clock: Clock | None = None) -> Certificates:
     """The certificates in a folder: somebody else's if it has `tls.crt`, else our own."""
     if (folder / "tls.crt").exists():
-        ca = folder / "ca.crt"
-        return KeptCertificates(folder / "tls.crt", folder / "tls.key", ca if ca.exists() else None)
+        return KeptCertificates(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
     from polykind.convert.shelves import FolderShelf
 
     return OwnCertificates(names, shelf=FolderShelf(folder), clock=clock)

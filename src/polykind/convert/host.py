@@ -13,10 +13,10 @@ import base64
 import logging
 import ssl
 from collections.abc import Coroutine, Iterable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from polykind.contract import JsonObject
+from polykind.clock import SystemClock
+from polykind.contract import Clock, JsonObject
 from polykind.convert.answering import MOST_BYTES, SECONDS, THREADS, Answering, Readiness
 from polykind.convert.counts import Counts
 from polykind.convert.faults import Faults
@@ -52,6 +52,7 @@ class Host:
         threads: int = THREADS,
         grace: float = SECONDS,
         every: float = EVERY,
+        clock: Clock | None = None,
     ) -> None:
         """Without `certificates` it makes its own, in memory, for loopback and its address.
 
@@ -67,6 +68,7 @@ class Host:
         self._certificates = certificates
         self._wiring = wiring
         self._grace, self._every = grace, every
+        self._clock = clock or SystemClock()
         self._listening: Listening | None = None
         self._runner: web.AppRunner | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -107,15 +109,14 @@ class Host:
     @property
     def described(self) -> str:
         """What is converted here, for people."""
-        return ", ".join(
-            text
-            for library in self._answering.libraries
-            for text in (
-                [library.spec]
-                if library.declared is None
-                else [f"{kind} ({', '.join(steps.versions)})" for kind, steps in library.declared.items()]
-            )
-        )
+        out: list[str] = []
+        for library in self._answering.libraries:
+            declared = library.declared
+            if declared is None:
+                out.append(library.spec)
+            else:
+                out += [f"{kind} ({', '.join(steps.versions)})" for kind, steps in declared.items()]
+        return ", ".join(out)
 
     @property
     def conversion(self) -> JsonObject:
@@ -178,6 +179,8 @@ class Host:
         """Whether certificates are in place, and definitions wired if they are to be."""
         if self._trouble:
             return Readiness(False, self._trouble)
+        if self.certificates.expires <= self._clock.now():
+            return Readiness(False, f"the certificate has expired on {self.certificates.expires:%Y-%m-%d}")
         return self._wiring.readiness() if self._wiring is not None else Readiness(True, "ok")
 
     async def ready(self) -> None:
@@ -210,12 +213,16 @@ class Host:
         from aiohttp import web
 
         chunks = request.content.iter_any()
-        reply = await self._answering.reply(request.method, request.path, request.content_length, chunks)
+        try:
+            reply = await self._answering.reply(request.method, request.path, request.content_length, chunks)
+        except ConnectionError:
+            log.info("a caller has hung up before its review was there")
+            reply = None
         if reply is None:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response(status=500)
-        headers = {"Content-Type": reply.content_type, **reply.headers}
+        headers = {"Content-Type": reply.content_type, "Server": "polykind", **reply.headers}
         return web.Response(status=reply.status, body=reply.body, headers=headers)
 
     def _context(self) -> ssl.SSLContext:
@@ -223,7 +230,7 @@ class Host:
             from polykind.convert.authority import kept
             from polykind.convert.certificates import server_context
 
-            unknown = kept({}, LOOPBACK, datetime.now(UTC), settled=lambda _: False).serving
+            unknown = kept({}, LOOPBACK, self._clock.now(), settled=lambda _: False).serving
             return server_context(unknown.certificate_pem, unknown.key_pem)
         return self.certificates.context
 
