@@ -392,6 +392,42 @@ async def test_an_authority_is_replaced_while_requests_go_on_and_none_fails(serv
         assert host.counts.reviews["failed"] == 0
 
 
+async def test_a_bundle_that_another_replica_has_patched_gets_time_to_settle_too(server: Live) -> None:
+    clock = Clock(datetime.now(UTC) - timedelta(days=1))
+    await define(server)
+    certificates = OwnCertificates(["127.0.0.1"], clock=clock)
+    async with hosted(wiring(server, clock=clock, settle=30), certificates=certificates) as host:
+        await ready(host)
+        wired = host._wiring
+        assert wired is not None
+
+        async def looked() -> None:
+            """Until the definition has been looked at once more, and then again."""
+            for _ in range(2):
+                before = host.counts.reviews["converted"]
+                wired.wake()
+
+                async def tested(before: int = before) -> bool:
+                    return host.counts.reviews["converted"] > before
+
+                await until(tested)
+
+        clock.turn(seconds=40)
+        await looked()
+        served = certificates.context
+        certificates.rotate()
+        await certificates.refresh()
+        encoded = base64.b64encode(certificates.ca_bundle).decode()
+        config = {"webhook": {"clientConfig": {"caBundle": encoded}}}
+        await server.ask("PATCH", PATH, {"spec": {"conversion": config}}, kind=MERGE)
+        await looked()
+        await host.refresh()
+        assert certificates.context is served
+        clock.turn(seconds=40)
+        await looked()
+        assert certificates.context is not served
+
+
 async def test_an_unreachable_secret_is_not_taken_for_trust(server: Live, caplog: pytest.LogCaptureFixture) -> None:
     class Unreachable:
         """A shelf that is reached at the third attempt."""

@@ -91,7 +91,7 @@ class Wiring:
     async def run(self, url: str, certificates: Certificates, published: Callable[[bytes], Awaitable[None]]) -> None:
         """Wire, and keep wired, until cancelled. `published` is told of each bundle that all definitions have."""
         endpoint = self._endpoint or Endpoint.of_url(url)
-        known, due = b"", 0.0
+        known, coming, due = b"", b"", 0.0
         failures = 0
         try:
             while True:
@@ -103,8 +103,9 @@ class Wiring:
                 if not certificates.makeshift:
                     wired, fine = await self._round(endpoint, bundle, certificates.retired)
                 now = self._clock.monotonic()
-                if not wired or not due or patched != self._patches:
-                    due = now + self._settle
+                if not wired or coming != bundle or patched != self._patches:
+                    # It may have been another replica that patched it, just now.
+                    coming, due = bundle, now + self._settle
                 if wired and bundle != known and now >= due:
                     known = bundle
                     await published(bundle)
