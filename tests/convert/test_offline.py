@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -262,6 +263,11 @@ async def asynchronous(obj: Any, to: str) -> Any:
 def test_what_cannot_be_meant_is_refused(converter: Any, to: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Offline(library(converter), to)
+
+
+def test_a_step_that_calls_sys_exit_fails_its_object() -> None:
+    with pytest.raises(ConversionError, match=f"CronTab c cannot be converted to {GROUP}/v2: SystemExit: 3"):
+        converted(crontab(), to=f"{GROUP}/v2", by=lambda obj, to: sys.exit(3))
 
 
 def test_a_function_that_converts_every_kind_converts_those_that_are_defined() -> None:

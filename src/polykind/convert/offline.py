@@ -169,7 +169,8 @@ class Offline:
             out = self.library.function(group, kind)(copied(obj), goal)
         except (ConversionError, RecursionError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            # What calls sys.exit would end all the others too.
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise ConversionError(f"{about}: {said}") from error
         if not isinstance(out, dict):
