@@ -37,3 +37,15 @@ def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, text: str, says
 def test_a_file_that_is_not_there_is_told() -> None:
     with pytest.raises(ValueError, match=r"--converter gone.yaml: .*No such file"):
         load("gone.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("1 +", "SyntaxError: invalid syntax"), ("1 / 0", "ZeroDivisionError: div")]
+)
+def test_a_module_that_cannot_be_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    (tmp_path / "broken_conversions.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match=f"--converter broken_conversions:x: {says}"):
+        load("broken_conversions:x")

@@ -23,8 +23,9 @@ def load(spec: str) -> Library:
         found: Any = importlib.import_module(module_name)
         for name in path.split("."):
             found = getattr(found, name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"--converter {spec}: {error}") from error
+    except Exception as error:
+        said = str(error) if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
+        raise ValueError(f"--converter {spec}: {said}") from error
     return Library(spec, found)
 
 
