@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,7 @@ class ApiServer:
         self._checkpoints: list[Checkpoint] = []
         self._converter = converter
         self._server: Server | None = None
+        self._others = 0
         self.keep = False
         """Whether its data stays when it has stopped."""
         self.url = ""
@@ -130,20 +131,33 @@ class ApiServer:
         (to or self._checkpoints[-1]).restore(self._folder)
         self.start()
 
+    def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
+        """A kubeconfig for somebody else than the admin, by a client certificate; for what RBAC allows, and does not.
+
+        A service account, `system:serviceaccount:<namespace>:<name>`, is in its groups by itself. Raises Refused.
+        """
+        from polykind.testing.users import write_kubeconfig
+
+        self._others += 1
+        file = self._folder / f"user-{self._others}.kubeconfig"
+        write_kubeconfig(file, self.url, self._pki, user, groups)
+        return file
+
     @contextmanager
-    def environ(self) -> Iterator[None]:
-        """Have clients that look for a cluster find this server, and no other."""
+    def environ(self, kubeconfig: Path | None = None) -> Iterator[None]:
+        """Have clients that look for a cluster find this server and no other, as its admin or by another kubeconfig."""
         import pytest
 
+        where = os.fspath(kubeconfig or self.kubeconfig)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("KUBECONFIG", os.fspath(self.kubeconfig))
+            patch.setenv("KUBECONFIG", where)
             for name in ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
                 patch.delenv(name, raising=False)
             for library in ("kubernetes", "kubernetes_asyncio"):
                 module = sys.modules.get(f"{library}.config.kube_config")
                 if module is not None:
                     # The official clients have read the variable when they were imported.
-                    patch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", os.fspath(self.kubeconfig), raising=False)
+                    patch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", where, raising=False)
             yield
 
     # ------------------------------------------------------------------ for the factory
@@ -158,7 +172,8 @@ class ApiServer:
 
     async def _start(self) -> None:
         port = int(self.url.rpartition(":")[2]) if self.url else 0
-        settings = Settings(data_dir=self._folder, cert_dir=self._pki, secure_port=port, **self._settings)
+        chosen = {"client_ca_file": self.ca, **self._settings}
+        settings = Settings(data_dir=self._folder, cert_dir=self._pki, secure_port=port, **chosen)
         server = Server(settings)
         await server.start()
         self._server = server

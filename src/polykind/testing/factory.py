@@ -18,7 +18,7 @@ from polykind.testing.loopthread import LoopThread
 from polykind.testing.objects import Source, identity
 from polykind.testing.refused import Refused
 
-OURS = frozenset(("data_dir", "cert_dir", "secure_port", "tls_cert_file", "tls_private_key_file"))
+OURS = frozenset(("data_dir", "cert_dir", "secure_port", "client_ca_file", "tls_cert_file", "tls_private_key_file"))
 """Settings that tests cannot choose."""
 
 

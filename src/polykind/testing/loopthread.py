@@ -18,7 +18,8 @@ PATIENCE = 60.0
 class LoopThread:
     """Started when it is made; `close` ends what is left in the loop, and waits for the thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="polykind-testing", daemon=True)
         self._thread.start()
@@ -31,10 +32,11 @@ class LoopThread:
             raise RuntimeError("called from the server's own thread, which would wait for itself for ever")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result(PATIENCE)
-        except BaseException:
+            return future.result(self._patience)
+        except TimeoutError:
+            raise TimeoutError(f"{getattr(work, '__qualname__', work)} did not end within {self._patience:g} s") from None
+        finally:
             future.cancel()
-            raise
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._ending.set)
