@@ -205,6 +205,34 @@ async def test_a_definition_that_is_named_and_not_there(server: Live) -> None:
         await until(told)
 
 
+async def test_a_definition_that_nobody_here_converts(server: Live) -> None:
+    await define(server)
+    other = Conversions("Other.example.com")
+    async with hosted(wiring(server, crds=[NAME]), other) as host:
+        said = f"not ready\n{NAME}: not wired: nobody here converts CronTab.{GROUP}: name what does by --converter\n"
+
+        async def told() -> bool:
+            return host.readiness().text == said
+
+        await until(told)
+        assert await conversion(server) == {"strategy": "None"}
+
+
+async def test_a_definition_that_is_removed_and_made_anew(server: Live) -> None:
+    await define(server)
+    async with hosted(wiring(server)) as host:
+        await ready(host)
+        await server.ask("DELETE", PATH)
+
+        async def told() -> bool:
+            return "not wired" in host.readiness().text
+
+        await until(told)
+        await define(server)
+        await ready(host)
+        assert await conversion(server) == host.conversion
+
+
 async def test_a_server_that_is_away_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     settings = Settings(data_dir=tmp_path / "data", secure_port=free_port())
@@ -311,6 +339,33 @@ async def test_conflicts_are_tried_again(server: Live, monkeypatch: pytest.Monke
     async with hosted(Wiring(reached, backoff=(30.0,), settle=0.2)) as host:
         await ready(host)
         assert (raced, (await server.ask("GET", PATH))["metadata"]["labels"]) == (2, {"race": "r2"})
+
+
+async def test_two_hosts_that_want_the_same_definition_do_not_quarrel_for_ever(server: Live) -> None:
+    await define(server, objects=0)
+    async with hosted(wiring(server)) as one, hosted(wiring(server)) as two:
+
+        async def told() -> bool:
+            return any("somebody else keeps changing its spec.conversion" in h.readiness().text for h in (one, two))
+
+        await until(told)
+        generation = (await server.ask("GET", PATH))["metadata"]["generation"]
+        assert generation <= 14
+
+
+async def test_an_answer_that_makes_no_sense(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached = cluster(server)
+
+    async def strange(path: str) -> JsonObject:
+        return {"versions": [{}]}
+
+    monkeypatch.setattr(reached, "get", strange)
+    async with hosted(Wiring(reached, backoff=BACKOFF)) as host:
+
+        async def told() -> bool:
+            return "has answered what makes no sense: KeyError('groupVersion')" in host.readiness().text
+
+        await until(told)
 
 
 class Reading:

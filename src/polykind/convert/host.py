@@ -241,7 +241,16 @@ class Host:
             self._listening.abort()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(work))
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(_ended)
+        self._tasks.append(task)
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.critical(
+            "a fault of the host itself: definitions and certificates are left alone", exc_info=task.exception()
+        )
 
 
 def _names(address: str) -> list[str]:
