@@ -57,6 +57,7 @@ def test_a_loop_is_not_asked_to_wait_for_itself(loop: LoopThread) -> None:
 
 
 def test_the_end_ends_what_is_left() -> None:
+    before = set(threading.enumerate())
     loop = LoopThread()
     ended = threading.Event()
 
@@ -74,4 +75,4 @@ def test_the_end_ends_what_is_left() -> None:
     loop.run(leave())
     loop.close()
     assert ended.is_set()
-    assert "polykind-testing" not in {thread.name for thread in threading.enumerate()}
+    assert set(threading.enumerate()) <= before

@@ -34,7 +34,8 @@ class LoopThread:
         try:
             return future.result(self._patience)
         except TimeoutError:
-            raise TimeoutError(f"{getattr(work, '__qualname__', work)} did not end within {self._patience:g} s") from None
+            name = getattr(work, "__qualname__", work)
+            raise TimeoutError(f"{name} did not end within {self._patience:g} s") from None
         finally:
             future.cancel()
 
