@@ -54,7 +54,6 @@ class Factory:
         settings = self._settled(settings)
         converter = self._converter((*self._converters, *_several(converters)))
         if converter is not None:
-            converter.up()
             # As in Kubernetes: what a converter that is down would have to convert is not to be had.
             settings = {"conversion_cache": False, **settings}
         origin = self._origin((*self._crds, *_several(crds)), converter, settings)
@@ -64,7 +63,7 @@ class Factory:
             yield server
         finally:
             if converter is not None:
-                # Who waits for a slow conversion would hold up the end.
+                # The next test has the same one; and who waits for a slow conversion would hold up the end.
                 converter.up()
             server.stop()
             if not server.keep:
