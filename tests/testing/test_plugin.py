@@ -143,7 +143,7 @@ def test_values(polykind): ...
 def test_names(polykind): ...
 
 def test_failing(polykind):
-    assert False
+    polykind.apply({**TAB, "kind": "Pod"})
 """
 
 
@@ -162,11 +162,14 @@ def test_what_is_wrong_is_told_without_a_traceback(project: pytest.Pytester) -> 
             f"{said}colour is no setting of a server for tests: there are crds, converters, authorization_mode,*",
             f"{said}--authorization-mode Sometimes is not supported: only AlwaysAllow, AlwaysDeny, RBAC are*",
             "polykind: 'crds' needs a name in the marker: polykind(crds=*",
+            '>*polykind.apply({[*][*]TAB, "kind": "Pod"})',
+            "E *Refused: Pod mine was not applied: nothing here serves Pod of stable.example.com/v1*",
             "run this test with --polykind-keep to keep what its server had stored*",
         ]
     )
     assert "Traceback" not in result.stdout.str()
-    assert "apiserver.py" not in result.stdout.str()
+    for inner in ("apiserver.py", "applying.py", "tracing.py"):
+        assert inner not in result.stdout.str()
     assert [file.name for file in (project.path / "base" / "polykind0").iterdir()] == ["pki"]
 
 

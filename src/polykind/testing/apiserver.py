@@ -22,6 +22,7 @@ from polykind.testing.loopthread import LoopThread
 from polykind.testing.objects import Source, read
 from polykind.testing.refused import Refused
 from polykind.testing.resources import Resources, path
+from polykind.testing.tracing import at_the_call
 from polykind.testing.waiting import Condition, Predicate, Wait
 from polykind.wire.http import HttpServer
 
@@ -74,6 +75,7 @@ class ApiServer:
         return self._folder
 
     @property
+    @at_the_call
     def converter(self) -> Converter:
         """The converter that runs beside the server, to be broken and mended. Raises Refused if there is none."""
         if self._converter is None:
@@ -83,6 +85,7 @@ class ApiServer:
             )
         return self._converter
 
+    @at_the_call
     def apply(self, *sources: Source) -> list[JsonObject]:
         """Create or change objects as `kubectl apply --server-side` does, and return them as the server has them.
 
@@ -94,6 +97,7 @@ class ApiServer:
             objects = [self._converter.wired(obj) for obj in objects]
         return apply(self._client, objects)
 
+    @at_the_call
     def get(self, obj: Mapping[str, Any], *, version: str | None = None) -> JsonObject:
         """An object as it is now, at its own version or another of its API.
 
@@ -105,6 +109,7 @@ class ApiServer:
         with self._client.connected() as exchange:
             return exchange.ask("GET", path(Resources(exchange).collection(obj), obj["metadata"]["name"]))
 
+    @at_the_call
     def wait_for(self, obj: Mapping[str, Any], condition: str | Predicate, *, timeout: float = 10.0) -> JsonObject:
         """Wait until an object is as wanted, and return it. Raises Unmet, an AssertionError that says how it was.
 
@@ -119,6 +124,7 @@ class ApiServer:
         self._checkpoints.append(checkpoints.taken(self._folder, file))
         return self._checkpoints[-1]
 
+    @at_the_call
     def rollback(self, to: Checkpoint | None = None) -> None:
         """Be as at a checkpoint again: by default the latest one, or else as the test found the server.
 
@@ -131,6 +137,7 @@ class ApiServer:
         (to or self._checkpoints[-1]).restore(self._folder)
         self.start()
 
+    @at_the_call
     def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
         """A kubeconfig for somebody else than the admin, by a client certificate; for what RBAC allows, and does not.
 
