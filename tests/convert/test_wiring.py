@@ -36,6 +36,7 @@ from tests.support.live import DEFINITIONS, Live, live
 from tests.support.server import free_port
 
 NAME = f"crontabs.{GROUP}"
+KIND = f"CronTab.{GROUP}"
 PATH = f"{DEFINITIONS}/{NAME}"
 MERGE = "application/merge-patch+json"
 BACKOFF = (0.02, 0.05)
@@ -233,7 +234,7 @@ async def test_a_definition_that_is_removed_and_made_anew(server: Live) -> None:
         assert await conversion(server) == host.conversion
 
 
-async def test_a_server_that_is_away_at_the_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_is_away_at_the_start_and_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     settings = Settings(data_dir=tmp_path / "data", secure_port=free_port())
     async with Server(settings) as first:
@@ -246,7 +247,7 @@ async def test_a_server_that_is_away_at_the_start(tmp_path: Path, caplog: pytest
         assert (await caller.convert())[0] == 200
 
         async def told() -> bool:
-            return f"not wired: {access.server} is away: " in host.readiness().text
+            return f"not ready\n{KIND}: {access.server} is away: " in host.readiness().text
 
         await until(told)
         async with Server(settings) as second:
@@ -254,9 +255,17 @@ async def test_a_server_that_is_away_at_the_start(tmp_path: Path, caplog: pytest
             again = Live(second)
             assert (await again.ask("GET", f"{OBJECTS.format(1)}/c0"))["spec"]["host"] == "0.example"
             again.client.close()
-        away = [record for record in caplog.records if " is away: " in record.getMessage()]
-        assert len(away) == 1
-        assert away[0].getMessage().endswith("; trying on")
+            away = [record for record in caplog.records if " is away: " in record.getMessage()]
+            assert len(away) == 1
+            assert away[0].getMessage().endswith("; trying on")
+        assert host._wiring is not None
+        host._wiring.wake()
+
+        async def noticed() -> bool:
+            return f"{NAME}: {access.server} is away: " in host.readiness().text
+
+        await until(noticed)
+        assert host.readiness().ready, "that the API server is away is no fault of the host"
 
 
 async def test_a_failing_conversion_is_seen_by_the_self_test(server: Live) -> None:

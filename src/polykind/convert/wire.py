@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from polykind.contract import Clock, JsonObject
-from polykind.convert.cluster import Cluster, ClusterError, Refused
+from polykind.convert.cluster import Cluster, Refused
 from polykind.convert.declare import Conversions, Incomplete
 from polykind.convert.endpoint import Endpoint
 from polykind.convert.library import Library
@@ -90,7 +90,10 @@ class Wire:
             return patched
 
     async def tried(self, definition: JsonObject, endpoint: Endpoint) -> tuple[bool, str]:
-        """Have the API server convert one object to each version that is served and not stored; what came of it."""
+        """Have the API server convert one object to each version that is served and not stored; what came of it.
+
+        Raises Away.
+        """
         spec = definition["spec"]
         others = [v["name"] for v in spec["versions"] if v["served"] and not v["storage"]]
         if not others:
@@ -99,7 +102,7 @@ class Wire:
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1"
             try:
                 found = await self._cluster.get(path)
-            except ClusterError as error:
+            except Refused as error:
                 said = f"wired, but the API server cannot list {version}: {self.explained(error)}"
                 return False, said if endpoint.url else said + _HINT
             if not found.get("items"):
@@ -111,8 +114,6 @@ class Wire:
             return f"{error}; grant it, as polykind host --print-manifests shows"
         if isinstance(error, Refused | Unwired):
             return str(error)
-        if isinstance(error, ClusterError):
-            return f"{self._cluster.server} is away: {error}"
         return f"{self._cluster.server} has answered what makes no sense: {error!r}"
 
     async def _definition(self, path: str) -> JsonObject:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from polykind.clock import SystemClock
 from polykind.contract import Clock
 from polykind.convert.answering import Readiness
-from polykind.convert.cluster import Cluster, ClusterError
+from polykind.convert.cluster import Away, Cluster, ClusterError, Refused
 from polykind.convert.declare import Incomplete
 from polykind.convert.endpoint import Endpoint
 from polykind.convert.library import Library
@@ -127,18 +127,25 @@ class Wiring:
         """Whether all definitions have the stanza, and whether the API server converts through it too."""
         lines: list[str] = []
         wired = fine = True
+        ready = True
         for wire in self._wires:
+            good, said = False, ""
             try:
                 self._watch(await wire.find())
                 definition = await wire.connect(endpoint, bundle, retired)
-            except (ClusterError, Unwired, KeyError, TypeError, AttributeError) as error:
-                wired = fine = False
-                lines.append(self._say(wire.subject, f"not wired: {wire.explained(error)}", wrong=True))
-                continue
-            good, said = await wire.tried(definition, endpoint) if self._self_test else (True, "wired")
+                good, said = await wire.tried(definition, endpoint) if self._self_test else (True, "wired")
+            except Away as error:
+                wired = False
+                said = f"{self._cluster.server} is away: {error}"
+            except (Refused, Unwired, KeyError, TypeError, AttributeError) as error:
+                wired = ready = False
+                said = f"not wired: {wire.explained(error)}"
+            else:
+                ready = ready and good
             fine = fine and good
-            lines.append(self._say(wire.name, said, wrong=not good))
-        await self._tell(fine, lines)
+            lines.append(self._say(wire.subject, said, wrong=not good))
+        # That the API server is away is no fault of the host: who was ready stays so.
+        await self._tell(fine or (ready and self._state.ready), lines)
         return wired, fine
 
     def _count(self) -> int:
