@@ -10,6 +10,8 @@ Each property is a test of its own, for each pair of versions. `objects` gives s
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -82,10 +84,14 @@ def complaint(trial: Trial, name: str, pair: Pair) -> str:
         return "\n".join(report.stale(trial))
     found = trial.finding(name, pair)
     if found is not None:
-        return report.failure(
-            trial, pair, found, f"the objects are those of seed={trial.seed}, examples={trial.examples}"
-        )
+        return report.failure(trial, pair, found, _again(trial))
     return report.health(trial, pair)
+
+
+def _again(trial: Trial) -> str:
+    """How to run the test at hand alone; the objects are the same in every run."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    return f"{shlex.join(['pytest', test]) if test else 'run the test'}, with seed={trial.seed}"
 
 
 def kept(without: Iterable[str]) -> list[str]:

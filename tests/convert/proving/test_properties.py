@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from polykind.convert.definition import Definition
 from polykind.convert.proving.differences import Difference
 from polykind.convert.proving.properties import PROPERTIES
 from tests.convert.proving import converters as c
@@ -115,7 +116,7 @@ def test_a_function_must_give_metadata_to_what_has_none() -> None:
 
 
 def test_a_default_that_only_the_other_version_has_must_be_written() -> None:
-    definition = c.Definition(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
+    definition = Definition(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
     found = trial(conversions(), definition).finding("output-settled", ("v2", "v1"))
     assert found is not None
     assert found.said == "defaults of v1 are missing: the API server does not fill them in after a conversion"

@@ -10,7 +10,16 @@ T = TypeVar("T")
 
 
 class Unlucky(Exception):
-    """No good value was found in some tries; the text says where."""
+    """No good value was found in some tries: at which path, and why the last one was not good."""
+
+    def __init__(self, said: str, path: str = "") -> None:
+        super().__init__(f"{path}: {said}" if path else said)
+        self.said = said
+        self.path = path
+
+    def below(self, name: str) -> Unlucky:
+        """The same, seen from above."""
+        return Unlucky(self.said, f"{name}.{self.path}" if self.path else name)
 
 
 class Choices(Protocol):

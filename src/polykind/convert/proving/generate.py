@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from polykind.contract import JsonObject
@@ -38,13 +39,21 @@ class Generator:
         self.refused: Counter[str] = Counter()
         """What objects were refused for, and how often."""
         self._nodes: dict[int, tuple[JsonObject, Node]] = {}
-        self.left_out: Counter[str] = Counter()
-        """Optional fields that could not be made, and how often."""
         self._repair = Repair(self.value)
+        self._aims: set[int] = set()
 
-    def object(self, choices: Choices) -> JsonObject | None:
-        """A valid object as a write takes it in, pruned and defaulted; None if chance would not have it."""
+    @cached_property
+    def places(self) -> list[tuple[int, ...]]:
+        """Every place of the schema below which nothing else is: the ids of the nodes that lead to it."""
+        return list(_places(self.version.openapi, (), root=True))
+
+    def object(self, choices: Choices, aims: Iterable[tuple[int, ...]] = ()) -> JsonObject | None:
+        """A valid object as a write takes it in, pruned and defaulted; None if chance would not have it.
+
+        It has the fields at the places that are aimed at, where that can be.
+        """
         self.made += 1
+        self._aims = {node for place in aims for node in place}
         try:
             made = self._sampled(choices) if self.samples and likely(choices, 40) else self._made(choices)
             found, unknown = self.version.admitted(made)
@@ -69,7 +78,7 @@ class Generator:
             if judged:
                 faults = check(self.node(raw), out).faults
                 if faults:
-                    said = faults[0].text.strip()
+                    said = faults[0].text.strip().removeprefix("in body ")
                     continue
             if not rules:
                 return out
@@ -131,9 +140,10 @@ class Generator:
         missing = node.min_properties or 0
         for at, name in enumerate(names):
             needed = name in node.required or missing - len(out) >= len(names) - at
+            aimed = id(properties[name]) in self._aims
             if node.max_properties is not None and len(out) >= node.max_properties and name not in node.required:
                 continue
-            if needed or likely(choices, percent):
+            if needed or aimed or likely(choices, percent):
                 self._put(choices, out, name, properties[name], share, density, needed=needed)
         self._more(choices, raw, node, out, share, density)
         if node.embedded:
@@ -151,8 +161,7 @@ class Generator:
             out[name] = choices.part(lambda: self.value(choices, raw, share, density))
         except Unlucky as error:
             if needed:
-                raise Unlucky(f"{name}: {error}") from None
-            self.left_out[f"{name}: {error}"] += 1
+                raise error.below(name) from None
 
     def _more(self, choices: Choices, raw: JsonObject, node: Node, out: JsonObject, share: float, density: int) -> None:
         """Keys that the schema does not name: of a map, of what is preserved, and of what is required all the same."""
@@ -162,7 +171,8 @@ class Generator:
         missing = [name for name in node.required if name not in out and not node.has_property(name)]
         if isinstance(more, dict) or more is True:
             child = more if isinstance(more, dict) else {}
-            count = min(room - len(out), between(choices, 0, 3 if share >= 1 else 1))
+            aimed = id(child) in self._aims
+            count = min(room - len(out), between(choices, int(aimed), 3 if share >= 1 else 1))
             for at in range(max(count, least - len(out), len(missing))):
                 key = missing[at] if at < len(missing) else scalars.name(choices)
                 while key in out:
@@ -182,7 +192,8 @@ class Generator:
         items = raw.get("items") or {}
         few = 3 if budget >= 2 or items.get("type") not in ("object", "array") else 2
         most = min(least + few, ENDLESS if node.max_items is None else node.max_items)
-        count = between(choices, least, max(least, most))
+        fewest = max(least, min(most, 1)) if id(items) in self._aims else least
+        count = between(choices, fewest, max(fewest, most))
         out: list[Any] = []
         seen: set[Any] = set()
         apart = node.list_type in ("set", "map") or node.unique_items
@@ -266,6 +277,15 @@ def anything(choices: Choices, depth: int = 0) -> Any:
     if kind == 4:
         return [anything(choices, depth + 1) for _ in range(choices.upto(2))]
     return {pick(choices, _FIELDS): anything(choices, depth + 1) for _ in range(choices.upto(2))}
+
+
+def _places(raw: JsonObject, above: tuple[int, ...], *, root: bool = False) -> Iterator[tuple[int, ...]]:
+    inner = [child for name, child in (raw.get("properties") or {}).items() if not (root and name in META_KEYS)]
+    inner += [raw[key] for key in ("items", "additionalProperties") if isinstance(raw.get(key), dict)]
+    for child in inner:
+        yield from _places(child, (*above, id(child)))
+    if not inner and above:
+        yield above
 
 
 def _without_types(raw: JsonObject) -> JsonObject:

@@ -89,15 +89,15 @@ class Losses:
             if said.step.origin == passage.origin.name and has(passage.obj, tokens(said.path)):
                 self._offered[said.step.origin, said.step.goal, said.path] += 1
         for found in kept(passage.obj, passage.back):
-            said = self._forgiving(passage, found)
-            if said is not None:
-                self._real.add((said.step.origin, said.step.goal, said.path))
+            forgiving = self._forgiving(passage, found)
+            if forgiving is not None:
+                self._real.add((forgiving.step.origin, forgiving.step.goal, forgiving.path))
             pair = passage.origin.name, passage.goal.name
             path = general(passage.origin.schema.root, found.path)
-            key = (*pair, path, found.kind, said is None)
+            key = (*pair, path, found.kind, forgiving is None)
             loss = self.met.get(key)
             if loss is None:
-                loss = self.met[key] = Loss(*pair, path, found.kind, found, said.why if said else None)
+                loss = self.met[key] = Loss(*pair, path, found.kind, found, forgiving.why if forgiving else None)
             loss.count += 1
 
     def unforgiven(self, passage: Passage) -> list[Difference]:

@@ -6,8 +6,10 @@ from polykind.contract import JsonObject
 from polykind.convert.definition import DefinedVersion
 from polykind.convert.proving import scalars
 from polykind.convert.proving.choices import Choices, likely, pick
+from polykind.schema import names
 from polykind.schema.node import Node
 
+_TRIES = 12
 _TIME = "2026-01-02T03:04:05Z"
 _LABELS = ("app", "app.kubernetes.io/name", "tier", "example.com/team")
 _ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied-configuration")
@@ -63,5 +65,8 @@ def _name(choices: Choices, limits: JsonObject) -> str:
     if not limits:
         return scalars.name(choices)
     node = Node(limits)
-    found = scalars.text(choices, node) if node.pattern else None
-    return found if found else scalars.name(choices)[: node.max_length]
+    for _ in range(_TRIES if node.pattern else 0):
+        found = scalars.text(choices, node)
+        if found and not names.subdomain_name(found, False):
+            return found
+    return scalars.name(choices)[: node.max_length]

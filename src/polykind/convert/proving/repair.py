@@ -64,7 +64,7 @@ class Repair:
             found = self._broken(raw, node, changed, resource)
             if len(found) <= len(broken):
                 value, broken = changed, found
-        return value, str(broken[0]) if broken else ""
+        return value, _told(broken[0]) if broken else ""
 
     def _broken(self, raw: JsonObject, node: Node, value: Any, resource: bool) -> list[FieldError]:
         kept = self._rules.get(id(raw))
@@ -150,6 +150,11 @@ class Repair:
             return
 
 
+def _told(error: FieldError) -> str:
+    """What is said about a broken rule, without the value that broke it."""
+    return f"{error.field}: {error.detail}" if error.field not in ("", "<nil>") else str(error.detail)
+
+
 def _texts(choices: Choices, told: str) -> list[str]:
     """The texts that rules name, those that match the patterns they name, and those their functions are glad of."""
     out = []
@@ -157,7 +162,7 @@ def _texts(choices: Choices, told: str) -> list[str]:
         literal = one or other
         if not raw:
             literal = literal.replace("\\\\", "\\").replace("\\n", "\n")
-        if call == "matches(":
+        if call == "matches(" or literal.startswith("^"):
             try:
                 out.append(texts_of(literal).draw(choices) or "")
             except Unsaid:
@@ -180,7 +185,7 @@ def _joined(choices: Choices, texts: list[str]) -> list[str]:
 def _rename(choices: Choices, obj: Any, texts: list[str]) -> None:
     """Give an object one of the names that a rule tells."""
     if isinstance(obj.get("metadata"), dict):
-        obj["metadata"]["name"] = pick(choices, texts)
+        obj["metadata"]["name"] = pick(choices, _joined(choices, texts))
 
 
 def _paths(root: str, rest: str) -> list[tuple[str, ...]]:

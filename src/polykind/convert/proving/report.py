@@ -33,9 +33,7 @@ _ADVICE = {
     "output-settled": "Write only fields that the schema knows, and write its defaults out.",
     "deterministic": "No clock, no chance, no counter: the same object must always become the same.",
 }
-_KEEP = (
-    "Keep it aside with put() and take() of polykind.convert, or acknowledge it: loses={{{path}: {why}}} on the step."
-)
+_KEEP = "Keep it aside with put() and take(), or acknowledge it on the step: loses={{{path}: {why}}}."
 
 
 def table(trial: Trial, pairs: Sequence[Pair]) -> str:
@@ -45,7 +43,9 @@ def table(trial: Trial, pairs: Sequence[Pair]) -> str:
         row = [name]
         for pair in pairs:
             about = applies(name, pair[0] == trial.definition.storage)
-            row.append("." if not about else "FAILED" if name in trial.verdict(pair).broken else "ok")
+            verdict = trial.verdict(pair)
+            result = "FAILED" if name in verdict.broken else "ok" if verdict.tried else "untried"
+            row.append(result if about else ".")
         rows.append(row)
     return "\n".join(_columns(rows))
 
@@ -171,10 +171,10 @@ def health(trial: Trial, pair: Pair) -> str:
         return ""
     total = verdict.tried + verdict.wasted
     reasons = "; ".join(f"{said} ({count} times)" for said, count in verdict.refused)
+    few = f"only {verdict.tried} were valid, so little" if verdict.tried else "none was valid, so nothing"
     return (
-        f"of {total} objects generated at {pair[0]} only {verdict.tried} were valid, so little is proven. "
-        f"Most were refused for: {reasons}. Hand in real objects as samples: they are used as they are and with "
-        "pieces exchanged."
+        f"of {total} objects generated at {pair[0]} {few} is proven. They were refused for: {reasons}. "
+        "Hand in real objects as samples: they are used as they are and with pieces exchanged."
     )
 
 

@@ -15,6 +15,7 @@ from polykind.schema.prune import default_of
 MOST = 3000
 """How many simpler objects are tried for one failure."""
 _KEPT = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
+_WHOLE = {("apiVersion",), ("kind",), ("metadata",)}
 T = TypeVar("T")
 
 
@@ -66,7 +67,7 @@ def cost(value: Any) -> int:
         return 1 if value == "a" else 2 + len(value)
     if isinstance(value, bool) or value is None:
         return 1 + (value is True)
-    return 1 if value == 0 else 1 + len(str(value)) + int(min(abs(value), 10))
+    return 3 * len(str(value)) + int(min(abs(value), 100))
 
 
 def plainer(value: Any) -> Iterator[Any]:
@@ -111,7 +112,7 @@ def _simpler(obj: JsonObject, path: Path) -> Iterator[JsonObject]:
         return
     if path not in _KEPT:
         yield _changed(obj, path, None)
-    if path[0] not in ("apiVersion", "kind"):
+    if path not in _WHOLE:
         for value in plainer(holder[path[-1]]):
             yield _changed(obj, path, [value])
 

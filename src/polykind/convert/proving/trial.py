@@ -21,6 +21,8 @@ from polykind.schema.equality import same
 
 PATIENCE = 5
 """How many objects are tried for each that is wanted, before too few are valid."""
+MOST_AIMS = 16
+"""How many places of a large schema one object aims at."""
 Pair = tuple[str, str]
 
 
@@ -64,6 +66,7 @@ class Trial:
         for sample in samples:
             _check(definition, sample)
         self._generators = {name: Generator(version, samples) for name, version in definition.versions.items()}
+        self._orders: dict[str, list[int]] = {}
         self._verdicts: dict[Pair, Verdict] = {}
 
     @property
@@ -118,13 +121,25 @@ class Trial:
             if verdict.tried >= wanted:
                 return
             choices = RandomChoices(Random(f"{self.seed} {':'.join(pair)} {number}"))  # noqa: S311
-            obj = generator.object(choices)
+            obj = generator.object(choices, self._aims(generator, number))
             if obj is None:
                 verdict.wasted += 1
                 continue
             case = self._case(pair, obj, None)
             case.edit = self._edit(case.passage, choices)
             yield case
+
+    def _aims(self, generator: Generator, number: int) -> list[tuple[int, ...]]:
+        """Some places of the schema that an object is to have, so that by and by all are met."""
+        places = generator.places
+        if not places:
+            return []
+        count = min(MOST_AIMS, -(-len(places) // self.examples))
+        order = self._orders.get(generator.version.name)
+        if order is None:
+            order = Random(self.seed).sample(range(len(places)), len(places))  # noqa: S311
+            self._orders[generator.version.name] = order
+        return [places[order[(number * count + step) % len(places)]] for step in range(count)]
 
     def _case(self, pair: Pair, obj: JsonObject, edit: Edit | None) -> Case:
         origin, goal = (self.definition.versions[name] for name in pair)
