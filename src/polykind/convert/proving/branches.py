@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.convert.proving.choices import Choices, pick
+from polykind.convert.proving.choices import Choices, RecordedChoices, pick
 
 FORBIDDEN = "x-forbidden"
 """In a plain schema: the fields that an object must not have."""
@@ -19,6 +19,20 @@ _LOWEST = ("maximum", "maxLength", "maxItems", "maxProperties")
 
 def has_junctors(raw: JsonObject) -> bool:
     return any(key in raw for key in JUNCTORS)
+
+
+class Branches:
+    """Schemas made plain. The same branch of the same node is always the same schema: others know it by its id."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, tuple[int, ...]], tuple[JsonObject, JsonObject]] = {}
+
+    def plain(self, choices: Choices, raw: JsonObject) -> JsonObject:
+        """A schema without junctors at this node, whose values mostly are good for the one given."""
+        noted = RecordedChoices(choices)
+        made = plain(noted, _without_types(raw) if raw.get("x-kubernetes-int-or-string") else raw)
+        # The node is kept with what was made of it: its id must stay its own.
+        return self._made.setdefault((id(raw), tuple(noted.made)), (made, raw))[0]
 
 
 def plain(choices: Choices, raw: JsonObject) -> JsonObject:
@@ -82,3 +96,13 @@ def _merged_properties(one: JsonObject, other: JsonObject) -> JsonObject:
     for name, value in other.items():
         out[name] = merged(out[name], value) if isinstance(out.get(name), dict) else value
     return out
+
+
+def _without_types(raw: JsonObject) -> JsonObject:
+    """An int-or-string without the anyOf that only repeats that it is one."""
+    types = [branch.get("type") for branch in raw.get("anyOf") or ()]
+    if types and set(types) <= {"integer", "string"}:
+        return {key: value for key, value in raw.items() if key != "anyOf"}
+    inner = [_without_types({**part, "type": None}) for part in raw.get("allOf") or ()]
+    parts = [{key: value for key, value in part.items() if key != "type"} for part in inner]
+    return {**raw, "allOf": parts} if parts else raw

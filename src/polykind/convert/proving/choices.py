@@ -45,6 +45,21 @@ class RandomChoices:
         return make()
 
 
+class RecordedChoices:
+    """The choices of another, written down."""
+
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self.made: list[int] = []
+
+    def upto(self, most: int) -> int:
+        self.made.append(self._choices.upto(most))
+        return self.made[-1]
+
+    def part(self, make: Callable[[], T]) -> T:
+        return self._choices.part(make)
+
+
 def pick(choices: Choices, options: Sequence[T]) -> T:
     """One of some options, of which the first is the simplest."""
     return options[choices.upto(len(options) - 1)] if len(options) > 1 else options[0]

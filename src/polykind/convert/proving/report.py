@@ -11,9 +11,10 @@ import orjson
 
 from polykind.contract import JsonObject
 from polykind.convert.declare import NoWay
+from polykind.convert.proving.case import Finding
 from polykind.convert.proving.differences import ABSENT, Difference, spelled
 from polykind.convert.proving.losses import Loss
-from polykind.convert.proving.properties import PROPERTIES, Finding, applies
+from polykind.convert.proving.properties import applies
 from polykind.convert.proving.trial import Pair, Trial
 from polykind.wire import yamlcodec
 
@@ -236,6 +237,3 @@ def _columns(rows: list[list[str]]) -> list[str]:
 
 def _indented(text: str, by: int) -> list[str]:
     return [" " * by + line if line else "" for line in text.splitlines()]
-
-
-ORDER = (*PROPERTIES, ACKNOWLEDGED)

@@ -10,12 +10,13 @@ from random import Random
 from polykind.contract import JsonObject
 from polykind.convert.definition import Definition, Unfit
 from polykind.convert.library import Library
+from polykind.convert.proving.case import Case, Finding
 from polykind.convert.proving.choices import Choices, RandomChoices
 from polykind.convert.proving.edits import Edit, applied, edited
 from polykind.convert.proving.generate import Generator
 from polykind.convert.proving.losses import Losses
 from polykind.convert.proving.passage import Converter, Passage, Stopped
-from polykind.convert.proving.properties import PROPERTIES, Case, Finding, applies, checked
+from polykind.convert.proving.properties import PROPERTIES, applies, checked
 from polykind.convert.proving.shrink import plainer, smallest, undefaulted
 from polykind.schema.equality import same
 

@@ -1,0 +1,38 @@
+"""One object on its way, as properties judge it, and what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.convert.proving.differences import Difference
+from polykind.convert.proving.edits import Edit
+from polykind.convert.proving.losses import Losses
+from polykind.convert.proving.passage import Passage
+
+
+@dataclass
+class Finding:
+    """What broke a property: the object handed in, and what came of it."""
+
+    property: str
+    obj: JsonObject
+    said: str
+    differences: list[Difference] = field(default_factory=list)
+    where: str = ""
+    """The line of the author's code that raised."""
+    edit: Edit | None = None
+
+
+@dataclass
+class Case:
+    """One passage, an edit of what it gave at the other version, and what may be lost on the way."""
+
+    passage: Passage
+    edit: Edit | None
+    losses: Losses
+
+    def found(self, name: str, said: str, differences: Iterable[Difference] = (), **more: Any) -> Finding:
+        return Finding(name, self.passage.obj, said, list(differences), **more)
