@@ -658,6 +658,19 @@ async def test_stopping_does_not_wait_for_clients_that_say_nothing(serve: Serve)
     assert app.ended == 1
 
 
+async def test_stopping_does_not_wait_for_clients_that_have_been_idle(serve: Serve) -> None:
+    """Many keep connections for later, and do not listen meanwhile."""
+    async with serve(echo, Limits(farewell=30)) as server:
+        idle = await server.peer()
+        idle.send(get())
+        await idle.answer()
+        idle.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        (connection,) = server.http.connections
+        connection.deadline -= 61
+        async with asyncio.timeout(8):
+            await server.http.stop()
+
+
 async def test_stopping_does_not_wait_for_ever(serve: Serve) -> None:
     held = Held()
     async with serve(held) as server:

@@ -379,7 +379,12 @@ class Connection(asyncio.Protocol):
         if self._stream is not None:
             self.finish()
         elif not self._busy and not self._arrival.over:
+            now, limits = self._server.loop.time(), self._server.limits
+            idle = now - (self.deadline - limits.idle)
             self._close()
+            if idle > limits.farewell * 2 and not self._arrival.under_way:
+                # The client has its last answer, and that it, too, says farewell is not worth waiting for.
+                self.deadline = now
 
     def _close(self) -> None:
         """Close when the client has taken what was sent, or has had its time to do so."""

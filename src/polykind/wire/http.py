@@ -86,6 +86,8 @@ class HttpServer:
             connection.wind_down()
         if self.connections:
             self._deserted.clear()
+            self._end_sweeps()
+            self._sweep()
             try:
                 await asyncio.wait_for(self._deserted.wait(), grace)
             except TimeoutError:
@@ -107,7 +109,8 @@ class HttpServer:
         now = self.loop.time()
         for connection in [c for c in self.connections if now > c.deadline]:
             connection.expire()
-        self._sweeper = self.loop.call_later(self.limits.sweep, self._sweep)
+        pause = self.limits.farewell / 5 if self.stopping else self.limits.sweep
+        self._sweeper = self.loop.call_later(pause, self._sweep)
 
     def _end_sweeps(self) -> None:
         if self._sweeper is not None:
