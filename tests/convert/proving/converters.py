@@ -143,6 +143,26 @@ def stale_stash() -> Conversions:
     return conversions(keep, restore)
 
 
+def expects_host() -> Conversions:
+    """What is kept is put back into what was there, which a client may have removed meanwhile."""
+
+    def keep(obj: Object) -> None:
+        hosts = obj.get("spec", {}).get("hosts")
+        down(obj)
+        if hosts is not None:
+            put(obj, "hosts", hosts)
+
+    def restore(obj: Object) -> None:
+        hosts = take(obj, "hosts")
+        if hosts:
+            hosts[0] = obj["spec"].pop("host")
+        up(obj)
+        if hosts is not None:
+            obj["spec"]["hosts"] = hosts
+
+    return conversions(keep, restore)
+
+
 def forgets_on_edit() -> Conversions:
     """What is kept is thrown away as soon as anything at all was edited."""
     name = "example.com/zone"

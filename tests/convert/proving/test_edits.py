@@ -6,7 +6,7 @@ from typing import Any
 from polykind.convert.definition import DefinedVersion, Definition
 from polykind.convert.proving.choices import RandomChoices
 from polykind.convert.proving.differences import ABSENT
-from polykind.convert.proving.edits import Edit, applied, edited
+from polykind.convert.proving.edits import Edit, Editor, applied
 from polykind.convert.proving.generate import Generator
 from tests.convert.definitions import crd
 from tests.convert.test_declare import crontab
@@ -26,10 +26,11 @@ def version() -> DefinedVersion:
     return Definition(crd({"properties": PROPERTIES, "required": ["name"]})).versions["v1"]
 
 
-def edits(spec: dict[str, Any], count: int = 300) -> list[Edit]:
+def edits(spec: dict[str, Any], count: int = 60) -> list[Edit]:
     generator = Generator(version())
     obj, _ = generator.version.admitted(crontab(spec=spec))
-    found = [edited(RandomChoices(Random(number)), generator, obj) for number in range(count)]
+    editor = Editor(generator)
+    found = [editor.edited(RandomChoices(Random(number)), obj) for number in range(count)]
     return [edit for edit in found if edit is not None]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.convert.definition import Definition
-from polykind.convert.proving.differences import Difference
+from polykind.convert.proving.differences import ABSENT, Difference
 from polykind.convert.proving.properties import PROPERTIES
 from tests.convert.proving import converters as c
 from tests.convert.proving.converters import after, conversions, failures, trial
@@ -85,6 +85,16 @@ def test_what_a_function_raises_is_told_with_its_line() -> None:
     assert "converters.py:" in found.where
     assert found.where.endswith(", in raises")
     assert found.obj["spec"]["replicas"] == 4
+
+
+def test_what_cannot_be_converted_after_an_edit_is_told() -> None:
+    assert failures(c.expects_host()) == {"edit-survives": {"v2:v1"}}
+    found = trial(c.expects_host()).finding("edit-survives", ("v2", "v1"))
+    assert found is not None
+    assert found.edit is not None
+    assert (found.edit.path, found.edit.after) == (("spec", "host"), ABSENT)
+    assert found.said == "what was written at v1 cannot be converted any more: KeyError: 'host'"
+    assert found.where.endswith(", in restore")
 
 
 def test_a_failure_on_the_way_back_says_so() -> None:

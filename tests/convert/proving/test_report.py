@@ -65,10 +65,10 @@ def test_an_edit_is_told() -> None:
               replicas: 1
 
           edited at v1:
-            spec.host  set  "a"
+            spec.replicas  changed  1 -> 0
 
           what differs:
-            spec.host  dropped  was "a"
+            spec.replicas  changed  0 -> 1
 
           the way:
             v2 to v1  keep (converters.py:N)

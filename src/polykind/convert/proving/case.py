@@ -28,11 +28,11 @@ class Finding:
 
 @dataclass
 class Case:
-    """One passage, an edit of what it gave at the other version, and what may be lost on the way."""
+    """One passage, edits of what it gave at the other version, and what may be lost on the way."""
 
     passage: Passage
-    edit: Edit | None
     losses: Losses
+    edits: list[Edit] = field(default_factory=list)
 
     def found(self, name: str, said: str, differences: Iterable[Difference] = (), **more: Any) -> Finding:
         return Finding(name, self.passage.obj, said, list(differences), **more)

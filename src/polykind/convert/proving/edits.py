@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject
@@ -35,23 +37,31 @@ class Spot(NamedTuple):
     path: Path
     raw: JsonObject
 
+    @property
+    def kind(self) -> tuple[str, Path]:
+        """What it has in common with the same place in other objects and items."""
+        return self.action, tuple("*" if isinstance(step, int) else step for step in self.path)
 
-def edited(choices: Choices, generator: Generator, obj: JsonObject) -> Edit | None:
-    """One valid edit of an object, None if none was found."""
-    spots = list(_spots(generator.version.openapi, obj, ()))
-    kinds = [
-        [spot for spot in spots if spot.action in actions] for actions in (("change",), ("remove",), ("set", "key"))
-    ]
-    kinds = [kind for kind in kinds if kind]
-    for _ in range(TRIES if kinds else 0):
-        spot = pick(choices, pick(choices, kinds))
-        try:
-            found = choices.part(lambda spot=spot: _tried(choices, generator, obj, spot))  # type: ignore[misc]
-        except (Unlucky, Stopped):
-            continue
-        if found is not None:
-            return found
-    return None
+
+class Editor:
+    """Makes edits of objects of one version. What was edited least comes first, so that by and by all is."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._done: Counter[tuple[str, Path]] = Counter()
+
+    def edited(self, choices: Choices, obj: JsonObject) -> Edit | None:
+        """One valid edit of an object, None if none was found."""
+        spots = list(_spots(self._generator.version.openapi, obj, ()))
+        for _ in range(TRIES if spots else 0):
+            least = min(self._done[spot.kind] for spot in spots)
+            spot = pick(choices, [spot for spot in spots if self._done[spot.kind] == least])
+            self._done[spot.kind] += 1
+            with suppress(Unlucky, Stopped):
+                found = _tried(choices, self._generator, obj, spot)
+                if found is not None:
+                    return found
+        return None
 
 
 def _tried(choices: Choices, generator: Generator, obj: JsonObject, spot: Spot) -> Edit | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -11,20 +12,31 @@ from polykind.convert.proving.case import Case, Finding
 from polykind.convert.proving.differences import Difference, Path, differences
 from polykind.convert.proving.edits import Edit
 from polykind.convert.proving.losses import kept
-from polykind.convert.proving.passage import Passage
+from polykind.convert.proving.passage import Passage, Stopped
 from polykind.convert.stash import ANNOTATION
 from polykind.convert.values import copied
 
 
 def edit_survives(case: Case) -> Finding | None:
     """What a client edits at the other version is there when it reads again, and nothing else has moved."""
-    edit, passage = case.edit, case.passage
-    if edit is None:
-        return None
-    stored = passage.returned(edit.obj)
-    again = passage.converter.convert(stored, passage.goal)
-    lost = {d.path for d in _lost_anyway(passage, edit)}
+    for edit in case.edits:
+        with suppress(Stopped):
+            found = _survived(case, edit)
+            if found is not None:
+                return found
+    return None
+
+
+def _survived(case: Case, edit: Edit) -> Finding | None:
+    passage = case.passage
     goal, origin = passage.goal.name, passage.origin.name
+    lost = {d.path for d in _lost_anyway(passage, edit)}
+    try:
+        stored = passage.returned(edit.obj)
+        again = passage.converter.convert(stored, passage.goal)
+    except Stopped as stop:
+        said = f"what was written at {goal} cannot be converted any more: {stop}"
+        return case.found("edit-survives", said, where=stop.where, edit=edit)
     left = [
         d
         for d in kept(edit.obj, again)
@@ -41,7 +53,10 @@ def edit_survives(case: Case) -> Finding | None:
 
 
 def _lost_anyway(passage: Passage, edit: Edit) -> list[Difference]:
-    """What the edited object would lose if it were new, without anything kept in it: that is no fault of the edit."""
+    """What the edited object would lose if it were new, without anything kept in it: that is no fault of the edit.
+
+    Raises Stopped if it could not be converted at all.
+    """
     fresh = _bare(passage, edit.obj)
     return list(kept(fresh, passage.converter.convert(passage.returned(fresh), passage.goal)))
 

@@ -12,7 +12,7 @@ from polykind.convert.definition import Definition, Unfit
 from polykind.convert.library import Library
 from polykind.convert.proving.case import Case, Finding
 from polykind.convert.proving.choices import Choices, RandomChoices
-from polykind.convert.proving.edits import Edit, applied, edited
+from polykind.convert.proving.edits import Editor, applied
 from polykind.convert.proving.generate import Generator
 from polykind.convert.proving.losses import Losses
 from polykind.convert.proving.passage import Converter, Passage, Stopped
@@ -22,6 +22,8 @@ from polykind.schema.equality import same
 
 PATIENCE = 5
 """How many objects are tried for each that is wanted, before too few are valid."""
+EDITS = 3
+"""How many edits of each object are tried."""
 MOST_AIMS = 16
 """How many places of a large schema one object aims at."""
 Pair = tuple[str, str]
@@ -115,20 +117,22 @@ class Trial:
         Each object has chance of its own: which it is depends on the seed, the pair and its number, and nothing else.
         """
         generator = self._generators[pair[0]]
-        for sample in generator.samples:
-            yield self._case(pair, sample, None)
+        editor = Editor(self._generators[pair[1]])
+        for number, sample in enumerate(generator.samples):
+            yield self._case(pair, sample, editor, self._chance(pair, f"sample {number}"))
         wanted = verdict.tried + self.examples
         for number in range(self.examples * PATIENCE):
             if verdict.tried >= wanted:
                 return
-            choices = RandomChoices(Random(f"{self.seed} {':'.join(pair)} {number}"))  # noqa: S311
+            choices = self._chance(pair, str(number))
             obj = generator.object(choices, self._aims(generator, number))
             if obj is None:
                 verdict.wasted += 1
                 continue
-            case = self._case(pair, obj, None)
-            case.edit = self._edit(case.passage, choices)
-            yield case
+            yield self._case(pair, obj, editor, choices)
+
+    def _chance(self, pair: Pair, name: str) -> Choices:
+        return RandomChoices(Random(f"{self.seed} {':'.join(pair)} {name}"))  # noqa: S311
 
     def _aims(self, generator: Generator, number: int) -> list[tuple[int, ...]]:
         """Some places of the schema that an object is to have, so that by and by all are met."""
@@ -142,22 +146,23 @@ class Trial:
             self._orders[generator.version.name] = order
         return [places[order[(number * count + step) % len(places)]] for step in range(count)]
 
-    def _case(self, pair: Pair, obj: JsonObject, edit: Edit | None) -> Case:
-        origin, goal = (self.definition.versions[name] for name in pair)
-        return Case(Passage(self.converter, origin, goal, obj), edit, self.losses)
+    def _case(self, pair: Pair, obj: JsonObject, editor: Editor, choices: Choices) -> Case:
+        """An object, and edits of what the converter makes of it."""
+        case = Case(self._passage(pair, obj), self.losses)
+        with suppress(Stopped):
+            if same(*case.passage.answers[1:]):
+                written = case.passage.written
+                found = [editor.edited(choices, written) for _ in range(EDITS)]
+                case.edits = [edit for edit in found if edit is not None]
+        return case
 
-    def _edit(self, passage: Passage, choices: Choices) -> Edit | None:
-        """An edit of what the converter made of an object."""
-        try:
-            if not same(*passage.answers[1:]):
-                return None
-            return edited(choices, self._generators[passage.goal.name], passage.written)
-        except Stopped:
-            return None
+    def _passage(self, pair: Pair, obj: JsonObject) -> Passage:
+        origin, goal = (self.definition.versions[name] for name in pair)
+        return Passage(self.converter, origin, goal, obj)
 
     def _shrunk(self, name: str, pair: Pair, case: Case, found: Finding) -> Finding:
         origin, goal = (self.definition.versions[version] for version in pair)
-        edit = case.edit
+        edit = found.edit
 
         def fails(obj: JsonObject) -> Finding | None:
             try:
@@ -166,10 +171,11 @@ class Trial:
                 return None
             if origin.complaints(taken):
                 return None
-            again = self._case(pair, taken, None)
-            if name == "edit-survives" and edit is not None:
+            again = Case(self._passage(pair, taken), self.losses)
+            if edit is not None:
                 with suppress(Stopped):
-                    again.edit = applied(goal, again.passage.written, edit.path, edit.after)
+                    same_edit = applied(goal, again.passage.written, edit.path, edit.after)
+                    again.edits = [same_edit] if same_edit is not None else []
             return checked(name, again)
 
         obj, found = smallest(undefaulted(origin.schema.root, case.passage.obj), found, fails)
