@@ -17,7 +17,7 @@ from polykind.apply.model import (
     Type,
 )
 from polykind.apply.record import ANY, TEXTS, atomic, keyed, many, mapping, struct
-from polykind.apply.versiontypes import VERSIONS
+from polykind.apply.versiontypes import SPEC_V1BETA1, VERSIONS
 from polykind.contract import JsonObject
 
 
@@ -192,25 +192,26 @@ _CLIENT_CONFIG = struct(caBundle=STRING, service=_SERVICE, url=STRING)
 _WEBHOOK = struct(clientConfig=_CLIENT_CONFIG, conversionReviewVersions=TEXTS)
 _NO_NAMES: JsonObject = {"plural": "", "kind": ""}
 
-CRD_MODEL = _object(
-    struct(
-        conversion=struct(strategy=STRING, webhook=_WEBHOOK),
-        group=STRING,
-        names=_NAMES,
-        preserveUnknownFields=BOOLEAN,
-        scope=STRING,
-        versions=VERSIONS,
-    ),
-    struct(
-        acceptedNames=_NAMES,
-        conditions=_condition("observedGeneration"),
-        observedGeneration=NUMERIC,
-        storedVersions=TEXTS,
-    ),
-    {
-        "spec": {"group": "", "names": _NO_NAMES, "scope": "", "versions": None},
-        "status": {"conditions": None, "acceptedNames": _NO_NAMES, "storedVersions": None},
-    },
+
+def _definitions(conversion: Type, **spec: Type) -> TypeModel:
+    return _object(
+        struct(conversion=conversion, group=STRING, names=_NAMES, preserveUnknownFields=BOOLEAN, scope=STRING, **spec),
+        struct(
+            acceptedNames=_NAMES,
+            conditions=_condition("observedGeneration"),
+            observedGeneration=NUMERIC,
+            storedVersions=TEXTS,
+        ),
+        {
+            "spec": {"group": "", "names": _NO_NAMES, "scope": "", "versions": None},
+            "status": {"conditions": None, "acceptedNames": _NO_NAMES, "storedVersions": None},
+        },
+    )
+
+
+CRD_MODEL = _definitions(struct(strategy=STRING, webhook=_WEBHOOK), versions=VERSIONS)
+CRD_V1BETA1_MODEL = _definitions(
+    struct(conversionReviewVersions=TEXTS, strategy=STRING, webhookClientConfig=_CLIENT_CONFIG), **SPEC_V1BETA1
 )
 NAMESPACE_MODEL = _object(
     struct(finalizers=TEXTS), struct(conditions=_condition(), phase=STRING), {"spec": {}, "status": {}}

@@ -41,24 +41,42 @@ def _schema() -> Type:
     return schema
 
 
-VERSIONS: Final = many(
-    struct(
-        additionalPrinterColumns=many(
-            struct(
-                **dict.fromkeys(("description", "format", "jsonPath", "name", "type"), STRING),
-                priority=NUMERIC,
-            )
-        ),
-        deprecated=BOOLEAN,
-        deprecationWarning=STRING,
-        name=STRING,
-        schema=struct(openAPIV3Schema=_schema()),
-        selectableFields=many(struct(jsonPath=STRING)),
-        served=BOOLEAN,
-        storage=BOOLEAN,
-        subresources=struct(
-            scale=struct(**dict.fromkeys(("labelSelectorPath", "specReplicasPath", "statusReplicasPath"), STRING)),
-            status=ANY,
-        ),
-    )
+_SCHEMA: Final = struct(openAPIV3Schema=_schema())
+_SUBRESOURCES: Final = struct(
+    scale=struct(**dict.fromkeys(("labelSelectorPath", "specReplicasPath", "statusReplicasPath"), STRING)),
+    status=ANY,
 )
+_SELECTABLE: Final = many(struct(jsonPath=STRING))
+
+
+def _columns(json_path: str) -> Type:
+    texts = dict.fromkeys(("description", "format", json_path, "name", "type"), STRING)
+    return many(struct(**texts, priority=NUMERIC))
+
+
+def _versions(json_path: str) -> Type:
+    return many(
+        struct(
+            additionalPrinterColumns=_columns(json_path),
+            deprecated=BOOLEAN,
+            deprecationWarning=STRING,
+            name=STRING,
+            schema=_SCHEMA,
+            selectableFields=_SELECTABLE,
+            served=BOOLEAN,
+            storage=BOOLEAN,
+            subresources=_SUBRESOURCES,
+        )
+    )
+
+
+VERSIONS: Final = _versions("jsonPath")
+SPEC_V1BETA1: Final[dict[str, Type]] = {
+    "additionalPrinterColumns": _columns("JSONPath"),
+    "selectableFields": _SELECTABLE,
+    "subresources": _SUBRESOURCES,
+    "validation": _SCHEMA,
+    "version": STRING,
+    "versions": _versions("JSONPath"),
+}
+"""The versions at v1beta1, and what they may have in common there."""

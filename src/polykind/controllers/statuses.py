@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polykind.apply import managed
-from polykind.apply.typemodel import CRD_MODEL
 from polykind.cache.entry import Entry
 from polykind.contract import Conflict, JsonObject
 from polykind.registry.definitions import DefinitionKind, restated
@@ -25,15 +24,15 @@ class Statuses:
     async def write(self, name: str, entry: Entry, crd: JsonObject, status: JsonObject) -> bool:
         """Whether the status was written; False if the definition has changed meanwhile."""
         metadata = dict(crd["metadata"])
-        live = {"metadata": metadata, "status": crd["status"]}
+        live = {"apiVersion": _API_VERSION, "metadata": metadata, "status": crd["status"]}
         fields = await managed.update(
             live,
-            {"metadata": metadata, "status": status},
+            {"apiVersion": _API_VERSION, "metadata": metadata, "status": status},
             manager="kube-apiserver",
             api_version=_API_VERSION,
             subresource="status",
             now=self._stamp(),
-            models={_API_VERSION: CRD_MODEL},
+            models=self._kind.models,
             convert=self._kind.versions["v1"].at_version,
         )
         if fields:

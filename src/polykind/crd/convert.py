@@ -126,6 +126,29 @@ def from_v1beta1(crd: JsonObject) -> JsonObject:
     return out
 
 
+def at_version(crd: JsonObject, api_version: str) -> JsonObject | None:
+    """A definition, or part of one, in the shape of another version; None if there is no such version.
+
+    Nothing is defaulted: what it does not state is not stated there.
+    """
+    if api_version not in (V1, V1BETA1):
+        return None
+    spec = crd.get("spec")
+    if crd.get("apiVersion") == api_version or not isinstance(spec, dict):
+        return {**crd, "apiVersion": api_version}
+    whole = {**_UNSTATED, **spec}
+    if isinstance(whole.get("conversion"), dict):
+        whole["conversion"] = {"strategy": None, **whole["conversion"]}
+    other = (from_v1beta1 if api_version == V1 else to_v1beta1)({**crd, "spec": whole})
+    shown = {key: value for key, value in other["spec"].items() if value is not None}
+    if "conversion" in shown:
+        shown["conversion"] = {key: value for key, value in shown["conversion"].items() if value is not None}
+    return {**other, "apiVersion": api_version, "spec": shown}
+
+
+_UNSTATED: JsonObject = dict.fromkeys(("group", "names", "scope", "versions"))
+
+
 def share_stanzas(versions: list[JsonObject]) -> None:
     """Where all versions are alike in a stanza they have that of the first, what it states and leaves empty too."""
     for stanza in STANZAS:

@@ -11,11 +11,11 @@ import msgspec
 from polykind import crd as rules
 from polykind import errors
 from polykind.apply.tracking import SPEC_RESET
-from polykind.apply.typemodel import CRD_MODEL
+from polykind.apply.typemodel import CRD_MODEL, CRD_V1BETA1_MODEL
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.root import WatchCache
 from polykind.contract import JsonObject
-from polykind.crd import conditions
+from polykind.crd import conditions, convert
 from polykind.crd.emptiness import bare_definition, bare_spec
 from polykind.crd.outline import Outline, marked, outlined, parts, skimmed
 from polykind.crd.status import terminating_condition
@@ -117,10 +117,14 @@ class DefinitionVersion(BuiltinVersion):
         super().__init__(kind, version, struct)
         self.api = version
         if version == "v1beta1":
+            self.model = CRD_V1BETA1_MODEL
             self.deprecation = (
                 "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; "
                 "use apiextensions.k8s.io/v1 CustomResourceDefinition"
             )
+
+    async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        return convert.at_version(obj, api_version)
 
     def _decoded(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = rules.decode(value, self.api, report)
