@@ -110,6 +110,8 @@ def _told(trial: Trial, pairs: list[Pair], chosen: argparse.Namespace) -> int:
     notes = [*report.stale(trial), *(said for pair in pairs if (said := report.health(trial, pair)))]
     for note in notes:
         print(note, end="\n\n")
+    for note in report.unmet(trial, pairs):
+        print(note, end="\n\n")
     tried = sum(trial.verdict(pair).tried for pair in pairs)
     ways = f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of versions"
     took = f"{tried} objects, {ways}, seed {trial.seed}, {time.monotonic() - started:.1f}s"

@@ -179,6 +179,24 @@ def health(trial: Trial, pair: Pair) -> str:
     )
 
 
+def unmet(trial: Trial, pairs: Sequence[Pair]) -> list[str]:
+    """What is to be said of fields that no object had, for each version they are of."""
+    found: dict[str, set[str]] = {}
+    for pair in pairs:
+        verdict = trial.verdict(pair)
+        if verdict.tried:
+            found[pair[0]] = found.get(pair[0], set(verdict.unmet)) & set(verdict.unmet)
+    out = []
+    for version, paths in found.items():
+        if paths:
+            more = f" and {len(paths) - _MANY} more" if len(paths) > _MANY else ""
+            shown = ", ".join(sorted(paths)[:_MANY]) + more
+            out.append(
+                f"no object had these fields of {version}: {shown}. More objects may, or samples that have them."
+            )
+    return out
+
+
 def as_json(trial: Trial, pairs: Sequence[Pair]) -> JsonObject:
     """All of it, for programs."""
     results = []
@@ -215,6 +233,7 @@ def as_json(trial: Trial, pairs: Sequence[Pair]) -> JsonObject:
         "stale": [
             {"from": s.step.origin, "to": s.step.goal, "path": s.path, "why": s.why} for s in trial.losses.stale()
         ],
+        "unmet": {":".join(pair): trial.verdict(pair).unmet for pair in pairs},
         "health": [said for pair in pairs if (said := health(trial, pair))],
     }
 

@@ -12,6 +12,7 @@ from polykind.convert.definition import Definition, Unfit
 from polykind.convert.library import Library
 from polykind.convert.proving.case import Case, Finding
 from polykind.convert.proving.choices import Choices, RandomChoices
+from polykind.convert.proving.coverage import Coverage
 from polykind.convert.proving.edits import Editor, applied
 from polykind.convert.proving.generate import Generator
 from polykind.convert.proving.losses import Losses
@@ -38,6 +39,8 @@ class Verdict:
     """How many that were generated were not valid."""
     refused: list[tuple[str, int]] = field(default_factory=list)
     """What they were refused for, and how often; the most frequent first."""
+    unmet: list[str] = field(default_factory=list)
+    """The fields of the schema that no object had."""
     broken: dict[str, tuple[Case, Finding]] = field(default_factory=dict)
     minimal: dict[str, Finding] = field(default_factory=dict)
 
@@ -101,13 +104,16 @@ class Trial:
 
     def _tried(self, pair: Pair) -> Verdict:
         out = Verdict()
+        coverage = Coverage(self.definition.versions[pair[0]])
         for case in self._generated(pair, out):
             out.tried += 1
+            coverage.note(case.passage.obj)
             for name in self.properties:
                 if name not in out.broken and (found := checked(name, case)) is not None:
                     out.broken[name] = case, found
             with suppress(Stopped):
                 self.losses.observe(case.passage)
+        out.unmet = coverage.unmet()
         out.refused = self._generators[pair[0]].refused.most_common(3)
         return out
 
