@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from polykind.convert.definition import Definition, taken
-from polykind.convert.host import Host
+from polykind.convert.hosting.host import Host
 from polykind.convert.library import Library
 from polykind.convert.loading import load
 from polykind.convert.offline import Offline

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.convert.answering import libraries
-from polykind.convert.faults import Fault, Faults
-from polykind.convert.host import Host
+from polykind.convert.hosting.answering import libraries
+from polykind.convert.hosting.faults import Fault, Faults
+from polykind.convert.hosting.host import Host
 from polykind.convert.library import Library
 from polykind.convert.loading import load
 from polykind.testing.loopthread import LoopThread

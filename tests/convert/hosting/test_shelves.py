@@ -10,11 +10,11 @@ import pytest
 import trustme
 from aiohttp import web
 
-from polykind.convert.certificates import OwnCertificates
-from polykind.convert.cluster import Cluster
-from polykind.convert.kubeconfig import Access
-from polykind.convert.shelves import Files, SecretShelf
-from tests.convert.hosting import Clock
+from polykind.convert.hosting.certificates import OwnCertificates
+from polykind.convert.hosting.cluster import Cluster
+from polykind.convert.hosting.kubeconfig import Access
+from polykind.convert.hosting.shelves import Files, SecretShelf
+from tests.convert.hosting.hosts import Clock
 from tests.support.server import free_port
 
 

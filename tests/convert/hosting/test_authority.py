@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from polykind.convert import bundle
-from polykind.convert.authority import FILES, Kept, kept
+from polykind.convert.hosting import bundle
+from polykind.convert.hosting.authority import FILES, Kept, kept
 from polykind.issuing import serves
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from polykind.convert.cluster import Away, Cluster, Refused
-from polykind.convert.kubeconfig import Access, BadKubeconfig, read
+from polykind.convert.hosting.cluster import Away, Cluster, Refused
+from polykind.convert.hosting.kubeconfig import Access, BadKubeconfig, read
 from tests.convert.definitions import HOST, HOSTS, crd
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.server import free_port

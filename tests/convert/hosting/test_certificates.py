@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import trustme
 
-from polykind.convert import bundle
-from polykind.convert.certificates import KeptCertificates, OwnCertificates, in_folder
-from polykind.convert.host import Host
-from polykind.convert.shelves import FolderShelf
-from tests.convert.hosting import Clock, calling, crontabs
+from polykind.convert.hosting import bundle
+from polykind.convert.hosting.certificates import KeptCertificates, OwnCertificates, in_folder
+from polykind.convert.hosting.host import Host
+from polykind.convert.hosting.shelves import FolderShelf
+from tests.convert.hosting.hosts import Clock, calling, crontabs
 
 NAMES = ["converter.crontabs.svc", "127.0.0.1"]
 

@@ -12,7 +12,7 @@ import aiohttp
 
 from polykind.contract import JsonObject
 from polykind.convert import Conversions
-from polykind.convert.host import Host
+from polykind.convert.hosting.host import Host
 from tests.convert.definitions import GROUP
 
 

@@ -17,19 +17,20 @@ from cryptography import x509
 
 from polykind.clock import SystemClock
 from polykind.contract import JsonObject
-from polykind.convert import Conversions, bundle
-from polykind.convert.certificates import Certificates, OwnCertificates
-from polykind.convert.cluster import Away, Cluster
-from polykind.convert.endpoint import Endpoint
-from polykind.convert.host import Host
-from polykind.convert.kubeconfig import Access, read
+from polykind.convert import Conversions
+from polykind.convert.hosting import bundle
+from polykind.convert.hosting.certificates import Certificates, OwnCertificates
+from polykind.convert.hosting.cluster import Away, Cluster
+from polykind.convert.hosting.endpoint import Endpoint
+from polykind.convert.hosting.host import Host
+from polykind.convert.hosting.kubeconfig import Access, read
+from polykind.convert.hosting.wiring import Wiring, check
 from polykind.convert.library import Library
-from polykind.convert.wiring import Wiring, check
 from polykind.issuing import make_authority
 from polykind.serve import Server
 from polykind.settings import Settings
 from tests.convert.definitions import GROUP, HOST, HOSTS, crd
-from tests.convert.hosting import Clock, calling, crontabs
+from tests.convert.hosting.hosts import Clock, calling, crontabs
 from tests.support.client import Client
 from tests.support.kubectl import Kubectl
 from tests.support.live import DEFINITIONS, Live, live

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from polykind.convert.kubeconfig import Access, BadKubeconfig, found, inside, read
+from polykind.convert.hosting.kubeconfig import Access, BadKubeconfig, found, inside, read
 
 SERVER = "https://127.0.0.1:6443"
 

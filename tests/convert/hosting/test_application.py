@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from polykind.convert.asgi import asgi
+from polykind.convert.hosting.application import asgi
 from polykind.convert.library import Library
-from tests.convert.hosting import crontabs, names, review
+from tests.convert.hosting.hosts import crontabs, names, review
 
 
 class Exchange:
@@ -107,7 +107,7 @@ def test_async_converters_are_refused_by_name() -> None:
         return obj
 
     said = (
-        "tests.convert.test_asgi:test_async_converters_are_refused_by_name.<locals>.slow: an async converter cannot be "
+        "tests.convert.hosting.test_application:test_async_converters_are_refused_by_name.<locals>.slow: an async converter cannot be "
         "hosted, since conversions run in threads: make it a plain function"
     )
     with pytest.raises(ValueError, match="an async converter") as caught:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from polykind.convert import bundle
+from polykind.convert.hosting import bundle
 from polykind.issuing import make_authority
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polykind.convert.endpoint import Endpoint
+from polykind.convert.hosting.endpoint import Endpoint
 from polykind.issuing import make_authority
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

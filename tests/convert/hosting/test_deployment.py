@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from polykind.convert.deployment import Deployment
-from polykind.convert.endpoint import Endpoint
+from polykind.convert.hosting.deployment import Deployment
+from polykind.convert.hosting.endpoint import Endpoint
 
 STANZA = """\
 # spec:

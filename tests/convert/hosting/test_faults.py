@@ -11,9 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from polykind.convert.host import Host
+from polykind.convert.hosting.host import Host
 from tests.convert.definitions import GROUP
-from tests.convert.hosting import Caller, calling, crontabs, names, review
+from tests.convert.hosting.hosts import Caller, calling, crontabs, names, review
 
 
 @asynccontextmanager

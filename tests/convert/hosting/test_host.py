@@ -14,11 +14,11 @@ import pytest
 
 from polykind.contract import JsonObject
 from polykind.convert import Conversions
-from polykind.convert.certificates import OwnCertificates
-from polykind.convert.host import Host
-from polykind.convert.listening import Listening
+from polykind.convert.hosting.certificates import OwnCertificates
+from polykind.convert.hosting.host import Host
+from polykind.convert.hosting.listening import Listening
 from tests.convert.definitions import GROUP
-from tests.convert.hosting import Clock, calling, crontabs, names, review
+from tests.convert.hosting.hosts import Clock, calling, crontabs, names, review
 
 
 async def test_a_review_is_answered_to_who_trusts_the_bundle() -> None:
@@ -200,7 +200,7 @@ async def test_what_only_connects_is_no_trouble(caplog: pytest.LogCaptureFixture
 
 
 async def test_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polykind.convert.listening.MOST", 1)
+    monkeypatch.setattr("polykind.convert.hosting.listening.MOST", 1)
     async with Host([crontabs()]) as host:
         context = ssl.create_default_context(cadata=host.ca_bundle.decode())
         _, first = await asyncio.open_connection("127.0.0.1", host.port, ssl=context)
@@ -259,7 +259,7 @@ async def test_addresses(address: str, url: str) -> None:
 async def test_a_socket_that_cannot_accept_tries_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("polykind.convert.listening._PAUSE", 0.0)
+    monkeypatch.setattr("polykind.convert.hosting.listening._PAUSE", 0.0)
 
     class Full:
         """A socket whose process may open no more files, once."""
