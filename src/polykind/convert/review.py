@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import orjson
@@ -20,22 +20,36 @@ class BadReview(ValueError):
     """A body that is no ConversionReview: there is nothing to answer, the text says what is wrong with it."""
 
 
-def answered(body: bytes, libraries: Sequence[Library]) -> bytes:
-    """The answer to a review: every object converted, in their order; or why not, naming the first at fault.
+class Answer(NamedTuple):
+    """The answer to a review as JSON, why it is a failure if it is one, and how many objects were converted."""
 
-    Raises BadReview.
-    """
+    body: bytes
+    failure: str | None
+    objects: int
+
+
+def answered(body: bytes, libraries: Sequence[Library]) -> bytes:
+    """The answer to a review, both as JSON. Raises BadReview."""
+    return answer(body, libraries).body
+
+
+def answer(body: bytes, libraries: Sequence[Library]) -> Answer:
+    """Every object of a review converted, in their order; or why not, naming the first at fault. Raises BadReview."""
     try:
         version, request = _request(msgspec.json.decode(body))
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadReview(f"the body is no JSON: {error}") from None
-    response: JsonObject = {"uid": request["uid"], "convertedObjects": [], "result": {"status": "Success"}}
+    converted: list[orjson.Fragment] = []
+    result, failure = {"status": "Success"}, None
     try:
         to = request["desiredAPIVersion"]
-        response["convertedObjects"] = [orjson.Fragment(_converted(obj, to, libraries)) for obj in request["objects"]]
+        converted = [orjson.Fragment(_converted(obj, to, libraries)) for obj in request["objects"]]
     except ConversionError as error:
-        response["result"] = {"status": "Failed", "message": str(error)}
-    return orjson.dumps({"apiVersion": f"{GROUP}/{version}", "kind": "ConversionReview", "response": response})
+        failure = str(error)
+        result = {"status": "Failed", "message": failure}
+    response = {"uid": request["uid"], "convertedObjects": converted, "result": result}
+    whole = {"apiVersion": f"{GROUP}/{version}", "kind": "ConversionReview", "response": response}
+    return Answer(orjson.dumps(whole), failure, len(converted))
 
 
 def _request(review: Any) -> tuple[str, JsonObject]:

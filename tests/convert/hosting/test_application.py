@@ -107,8 +107,8 @@ def test_async_converters_are_refused_by_name() -> None:
         return obj
 
     said = (
-        "tests.convert.hosting.test_application:test_async_converters_are_refused_by_name.<locals>.slow: an async converter cannot be "
-        "hosted, since conversions run in threads: make it a plain function"
+        "tests.convert.hosting.test_application:test_async_converters_are_refused_by_name.<locals>.slow: "
+        "an async converter cannot be hosted, since conversions run in threads: make it a plain function"
     )
     with pytest.raises(ValueError, match="an async converter") as caught:
         asgi(crontabs(), slow)

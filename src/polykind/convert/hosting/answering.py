@@ -11,11 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from polykind.convert.hosting.counts import Counts
 from polykind.convert.library import Library
-from polykind.convert.review import BadReview, answered
+from polykind.convert.review import BadReview, answer
 
 MOST_BYTES = 64 * 1024 * 1024
 """What a review may have at most."""
@@ -98,7 +96,8 @@ class Answering:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="polykind-conversion")
         try:
             async with asyncio.timeout(self._seconds):
-                answer, failure, count = await asyncio.get_running_loop().run_in_executor(self._pool, self._work, body)
+                loop = asyncio.get_running_loop()
+                made, failure, count = await loop.run_in_executor(self._pool, answer, body, self.libraries)
         except BadReview as error:
             self.counts.add("refused", time.monotonic() - started)
             log.warning("a request was refused: %s; only an API server's ConversionReviews are answered here", error)
@@ -117,14 +116,7 @@ class Answering:
             log.debug("a review of %d objects took %.1f ms", count, seconds * 1000)
         else:
             log.error("a review failed: %s; mend the step or the object: until then requests for it fail", failure)
-        return Reply(200, answer, JSON)
-
-    def _work(self, body: bytes) -> tuple[bytes, str | None, int]:
-        """The answer, why it is a failure if it is one, and how many objects it has."""
-        answer = answered(body, self.libraries)
-        response = msgspec.json.decode(answer, type=_Answer).response
-        failed = response.result.status != "Success"
-        return answer, response.result.message if failed else None, len(response.convertedObjects)
+        return Reply(200, made, JSON)
 
     async def _body(self, length: int | None, chunks: AsyncIterable[bytes]) -> bytes | Reply:
         long = Reply(413, f"a review may have {self._most_bytes} bytes at most\n".encode())
@@ -142,20 +134,6 @@ class Answering:
         except TimeoutError:
             return Reply(408, f"the review was not sent within {self._seconds:g} s\n".encode())
         return b"".join(parts)
-
-
-class _Result(msgspec.Struct):
-    status: str
-    message: str = ""
-
-
-class _Response(msgspec.Struct):
-    result: _Result
-    convertedObjects: list[msgspec.Raw] = []  # noqa: N815
-
-
-class _Answer(msgspec.Struct):
-    response: _Response
 
 
 def libraries(converters: Iterable[Any]) -> list[Library]:
