@@ -1,31 +1,20 @@
-"""How two readings of one object differ, field by field."""
+"""How two readings of one object differ, as its author would say it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from polykind.contract import JsonObject
+from polykind.convert.proving.differences import Difference, differences, spelled
 from polykind.convert.stash import ANNOTATION
 
 _THE_SERVERS = frozenset({"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"})
-_MISSING: Any = object()
 
 
-class Difference(NamedTuple):
-    """One field, as it was and as it is."""
-
-    path: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.path} {self.text}"
-
-
-def differences(before: JsonObject, after: JsonObject) -> list[Difference]:
+def told(before: JsonObject, after: JsonObject) -> list[str]:
     """What an object's author would miss or wonder at; what only the server and the conversions note is left out."""
-    return list(_compared("", _shown(before), _shown(after)))
+    return [_said(found) for found in differences(_shown(before), _shown(after))]
 
 
 def _shown(obj: JsonObject) -> JsonObject:
@@ -35,19 +24,13 @@ def _shown(obj: JsonObject) -> JsonObject:
     return {**obj, "metadata": {**metadata, **({"annotations": kept} if kept else {})}}
 
 
-def _compared(path: str, before: Any, after: Any) -> Iterator[Difference]:
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in dict.fromkeys([*before, *after]):
-            yield from _compared(f"{path}.{key}" if path else key, before.get(key, _MISSING), after.get(key, _MISSING))
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for number, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from _compared(f"{path}[{number}]", old, new)
-    elif before is _MISSING:
-        yield Difference(path, f"has come, {_short(after)}")
-    elif after is _MISSING:
-        yield Difference(path, f"has gone, it was {_short(before)}")
-    elif before != after or isinstance(before, bool) != isinstance(after, bool):
-        yield Difference(path, f"was {_short(before)} and is {_short(after)}")
+def _said(found: Difference) -> str:
+    path = spelled(found.path)
+    if found.kind == "dropped":
+        return f"{path} has gone, it was {_short(found.before)}"
+    if found.kind == "invented":
+        return f"{path} has come, {_short(found.after)}"
+    return f"{path} was {_short(found.before)} and is {_short(found.after)}"
 
 
 def _short(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from polykind.contract import JsonObject
 from polykind.convert.definition import Definition
 from polykind.rehearsal.api import DEFINITIONS, Api, Refused
-from polykind.rehearsal.differences import differences
+from polykind.rehearsal.differences import told
 
 _NOT_STATED = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
@@ -151,7 +151,7 @@ class Rehearsal:
                     outcome.findings.append(f"{about} cannot be read: {error}")
                     continue
                 first = self._first.setdefault((path, version.name), obj)
-                for found in differences(first, obj):
+                for found in told(first, obj):
                     if (known := f"{whole} {found}") not in seen:
                         seen.add(known)
                         outcome.findings.append(f"{about}: {found}")
