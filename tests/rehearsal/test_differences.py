@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polykind.rehearsal.differences import told
+from polykind.rehearsal.differences import noticed, said
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ from polykind.rehearsal.differences import told
     ],
 )
 def test_what_an_author_would_miss_is_told_by_field(before: Any, after: Any, found: list[str]) -> None:
-    assert told(before, after) == found
+    assert [said(difference) for difference in noticed(before, after)] == found

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polykind.convert import Conversions, first, move
+from polykind.convert import Conversions, drop, first, move
 from polykind.convert.definition import Definition
 from polykind.rehearsal.api import Api
 from polykind.rehearsal.rehearsal import Outcome, Rehearsal, Stage
@@ -84,6 +84,19 @@ async def test_what_is_lost_is_told_where_it_shows(tmp_path: Path, converters: C
     converters.add("v2", "v1", lambda obj: None)
     outcomes = await walked(tmp_path, [ONE, TWO], back=False)
     assert outcomes[1].findings == ['one at v1 after the migration: spec.host has gone, it was "a"']
+
+
+async def test_what_is_acknowledged_is_told_and_forgiven(tmp_path: Path, converters: Conversions) -> None:
+    converters.between("v1", "v2", drop("v1", "spec.host", why="nobody calls it"))
+    settings = Settings(data_dir=tmp_path, secure_port=0, converter=("rehearsed:conversions",))
+    async with Server(settings) as server:
+        steps = converters.steps.values()
+        rehearsal = Rehearsal(Api(server), [ONE, TWO], [OBJECT], migrate=True, steps=steps)
+        _, outcome = [outcome async for outcome in rehearsal.walk(back=False)]
+    assert outcome.fine
+    assert outcome.acknowledged == [
+        'one at v1 after the migration: spec.host has gone, it was "a"; acknowledged: nobody calls it'
+    ]
 
 
 async def test_a_version_that_is_still_stored_is_where_it_sticks(tmp_path: Path, converters: Conversions) -> None:

@@ -14,6 +14,7 @@ from polykind.contract import JsonObject
 from polykind.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
+    from polykind.convert.declare import Step
     from polykind.rehearsal.rehearsal import Outcome, Stage
 
 _MOST = 20
@@ -101,12 +102,14 @@ async def _rehearse(chosen: argparse.Namespace) -> int:
             garbage_collector=False,
         )
         async with Server(settings) as server:
-            rehearsal = Rehearsal(Api(server), stages, objects, migrate=chosen.migrate)
+            rehearsal = Rehearsal(
+                Api(server), stages, objects, migrate=chosen.migrate, steps=_steps(chosen.converter, stages[0])
+            )
             width = max(len(stage.name) for stage in stages) + len("back to ")
             async for outcome in rehearsal.walk(back=chosen.back):
                 fine = fine and outcome.fine
                 _show(outcome, width)
-    print("nothing is lost" if fine else "not all is well", flush=True)
+    print("nothing is lost that is not acknowledged" if fine else "not all is well", flush=True)
     return 0 if fine else 1
 
 
@@ -123,17 +126,30 @@ def _stage(path: Path) -> Stage:
         raise ValueError(f"{path}: {error}") from None
 
 
+def _steps(converters: Iterable[str], stage: Stage) -> list[Step]:
+    """The steps that convert the definition's kind, as far as they are declared."""
+    from polykind.convert.loading import load
+
+    declared = [(load(spec).declared or {}).get(stage.definition.kind) for spec in converters]
+    return [step for conversions in declared if conversions is not None for step in conversions.steps.values()]
+
+
 def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
-    """The objects of the definition's kind; files may hold others too."""
+    """The objects of the definition's kind that its first release can have; files may hold others too."""
     from polykind.convert.definition import Unfit
 
-    out = []
+    out, later = [], 0
     for value in _values(paths):
         try:
             stage.definition.version_of(value)
         except Unfit:
+            group = str(value.get("apiVersion", "")).rpartition("/")[0]
+            later += f"{value.get('kind')}.{group}" == stage.definition.kind
             continue
         out.append(value)
+    if later:
+        what = "object is" if later == 1 else "objects are"
+        print(f"{later} {what} of versions that {stage.name} does not have: left out", file=sys.stderr)
     if not out:
         known = ", ".join(stage.definition.versions)
         raise ValueError(f"no {stage.definition.kind} of {known} is in the files: there is nothing to rehearse with")
@@ -165,7 +181,8 @@ def _show(outcome: Outcome, width: int) -> None:
         done += f", migrated to {stage.definition.storage}"
     verdict = "stuck" if outcome.stuck else "ok" if outcome.fine else f"{len(outcome.findings)} found"
     print(f"{name:{width}}  {stage.versions:20}  {done:32}  {verdict}", flush=True)
-    for finding in outcome.findings[:_MOST]:
-        print(f"    {finding}")
-    if len(outcome.findings) > _MOST:
-        print(f"    and {len(outcome.findings) - _MOST} more")
+    lines = outcome.findings + outcome.acknowledged
+    for line in lines[:_MOST]:
+        print(f"    {line}")
+    if len(lines) > _MOST:
+        print(f"    and {len(lines) - _MOST} more")

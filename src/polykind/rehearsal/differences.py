@@ -12,9 +12,9 @@ from polykind.convert.stash import ANNOTATION
 _THE_SERVERS = frozenset({"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"})
 
 
-def told(before: JsonObject, after: JsonObject) -> list[str]:
+def noticed(before: JsonObject, after: JsonObject) -> list[Difference]:
     """What an object's author would miss or wonder at; what only the server and the conversions note is left out."""
-    return [_said(found) for found in differences(_shown(before), _shown(after))]
+    return list(differences(_shown(before), _shown(after)))
 
 
 def _shown(obj: JsonObject) -> JsonObject:
@@ -24,7 +24,8 @@ def _shown(obj: JsonObject) -> JsonObject:
     return {**obj, "metadata": {**metadata, **({"annotations": kept} if kept else {})}}
 
 
-def _said(found: Difference) -> str:
+def said(found: Difference) -> str:
+    """A difference in a few words."""
     path = spelled(found.path)
     if found.kind == "dropped":
         return f"{path} has gone, it was {_short(found.before)}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
+from polykind.convert.declare import Step
 from polykind.convert.definition import Definition
+from polykind.convert.proving.differences import Difference
+from polykind.convert.proving.losses import Acknowledgement
 from polykind.rehearsal.api import DEFINITIONS, Api, Refused
-from polykind.rehearsal.differences import told
+from polykind.rehearsal.differences import noticed, said
 
 _NOT_STATED = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
@@ -30,13 +33,17 @@ class Stage(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one stage: `findings` are what an author must know; `stuck` says that there was no going on."""
+    """What came of one stage: `findings` are what an author must know, `acknowledged` what he knows is lost.
+
+    `stuck` says that there was no going on.
+    """
 
     stage: Stage
     back: bool
     objects: int = 0
     migrated: bool = False
     findings: list[str] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
     stuck: bool = False
 
     @property
@@ -51,8 +58,18 @@ Reading = dict[tuple[str, str], JsonObject]
 class Rehearsal:
     """One walk: every stage's definition is written, every object read at each version, then migrated."""
 
-    def __init__(self, api: Api, stages: Sequence[Stage], objects: Sequence[JsonObject], *, migrate: bool) -> None:
+    def __init__(
+        self,
+        api: Api,
+        stages: Sequence[Stage],
+        objects: Sequence[JsonObject],
+        *,
+        migrate: bool,
+        steps: Iterable[Step] = (),
+    ) -> None:
+        """`steps` are those that convert, as far as they are known, for what they acknowledge to lose."""
         self._api = api
+        self._losses = [Acknowledgement(step, path, why) for step in steps for path, why in step.loses.items()]
         self._stages = stages
         self._objects = objects
         self._migrate = migrate
@@ -151,10 +168,17 @@ class Rehearsal:
                     outcome.findings.append(f"{about} cannot be read: {error}")
                     continue
                 first = self._first.setdefault((path, version.name), obj)
-                for found in told(first, obj):
-                    if (known := f"{whole} {found}") not in seen:
+                for found in noticed(first, obj):
+                    if (known := f"{whole} {said(found)}") not in seen:
                         seen.add(known)
-                        outcome.findings.append(f"{about}: {found}")
+                        self._note(outcome, version.name, f"{about}: {said(found)}", found)
                 if not when:
                     refused = version.complaints(obj)
                     outcome.findings += [f"{about} would be refused if it were new: {why}" for why in refused]
+
+    def _note(self, outcome: Outcome, version: str, text: str, found: Difference) -> None:
+        why = next((loss.why for loss in self._losses if loss.step.origin == version and loss.covers(found)), None)
+        if why is None:
+            outcome.findings.append(text)
+        else:
+            outcome.acknowledged.append(f"{text}; acknowledged: {why}")
