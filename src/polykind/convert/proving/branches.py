@@ -12,9 +12,17 @@ from polykind.convert.proving.choices import Choices, RecordedChoices, pick
 
 FORBIDDEN = "x-forbidden"
 """In a plain schema: the fields that an object must not have."""
+ORIGIN = "x-origin"
+"""In a plain schema: the id of the node that it stands for."""
 JUNCTORS = ("allOf", "anyOf", "oneOf", "not")
 _HIGHEST = ("minimum", "minLength", "minItems", "minProperties")
 _LOWEST = ("maximum", "maxLength", "maxItems", "maxProperties")
+
+
+def origin(raw: JsonObject) -> int:
+    """The id of the node of the definition that a schema stands for."""
+    found: int = raw.get(ORIGIN, id(raw))
+    return found
 
 
 def has_junctors(raw: JsonObject) -> bool:
@@ -66,8 +74,10 @@ def _denied(choices: Choices, out: JsonObject, branch: JsonObject) -> JsonObject
 
 
 def merged(one: JsonObject, other: JsonObject) -> JsonObject:
-    """A schema that asks what both ask."""
-    out = dict(one)
+    """A schema that asks what both ask; it stands for the first."""
+    if not other:
+        return one
+    out = {**one, ORIGIN: origin(one)}
     for key, value in other.items():
         if key not in out:
             out[key] = value

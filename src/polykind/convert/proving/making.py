@@ -7,7 +7,7 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.convert.proving import metadata, scalars
-from polykind.convert.proving.branches import FORBIDDEN, Branches, has_junctors
+from polykind.convert.proving.branches import FORBIDDEN, Branches, has_junctors, origin
 from polykind.convert.proving.choices import Choices, Unlucky, between, likely, pick
 from polykind.convert.proving.repair import Repair
 from polykind.convert.values import copied
@@ -26,7 +26,7 @@ class Maker:
     """Makes values. `budget` is about how many a value may have below it, `density` how many optional fields of 100."""
 
     def __init__(self) -> None:
-        self.repair = Repair(self.value)
+        self.repair = Repair(self.value, self.is_aim)
         self.aims: set[int] = set()
         """The ids of nodes that are to be there, where they can be."""
         self._branches = Branches()
@@ -51,6 +51,18 @@ class Maker:
                 return out
         raise Unlucky(said)
 
+    def is_aim(self, raw: JsonObject) -> bool:
+        return origin(raw) in self.aims
+
+    def _plain(self, choices: Choices, raw: JsonObject) -> JsonObject:
+        """A node without junctors, of branches that do not forbid what is aimed at, if such are found."""
+        for _ in range(_TRIES):
+            out = self._branches.plain(choices, raw)
+            properties = out.get("properties") or {}
+            if not any(name in properties and self.is_aim(properties[name]) for name in out.get(FORBIDDEN, ())):
+                break
+        return out
+
     def node(self, raw: JsonObject) -> Node:
         """The node of a schema, made once; the schema is kept with it, so that its id stays its own."""
         found = self._nodes.get(id(raw))
@@ -62,7 +74,7 @@ class Maker:
         if raw.get("nullable") is True and not raw.get("enum") and likely(choices, 8):
             return None
         if has_junctors(raw):
-            raw = self._branches.plain(choices, raw)
+            raw = self._plain(choices, raw)
         node = self.node(raw)
         if node.enum:
             options = [item for item in node.enum if item is not None]
@@ -102,7 +114,7 @@ class Maker:
         missing = node.min_properties or 0
         for at, name in enumerate(names):
             needed = name in node.required or missing - len(out) >= len(names) - at
-            aimed = id(properties[name]) in self.aims
+            aimed = self.is_aim(properties[name])
             if node.max_properties is not None and len(out) >= node.max_properties and name not in node.required:
                 continue
             if needed or aimed or likely(choices, percent):
@@ -133,7 +145,7 @@ class Maker:
         missing = [name for name in node.required if name not in out and not node.has_property(name)]
         if isinstance(more, dict) or more is True:
             child = more if isinstance(more, dict) else {}
-            aimed = id(child) in self.aims
+            aimed = self.is_aim(child)
             count = min(room - len(out), between(choices, int(aimed), 3 if share >= 1 else 1))
             for at in range(max(count, least - len(out), len(missing))):
                 key = missing[at] if at < len(missing) else scalars.name(choices)
@@ -154,7 +166,7 @@ class Maker:
         items = raw.get("items") or {}
         few = 3 if budget >= 2 or items.get("type") not in ("object", "array") else 2
         most = min(least + few, ENDLESS if node.max_items is None else node.max_items)
-        fewest = max(least, min(most, 1)) if id(items) in self.aims else least
+        fewest = max(least, min(most, 1)) if self.is_aim(items) else least
         count = between(choices, fewest, max(fewest, most))
         out: list[Any] = []
         seen: set[Any] = set()

@@ -45,8 +45,10 @@ _WELCOME = {
 class Repair:
     """Looks for a value near a given one that breaks fewer rules, one small change at a time."""
 
-    def __init__(self, make: Callable[..., Any]) -> None:
+    def __init__(self, make: Callable[..., Any], spared: Callable[[JsonObject], bool]) -> None:
+        """`make` makes a value of a node; what `spared` says of a node's value is that it had better stay."""
         self._make = make
+        self._spared = spared
         self._rules: dict[int, tuple[JsonObject, Any]] = {}
 
     def settled(
@@ -90,7 +92,11 @@ class Repair:
         if not isinstance(value, dict):
             return self._make(choices, {k: v for k, v in raw.items() if k != RULES}, texts=_joined(choices, texts))
         known = [chain for chain in chains if chain[0] in (raw.get("properties") or {}) or chain[0] == "metadata"]
-        if known:
+        spare = [chain[0] for chain in known if len(chain) == 1 and self._can_go(raw, value, chain[0])]
+        if len(spare) > 1 and likely(choices, 60):
+            # A rule that names many fields mostly wants fewer of them at once.
+            del value[pick(choices, spare)]
+        elif known:
             self._change_field(choices, raw, value, pick(choices, known), texts)
         elif value and isinstance(raw.get("additionalProperties"), dict):
             key = pick(choices, sorted(value))
@@ -101,6 +107,12 @@ class Repair:
         else:
             return self._make(choices, {k: v for k, v in raw.items() if k != RULES}, texts=texts)
         return value
+
+    def _can_go(self, raw: JsonObject, value: JsonObject, name: str) -> bool:
+        child = (raw.get("properties") or {}).get(name)
+        if child is None or name not in value or name in (raw.get("required") or ()):
+            return False
+        return not self._spared(child)
 
     def _changed_list(
         self, choices: Choices, raw: JsonObject, value: list[Any], chains: list[tuple[str, ...]], texts: list[str]
@@ -143,7 +155,11 @@ class Repair:
                 continue
             if isinstance(here, list) and here and likely(choices, 50):
                 self._changed_list(choices, child, here, [chain[at + 1 :]] if at + 1 < len(chain) else [], texts)
-            elif name in holder and name not in (raw.get("required") or ()) and likely(choices, 50):
+            elif (
+                name in holder
+                and name not in (raw.get("required") or ())
+                and likely(choices, 5 if self._spared(child) else 50)
+            ):
                 del holder[name]
             else:
                 holder[name] = self._make(choices, child, texts=texts)
