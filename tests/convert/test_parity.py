@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from polykind.convert.definition import Definition, taken
+from polykind.convert.files.offline import Offline
 from polykind.convert.hosting.host import Host
 from polykind.convert.library import Library
 from polykind.convert.loading import load
-from polykind.convert.offline import Offline
 from polykind.convert.review import answered
 from polykind.wire import codec, yamlcodec
 from tests.convert.example import EXAMPLE, importable

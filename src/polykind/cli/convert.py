@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
     from polykind.convert.definition import Definition
+    from polykind.convert.files.manifests import Document, Manifest
+    from polykind.convert.files.offline import Offline
     from polykind.convert.library import Library
-    from polykind.convert.manifests import Document, Manifest
-    from polykind.convert.offline import Offline
 
 STDIN = Path("-")
 
@@ -98,8 +98,8 @@ class _Run:
         self.counts: Counter[str] = Counter()
 
     def run(self) -> int:
+        from polykind.convert.files.offline import Offline
         from polykind.convert.loading import load
-        from polykind.convert.offline import Offline
 
         chosen = self.chosen
         if chosen.in_place and STDIN in chosen.files:
@@ -123,8 +123,8 @@ class _Run:
 
     def _stated(self, library: Library) -> list[Definition]:
         """The definitions in the files of --crd. Raises UsageError."""
-        from polykind.convert import manifests
         from polykind.convert.definition import Definition
+        from polykind.convert.files import manifests
 
         out = []
         for path in manifests.files(self.chosen.crd):
@@ -139,7 +139,7 @@ class _Run:
         return out
 
     def _sources(self) -> list[Source]:
-        from polykind.convert import manifests
+        from polykind.convert.files import manifests
 
         out = []
         for path in manifests.files(self.chosen.files):
@@ -170,7 +170,7 @@ class _Run:
 
     def _convert(self, source: Source, offline: Offline) -> None:
         from polykind.convert.declare import ConversionError
-        from polykind.convert.yamltext import Unwritable
+        from polykind.convert.files.yamltext import Unwritable
 
         for index, document in enumerate(source.manifest.documents):
             place = source.place(document)
@@ -203,7 +203,7 @@ class _Run:
             self.counts["unread"] += 1
 
     def _write(self, source: Source) -> None:
-        from polykind.convert import manifests
+        from polykind.convert.files import manifests
 
         values = source.values
         if source.failed:

@@ -143,7 +143,7 @@ def _again(chosen: argparse.Namespace, trial: Trial, name: str, pair: Pair) -> s
 
 def _samples(file: Path, kind: str) -> list[JsonObject]:
     """The objects of a kind in a file; others are passed over. Raises ValueError."""
-    from polykind.convert import manifests
+    from polykind.convert.files import manifests
 
     try:
         documents = manifests.parse(manifests.load(file)).documents

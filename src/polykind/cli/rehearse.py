@@ -157,7 +157,7 @@ def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
 
 
 def _values(paths: Iterable[Path]) -> Iterable[JsonObject]:
-    from polykind.convert import manifests
+    from polykind.convert.files import manifests
 
     for path in manifests.files(paths):
         try:

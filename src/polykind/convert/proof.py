@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polykind.contract import JsonObject
-from polykind.convert import manifests
 from polykind.convert.definition import Definition, Unfit
+from polykind.convert.files import manifests
 from polykind.convert.library import Library
 from polykind.convert.proving import report
 from polykind.convert.proving.properties import PROPERTIES

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.convert import manifests
+from polykind.convert.files import manifests
 from polykind.testing.refused import Refused
 
 Source = str | os.PathLike[str] | Mapping[str, Any]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from polykind.convert import manifests
-from polykind.convert.manifests import Unreadable, parse
-from polykind.convert.yamltext import Unwritable
+from polykind.convert.files import manifests
+from polykind.convert.files.manifests import Unreadable, parse
+from polykind.convert.files.yamltext import Unwritable
 
 MIXED = (
     "\ufeff# about all\n%YAML 1.1\n---\n# about a\na: 1\n\n--- # next\nb: on\n...\n---\n\n# nothing here\n---\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.convert.definition import DefinedVersion
-from polykind.convert.yamltext import same
+from polykind.convert.files.yamltext import same
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CHANGEABLE = ("labels", "annotations")

@@ -10,9 +10,9 @@ import pytest
 
 from polykind.convert import ConversionError, Conversions, put, take
 from polykind.convert.definition import Definition
+from polykind.convert.files.meaning import LAST_APPLIED
+from polykind.convert.files.offline import Converted, Offline
 from polykind.convert.library import Library
-from polykind.convert.meaning import LAST_APPLIED
-from polykind.convert.offline import Converted, Offline
 from tests.convert.definitions import GROUP, HOST, HOSTS, crd
 
 crontabs = Conversions(f"CronTab.{GROUP}")

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from polykind.contract import JsonObject
-from polykind.convert.yamllayout import fresh, indents_lists, lines_of
+from polykind.convert.files.yamllayout import fresh, indents_lists, lines_of
 from polykind.wire import codec, yamlcodec
 
 _odd_break = re.compile("[\r\x85\u2028\u2029]").search

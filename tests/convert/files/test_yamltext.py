@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polykind.convert.yamllayout import laid_out
-from polykind.convert.yamltext import rewritten, same
+from polykind.convert.files.yamllayout import laid_out
+from polykind.convert.files.yamltext import rewritten, same
 from polykind.wire import yamlcodec
 
 

@@ -16,8 +16,8 @@ from polykind.conversion.failure import Failure
 from polykind.conversion.review import accepted
 from polykind.convert.declare import ConversionError, subject
 from polykind.convert.definition import DefinedVersion, Definition, Unfit, taken
+from polykind.convert.files.meaning import LAST_APPLIED, carried, completed, metadata_of
 from polykind.convert.library import Library
-from polykind.convert.meaning import LAST_APPLIED, carried, completed, metadata_of
 from polykind.convert.paths import MISSING, Path
 from polykind.convert.values import copied
 from polykind.wire import codec

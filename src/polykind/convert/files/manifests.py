@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from polykind.contract import JsonObject
-from polykind.convert.yamltext import Unwritable, is_comment, rewritten
+from polykind.convert.files.yamltext import Unwritable, is_comment, rewritten
 from polykind.errors import APIError
 from polykind.wire import codec, yamlcodec
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from polykind.convert import Conversions
 from polykind.convert.definition import Definition, taken
+from polykind.convert.files.manifests import parse
+from polykind.convert.files.meaning import LAST_APPLIED, carried, completed, sense
+from polykind.convert.files.offline import Offline
+from polykind.convert.files.yamltext import same
 from polykind.convert.library import Library
-from polykind.convert.manifests import parse
-from polykind.convert.meaning import LAST_APPLIED, carried, completed, sense
-from polykind.convert.offline import Offline
 from polykind.convert.proof import objects
 from polykind.convert.values import copied
-from polykind.convert.yamltext import same
 from polykind.wire import yamlcodec
 from tests.convert.definitions import crd
 from tests.convert.example import EXAMPLE
