@@ -8,7 +8,7 @@ import re
 from itertools import pairwise
 from typing import Any, cast
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from polykind.wire.connection import Connection
@@ -139,6 +139,7 @@ lines = st.sampled_from(
 
 
 @given(st.lists(lines | st.binary(max_size=10), max_size=25), places)
+@example([b"hello", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], [])
 @settings(deadline=None, max_examples=300)
 def test_no_bytes_are_answered_but_with_http(parts: list[bytes], where: list[int]) -> None:
     wire = asyncio.run(exchange(cut(b"".join(parts), where)))

@@ -140,6 +140,12 @@ values = st.recursive(
 )
 
 
+@pytest.mark.parametrize("text", ["...\n", "wait...\n", "a\n...\n", "...", "---\n", "a\n---\nb"])
+def test_dots_at_the_end_are_no_end(text: str) -> None:
+    for value in (text, {"a": text}, [text]):
+        assert yamlcodec.decode(yamlcodec.encode(value)) == value
+
+
 @given(values)
 def test_what_is_printed_is_read_back(value: Any) -> None:
     assert yamlcodec.decode(yamlcodec.encode(value)) == value

@@ -159,7 +159,9 @@ class Connection(asyncio.Protocol):
             self.transport.pause_reading()
 
     def on_refusal(self, error: errors.APIError, status: int) -> None:
-        """Answer why, after what was asked before."""
+        """Answer why, after what was asked before; who has had his last answer is told no more."""
+        if self.closing:
+            return
         if self._stream is not None:
             self.abort()
         elif self._busy:
@@ -391,7 +393,9 @@ class Connection(asyncio.Protocol):
         self.closing = True
         limits = self._server.limits
         self.deadline = self._server.loop.time() + (limits.farewell * 2 if self._server.stopping else limits.request)
-        self.transport.close()
+        # The client may have hung up; one that is closed twice forgets what it was to send.
+        if not self.transport.is_closing():
+            self.transport.close()
 
     def abort(self) -> None:
         self.closing = True

@@ -19,7 +19,8 @@ def write(value: Any, *, ordered: bool = False) -> bytes:
     """The value as a YAML document; `ordered`: the keys as they come, and no line folded, for files that are kept."""
     width = _UNFOLDED if ordered else _FOLDED
     out: str = yaml.emit(_events(value, ordered), Dumper=yaml.CDumper, allow_unicode=True, width=width)
-    return out.removesuffix("...\n").encode(errors="replace")
+    # The end of a document is marked behind a lone scalar; a text may end in such dots, but never begins a line.
+    return (out[:-4] if out.endswith("\n...\n") else out).encode(errors="replace")
 
 
 def _events(root: Any, ordered: bool) -> Iterator[Any]:
