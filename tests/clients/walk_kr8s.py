@@ -1,0 +1,65 @@
+"""What kr8s does with a server, in a process of its own: it has no way to close its connections.
+
+python -m tests.clients.walk_kr8s WALK KUBECONFIG GROUP, where the group serves CronTabs.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+warnings.filterwarnings("ignore", "Kubernetes version .* is not supported", UserWarning)
+
+import kr8s  # noqa: E402
+from kr8s.objects import Namespace, new_class  # noqa: E402
+
+from tests.support.crontabs import crontab  # noqa: E402
+
+
+def stored(api: Any, group: str) -> Any:
+    kind = new_class(kind="CronTab", version=f"{group}/v1", namespaced=True, plural="crontabs")
+    obj = kind({**crontab(group), "metadata": {"name": "one", "namespace": "default"}}, api=api)
+    obj.create()
+    return obj
+
+
+def discovery(api: Any, group: str) -> None:
+    assert f"{group}/v1" in list(api.api_versions())
+    assert ("crontabs", "CronTab") in [(r["name"], r["kind"]) for r in api.api_resources()]
+    assert api.whoami() == "admin"
+
+
+def names(api: Any, group: str) -> None:
+    one = stored(api, group)
+    for name in (f"crontabs.{group}", f"crontabs.v1.{group}", f"crontab.{group}"):
+        assert [found.name for found in api.get(name)] == ["one"], name
+    one.label(x="y")
+    assert [found.name for found in api.get(f"crontabs.{group}", label_selector={"x": "y"})] == ["one"]
+    assert [found.name for found in api.get(f"crontabs.{group}", field_selector={"metadata.name": "two"})] == []
+
+
+def objects(api: Any, group: str) -> None:
+    one = stored(api, group)
+    one.patch({"spec": {"image": "patched"}})
+    one.wait("jsonpath='{.spec.image}'=patched", timeout=20)
+    one.annotate({"a": "b"})
+    one.refresh()
+    assert (one.spec.image, one.annotations) == ("patched", {"a": "b"})
+    one.delete()
+    one.wait("delete", timeout=20)
+    assert not one.exists()
+
+
+def namespaces(api: Any, group: str) -> None:
+    namespace = Namespace(group.partition(".")[0], api=api)
+    namespace.create()
+    namespace.delete()
+    namespace.wait("delete", timeout=20)
+    assert not namespace.exists()
+
+
+WALKS = {walk.__name__: walk for walk in (discovery, names, objects, namespaces)}
+
+if __name__ == "__main__":
+    WALKS[sys.argv[1]](kr8s.api(kubeconfig=sys.argv[2]), sys.argv[3])
