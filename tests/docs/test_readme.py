@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,3 +69,13 @@ def test_every_file_that_the_docs_link_to_is_there() -> None:
     for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_conversions_shown_convert() -> None:
+    names: dict[str, Any] = {}
+    (block,) = (b for b in re.findall(r"```python\n(.*?)```", README, re.S) if "Conversions(" in b)
+    exec(compile(block, "README.md", "exec"), names)
+    old = {"apiVersion": "example.com/v1", "kind": "CronTab", "spec": {"cronSpec": "* * * * *", "host": "a"}}
+    new = names["crontabs"].convert(old, "v2")
+    assert new["spec"] == {"schedule": "* * * * *", "hosts": ["a"]}
+    assert names["crontabs"].convert(new, "v1")["spec"] == old["spec"]
