@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,29 +17,28 @@ CRONTAB: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def operator(polykind: ApiServer) -> Iterator[None]:
-    with KopfRunner(["run", "--standalone", "--namespace=default", "crontab_operator.py"], timeout=20):
-        yield
+def operator() -> KopfRunner:
+    return KopfRunner(["run", "--standalone", "--namespace=default", "crontab_operator.py"], timeout=20)
 
 
-@pytest.mark.usefixtures("operator")
 def test_replicas_are_reported(polykind: ApiServer) -> None:
-    [crontab] = polykind.apply(CRONTAB)
-    polykind.wait_for(crontab, "condition=Ready")
+    with operator():
+        [crontab] = polykind.apply(CRONTAB)
+        polykind.wait_for(crontab, "condition=Ready")
 
-    polykind.apply({**CRONTAB, "spec": {"cronSpec": "* * * * */5", "replicas": 5}})
-    polykind.wait_for(crontab, lambda obj: obj["status"]["replicas"] == 5)
+        polykind.apply({**CRONTAB, "spec": {"cronSpec": "* * * * */5", "replicas": 5}})
+        polykind.wait_for(crontab, lambda obj: obj["status"]["replicas"] == 5)
 
 
-@pytest.mark.usefixtures("operator")
-def test_the_operator_recovers_when_its_converter_does(polykind: ApiServer) -> None:
+def test_what_was_written_while_the_converter_was_down_is_seen_to_afterwards(polykind: ApiServer) -> None:
+    # A kopf operator ends when its watch tells of an object that cannot be converted, and is started again by its pod.
     with polykind.converter.down():
         # Stored as v1: this needs no converter. The operator reads v2: it does.
         [crontab] = polykind.apply(CRONTAB)
         with pytest.raises(Refused, match=r"conversion webhook for .* failed"):
             polykind.get(crontab, version="v2")
-    polykind.wait_for(crontab, "condition=Ready")
+    with operator():
+        polykind.wait_for(crontab, "condition=Ready")
 
 
 def test_a_crontab_is_the_same_at_both_versions(polykind: ApiServer) -> None:
