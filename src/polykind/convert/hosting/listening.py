@@ -29,6 +29,8 @@ class Listening:
         self._socket: socket.socket | None = None
         self._refusing = False
         self._handshakes: set[asyncio.Task[None]] = set()
+        self._arrived: set[socket.socket] = set()
+        """Connections whose handshake has not begun: nobody else would close them."""
         self._loop = asyncio.get_running_loop()
 
     async def open(self, address: str, port: int) -> None:
@@ -63,20 +65,26 @@ class Listening:
 
     def abort(self) -> None:
         """Close the connections that there are, whatever is under way on them."""
-        for task in self._handshakes:
-            task.cancel()
+        self._turn_away()
         for handler in self._server.connections:
             if handler.transport is not None:
                 handler.transport.abort()
 
     def close(self) -> None:
         """Let nobody in any more; what is under way goes on."""
-        for task in self._handshakes:
-            task.cancel()
+        self._turn_away()
         if self._socket is not None:
             self._loop.remove_reader(self._socket)
             self._socket.close()
             self._socket = None
+
+    def _turn_away(self) -> None:
+        """Give up the handshakes that are under way."""
+        for task in self._handshakes:
+            task.cancel()
+        for connection in self._arrived:
+            connection.close()
+        self._arrived.clear()
 
     def _listen(self) -> None:
         assert self._socket is not None
@@ -99,6 +107,7 @@ class Listening:
                 connection.close()
                 continue
             connection.setblocking(False)
+            self._arrived.add(connection)
             task = self._loop.create_task(self._welcome(connection))
             self._handshakes.add(task)
             task.add_done_callback(self._handshakes.discard)
@@ -108,6 +117,7 @@ class Listening:
             self._loop.add_reader(stopped, self._accept)
 
     async def _welcome(self, connection: socket.socket) -> None:
+        self._arrived.discard(connection)
         try:
             await self._loop.connect_accepted_socket(
                 self._server, connection, ssl=self._context(), ssl_handshake_timeout=HANDSHAKE
