@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
 import os
-import signal
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polykind.cli.serve import truth
+from polykind.cli.flags import add_truth, begin_log, seconds, told_to_stop
 
 if TYPE_CHECKING:
     from polykind.convert.hosting.certificates import Certificates
@@ -67,24 +64,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, read again when it changes")
     flag("--tls-private-key-file", type=Path, metavar="FILE", help="its private key in PEM")
-    flag(
-        "--wire",
-        type=truth,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="point the CustomResourceDefinitions to this host, and keep them so (default: true)",
-    )
-    flag(
-        "--self-test",
-        type=truth,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="be ready only when the API server has converted through this host (default: true)",
-    )
+    add_truth(command, "--wire", "point the CustomResourceDefinitions to this host, and keep them so")
+    add_truth(command, "--self-test", "be ready only when the API server has converted through this host")
     flag(
         "--crd",
         action="append",
@@ -130,10 +111,7 @@ class UsageError(Exception):
 
 
 def run(chosen: argparse.Namespace) -> int:
-    logging.basicConfig(
-        level=logging.DEBUG if chosen.verbosity >= 4 else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
+    begin_log(chosen.verbosity)
     try:
         if chosen.print_manifests:
             print(manifests(chosen), end="")
@@ -199,7 +177,7 @@ def hosted(chosen: argparse.Namespace) -> tuple[Host, Cluster | None]:
         port=chosen.secure_port,
         certificates=_certificates(chosen, where, cluster),
         wiring=wiring,
-        seconds=_seconds("--request-timeout", chosen.request_timeout),
+        seconds=seconds("--request-timeout", chosen.request_timeout, such_as="30s"),
     )
     return host, cluster
 
@@ -233,22 +211,10 @@ def _cluster(chosen: argparse.Namespace) -> Cluster | None:
         raise UsageError(f"{error}; --wire=false to wire the definitions yourself") from None
 
 
-def _seconds(flag: str, text: str) -> float:
-    from polykind.wire import duration
-
-    try:
-        return duration.parse(text) / 10**9
-    except ValueError:
-        raise UsageError(f"{flag} {text}: not a duration such as 30s") from None
-
-
 async def _host(chosen: argparse.Namespace) -> int:
-    delay = _seconds("--shutdown-delay-duration", chosen.shutdown_delay_duration)
+    delay = seconds("--shutdown-delay-duration", chosen.shutdown_delay_duration, such_as="30s")
     host, cluster = hosted(chosen)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = told_to_stop()
     async with AsyncExitStack() as stack:
         if cluster is not None:
             await stack.enter_async_context(cluster)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polykind.cli.serve import truth
+from polykind.cli.flags import add_truth
 from polykind.contract import JsonObject
 from polykind.settings import Settings, SettingsError
 
@@ -53,24 +53,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="NAMESPACE/SERVICE=HOST:PORT",
         help="where the service reference of a definition's webhook leads; may be repeated",
     )
-    flag(
-        "--migrate",
-        type=truth,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="migrate to the storage version at each release (default: true)",
-    )
-    flag(
-        "--back",
-        type=truth,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="walk back as well (default: true)",
-    )
+    add_truth(command, "--migrate", "migrate to the storage version at each release")
+    add_truth(command, "--back", "walk back as well")
     flag("files", nargs="+", type=Path, metavar="FILE", help="objects of the first release, files or folders")
     command.set_defaults(run=run)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
-import signal
 import sys
 from pathlib import Path
 
+from polykind.cli.flags import add_truth, begin_log, seconds, told_to_stop, truth
 from polykind.settings import Settings, SettingsError
 
 
@@ -78,15 +76,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="MODES",
         help="who decides what users may do, in order: AlwaysAllow, AlwaysDeny, RBAC (default: AlwaysAllow)",
     )
-    flag(
-        "--conversion-cache",
-        type=truth,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="keep converted objects (default: true)",
-    )
+    add_truth(command, "--conversion-cache", "keep converted objects")
     flag(
         "--resolve",
         action="append",
@@ -101,24 +91,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         metavar="MODULE:OBJECT",
         help="convert in process by this Python object; may be repeated",
     )
-    flag(
-        "--serve-v1beta1",
-        type=truth,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="serve apiextensions.k8s.io/v1beta1 beside v1 (default: true)",
-    )
-    flag(
-        "--garbage-collector",
-        type=truth,
-        nargs="?",
-        const=True,
-        default=True,
-        metavar="BOOL",
-        help="delete objects whose owners have gone (default: true)",
-    )
+    add_truth(command, "--serve-v1beta1", "serve apiextensions.k8s.io/v1beta1 beside v1")
+    add_truth(command, "--garbage-collector", "delete objects whose owners have gone")
     flag(
         "-v",
         "--verbosity",
@@ -128,24 +102,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         help="4 and above: a line for each request (default: %(default)s)",
     )
     command.set_defaults(run=run)
-
-
-def truth(text: str) -> bool:
-    """A flag that says whether."""
-    if text.lower() in ("1", "t", "true"):
-        return True
-    if text.lower() in ("0", "f", "false"):
-        return False
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
-
-
-def _seconds(flag: str, text: str) -> float:
-    from polykind.wire import duration
-
-    try:
-        return duration.parse(text) / 10**9
-    except ValueError:
-        raise SettingsError(f"{flag} {text}: not a duration such as 60s") from None
 
 
 def settings(chosen: argparse.Namespace) -> Settings:
@@ -164,7 +120,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
         parse_resolve(chosen.resolve)
     except ValueError as error:
         raise SettingsError(str(error)) from None
-    timeout = _seconds("--request-timeout", chosen.request_timeout)
+    timeout = seconds("--request-timeout", chosen.request_timeout, such_as="60s")
     return Settings(
         data_dir=chosen.data_dir,
         bind_address=chosen.bind_address,
@@ -179,7 +135,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
         etcd_cafile=chosen.etcd_cafile,
         etcd_certfile=chosen.etcd_certfile,
         etcd_keyfile=chosen.etcd_keyfile,
-        etcd_compaction_interval=_seconds("--etcd-compaction-interval", chosen.etcd_compaction_interval),
+        etcd_compaction_interval=seconds("--etcd-compaction-interval", chosen.etcd_compaction_interval, such_as="60s"),
         feature_gates=gates,
         request_timeout=timeout,
         authorization_mode=tuple((",".join(chosen.authorization_mode) or "AlwaysAllow").split(",")),
@@ -192,10 +148,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    logging.basicConfig(
-        level=logging.DEBUG if chosen.verbosity >= 4 else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s %(message)s",
-    )
+    begin_log(chosen.verbosity)
     import uvloop
 
     try:
@@ -216,10 +169,7 @@ async def _serve(chosen: Settings) -> int:
     from polykind.contract import StoreError
     from polykind.serve import Server
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+    stop = told_to_stop()
     try:
         async with Server(chosen) as server:
             print(f"Serving at {server.url}", flush=True)
