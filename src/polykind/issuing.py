@@ -76,24 +76,43 @@ def make_authority(common_name: str, now: datetime, life: timedelta = _YEARS) ->
 
 def make_serving(authority: Pair, names: Sequence[str], now: datetime, life: timedelta = _SERVING) -> Pair:
     """A certificate for some names. Raises ValueError if the authority's key is not of the kind that is made here."""
+    alternatives = x509.SubjectAlternativeName([_general_name(n) for n in names])
+    return _issued(authority, _name("polykind"), now, life, ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
+
+
+def make_client(authority: Pair, user: str, groups: Sequence[str], now: datetime, life: timedelta) -> Pair:
+    """A certificate by which a user of some groups can be told. Raises ValueError as above."""
+    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    subject = x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, user)])
+    return _issued(authority, subject, now, life, ExtendedKeyUsageOID.CLIENT_AUTH)
+
+
+def _issued(
+    authority: Pair,
+    subject: x509.Name,
+    now: datetime,
+    life: timedelta,
+    usage: x509.ObjectIdentifier,
+    *extensions: x509.ExtensionType,
+) -> Pair:
     if not isinstance(authority.key, ec.EllipticCurvePrivateKey):
         raise ValueError("not a key that this program made: remove the folder to begin anew")
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(_name("polykind"))
+        .subject_name(subject)
         .issuer_name(authority.certificate.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + life)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([_general_name(n) for n in names]), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
-        .sign(authority.key, hashes.SHA256())
     )
-    return Pair(certificate, key)
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
+    return Pair(builder.sign(authority.key, hashes.SHA256()), key)
 
 
 def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[str]) -> bool:

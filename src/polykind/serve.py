@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import logging
 import os
 import secrets
@@ -38,6 +36,7 @@ from polykind.conversion.resolver import Resolver, parse_resolve
 from polykind.discovery import builtins
 from polykind.documents import Check, Documents
 from polykind.files import write_private
+from polykind.kubeconfig import write_kubeconfig
 from polykind.metrics import Metrics
 from polykind.monitor import Monitor
 from polykind.registry.definitions import DefinitionKind
@@ -270,20 +269,9 @@ class Server:
         return tokens
 
     def _write_kubeconfig(self) -> None:
-        cluster: JsonObject = {"server": self.url}
-        if self._ca is not None:
-            cluster["certificate-authority-data"] = _base64(self._ca.read_bytes())
-        elif self.settings.tls_cert_file is not None:
-            cluster["certificate-authority-data"] = _base64(self.settings.tls_cert_file.read_bytes())
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "polykind", "cluster": cluster}],
-            "users": [{"name": "admin", "user": {"token": self.token}}],
-            "contexts": [{"name": "polykind", "context": {"cluster": "polykind", "user": "admin"}}],
-            "current-context": "polykind",
-        }
-        write_private(self.kubeconfig, json.dumps(config, indent=2).encode() + b"\n")
+        trusted = self._ca or self.settings.tls_cert_file
+        authority = trusted.read_bytes() if trusted is not None else None
+        write_kubeconfig(self.kubeconfig, self.url, authority, "admin", {"token": self.token})
 
 
 def _choose(settings: Settings) -> tuple[Store, Leadership]:
@@ -297,10 +285,6 @@ def _choose(settings: Settings) -> tuple[Store, Leadership]:
     store = EtcdStore(access, prefix + "/")
     identity = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     return store, EtcdLeadership(store, prefix, identity, settings.etcd_compaction_interval)
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
 
 
 def _library(spec: str) -> Library:
