@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ from polykind.testing.refused import Refused
 from polykind.testing.resources import Resources, path
 from polykind.testing.tracing import at_the_call
 from polykind.testing.waiting import Condition, Predicate, Wait
-from polykind.wire.http import HttpServer
 
 GRACE = 2.0
 """Seconds that requests under way have to end when a server stops."""
+FAREWELL = 0.002
+"""Seconds that clients have to hang up when it does."""
 
 
 class ApiServer:
@@ -143,11 +144,11 @@ class ApiServer:
 
         A service account, `system:serviceaccount:<namespace>:<name>`, is in its groups by itself. Raises Refused.
         """
-        from polykind.testing.users import write_kubeconfig
+        from polykind.testing.users import write_for_user
 
         self._others += 1
         file = self._folder / f"user-{self._others}.kubeconfig"
-        write_kubeconfig(file, self.url, self._pki, user, groups)
+        write_for_user(file, self.url, self._pki, user, groups)
         return file
 
     @contextmanager
@@ -189,16 +190,7 @@ class ApiServer:
 
 
 async def _stopped(server: Server) -> None:
-    ending = asyncio.create_task(server.http.stop(GRACE))
-    while not ending.done():
-        await asyncio.sleep(0.001)
-        _hang_up(server.http)
-    await ending
+    # A test's clients have had all they asked for; who is not reading just now would never say goodbye.
+    server.http.limits = replace(server.http.limits, farewell=FAREWELL)
+    await server.http.stop(GRACE)
     await server.stop()
-
-
-def _hang_up(http: HttpServer) -> None:
-    """Leave clients that have had all they asked for: who is not reading just now would never say goodbye."""
-    for connection in list(http.connections):
-        if connection.closing and not connection.transport.get_write_buffer_size():
-            connection.abort()
