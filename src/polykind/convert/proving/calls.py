@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -10,6 +10,7 @@ import orjson
 
 from polykind.contract import JsonObject
 from polykind.convert import review
+from polykind.convert.library import Library
 from polykind.convert.proving import fragments
 from polykind.convert.proving.case import Case, Finding
 from polykind.convert.proving.differences import Path, differences, spelled
@@ -74,25 +75,13 @@ def _review(passage: Passage, batch: list[JsonObject]) -> list[JsonObject]:
     """A whole ConversionReview, answered as every host answers it."""
     request = {"uid": "1", "desiredAPIVersion": passage.goal.api_version, "objects": batch}
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
-    answered = review.answered(orjson.dumps(body), [_Hosted(passage.converter)])  # type: ignore[list-item]
+    converter = passage.converter
+    hosted = Library("tried", lambda obj, _: converter.answer(obj, passage.goal))
+    answered = review.answered(orjson.dumps(body), [hosted])
     response = msgspec.json.decode(answered)["response"]
     if response["result"]["status"] != "Success":
         raise Stopped(response["result"]["message"])
     return response["convertedObjects"]  # type: ignore[no-any-return]
-
-
-class _Hosted:
-    """A converter as a host sees its library."""
-
-    def __init__(self, converter: Converter) -> None:
-        self._converter = converter
-
-    def handles(self, group: str, kind: str) -> bool:
-        return True
-
-    def function(self, group: str, kind: str) -> Callable[[JsonObject, str], Any]:
-        versions = self._converter.definition.versions
-        return lambda obj, to: self._converter.answer(obj, versions[to.rpartition("/")[2]])
 
 
 def _identity(obj: JsonObject) -> tuple[str, str]:
