@@ -87,6 +87,23 @@ class Literal(float):
         return made
 
 
+_JSON_NAMES: dict[type, str] = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    Literal: "number",
+    type(None): "null",
+}
+
+
+def json_name(value: object) -> str:
+    """What Go's JSON decoder calls a value in its complaints."""
+    return _JSON_NAMES.get(type(value), "value")
+
+
 def json_float(value: float) -> str:
     """A finite float64 as Go's JSON encoder writes it: an exponent below 1e-6 and from 1e21 on."""
     shortest = repr(value)

@@ -7,8 +7,8 @@ from typing import Any
 from polykind import errors, typed
 from polykind.admission.attributes import Attributes
 from polykind.apply import jsonpatch
-from polykind.apply.rejected import go_name
 from polykind.contract import JsonObject
+from polykind.gotext import json_name
 from polykind.schema.objectmeta import MisfitError
 from polykind.wire import codec, typemeta
 
@@ -16,7 +16,7 @@ from polykind.wire import codec, typemeta
 def reread(asked: Attributes, made: Any) -> JsonObject:
     """What a patch has made, as an object of its own, which must still say what it is. Raises InternalError."""
     if not isinstance(made, dict):
-        raise errors.InternalError(jsonpatch.NO_OBJECT % go_name(made))
+        raise errors.InternalError(jsonpatch.NO_OBJECT % json_name(made))
     own: JsonObject = codec.decode(codec.encode(made))
     try:
         version, kind = typemeta.interpret(own)

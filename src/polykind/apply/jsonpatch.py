@@ -10,9 +10,9 @@ import msgspec
 import orjson
 
 from polykind import errors
-from polykind.apply.rejected import Rejected, TestFailed, go_name, too_deep
+from polykind.apply.rejected import Rejected, TestFailed, too_deep
 from polykind.contract import JsonObject
-from polykind.gotext import go_json, go_quote, json_bytes
+from polykind.gotext import go_json, go_quote, json_bytes, json_name
 
 MOST_OPERATIONS = 10000
 MOST_COPIED_BYTES = 3 * 1024 * 1024
@@ -44,7 +44,7 @@ def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> Js
     made = patched(document, operations)
     if isinstance(made, dict):
         return made
-    raise errors.Invalid("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % go_name(made))])
+    raise errors.Invalid("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % json_name(made))])
 
 
 def patched(document: JsonObject, operations: list[JsonObject]) -> Any:
@@ -63,16 +63,18 @@ def check(operations: Any) -> list[JsonObject]:
     if operations is None:
         return []
     if not isinstance(operations, list):
-        raise _undecodable(f"json: cannot unmarshal {go_name(operations)} into Go value of type []handlers.jsonPatchOp")
+        raise _undecodable(
+            f"json: cannot unmarshal {json_name(operations)} into Go value of type []handlers.jsonPatchOp"
+        )
     for operation in operations:
         if operation is None:
             continue
         if not isinstance(operation, dict):
-            kind = go_name(operation)
+            kind = json_name(operation)
             raise _undecodable(f"json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")
         for field, value in operation.items():
             if field in _TEXTS and value is not None and not isinstance(value, str):
-                kind = go_name(value)
+                kind = json_name(value)
                 raise _undecodable(
                     f"json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{field} of type string"
                 )
@@ -84,10 +86,10 @@ def loosely(operations: Any) -> list[JsonObject]:
     if operations is None:
         return []
     if not isinstance(operations, list):
-        raise errors.BadRequest(f"json: cannot unmarshal {go_name(operations)} into Go value of type jsonpatch.Patch")
+        raise errors.BadRequest(f"json: cannot unmarshal {json_name(operations)} into Go value of type jsonpatch.Patch")
     for operation in operations:
         if operation is not None and not isinstance(operation, dict):
-            kind = go_name(operation)
+            kind = json_name(operation)
             raise errors.BadRequest(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Operation")
     return [operation or {} for operation in operations]
 
@@ -300,7 +302,7 @@ def _text(operation: JsonObject, field: str, op: str) -> str:
         return value
     why = f"operation{',' if field == 'from' else ''} missing {field} field: {_MISSING}"
     if value is not None:
-        why = f"json: cannot unmarshal {go_name(value)} into Go value of type string"
+        why = f"json: cannot unmarshal {json_name(value)} into Go value of type string"
     # Of some operations the library says no more than that.
     if (op, field) in (("add", "path"), ("remove", "path"), ("copy", "path")):
         why = _MISSING

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from polykind import errors
-from polykind.apply.rejected import go_name, too_deep
+from polykind.apply.rejected import too_deep
 from polykind.contract import JsonObject
+from polykind.gotext import json_name
 
 
 def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
@@ -19,7 +20,7 @@ def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
     if patch is None or (lenient and not isinstance(patch, dict)):
         raise errors.BadRequest("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        kind = go_name(patch)
+        kind = json_name(patch)
         raise errors.BadRequest(
             f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )

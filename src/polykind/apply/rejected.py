@@ -28,19 +28,3 @@ class TestFailed(Rejected):
 def too_deep() -> errors.BadRequest:
     """Refuses values nested deeper than a walk can follow."""
     return errors.BadRequest("exceeded max depth")
-
-
-_GO_NAMES: dict[type, str] = {
-    dict: "object",
-    list: "array",
-    str: "string",
-    bool: "bool",
-    int: "number",
-    float: "number",
-    type(None): "null",
-}
-
-
-def go_name(value: object) -> str:
-    """What Go's JSON decoder calls a value in its complaints."""
-    return _GO_NAMES.get(type(value), "value")

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from polykind.conversion.failure import text
-from polykind.gotext import go_quote
+from polykind.gotext import go_quote, json_name
 from polykind.wire import codec, yamlcodec
 
 _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
@@ -98,7 +98,7 @@ def _fields(body: bytes) -> dict[str, Raw]:
         return {}
     if not isinstance(value, dict):
         parse = "couldn't get version/kind; json parse error:"
-        raise Malformed(f"{parse} json: cannot unmarshal {json_type(value)} into Go value of type {_HEADER}")
+        raise Malformed(f"{parse} json: cannot unmarshal {json_name(value)} into Go value of type {_HEADER}")
     return {k: Raw(codec.encode(v)) for k, v in value.items()}
 
 
@@ -108,7 +108,7 @@ def string(raw: Raw | None, place: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        unmarshal = f"json: cannot unmarshal {json_type(value)} into Go {place}"
+        unmarshal = f"json: cannot unmarshal {json_name(value)} into Go {place}"
         within = "struct field .apiVersion", "struct field .kind"
         prefix = "couldn't get version/kind; json parse error: " if place.startswith(within) else ""
         raise Malformed(f"{prefix}{unmarshal}")
@@ -117,16 +117,3 @@ def string(raw: Raw | None, place: str) -> str:
 
 def decoded(raw: Raw | None) -> Any:
     return codec.decode(bytes(raw or b"null"))
-
-
-def json_type(value: Any) -> str:
-    """The type of a JSON value as Go's decoder names it."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, dict):
-        return "object"
-    return "array" if isinstance(value, list) else "number"

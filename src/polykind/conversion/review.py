@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Raw
 
 from polykind.contract import JsonObject
-from polykind.conversion.envelope import Header, Malformed, Reviews, decoded, header, json_type, raw_fields, string
+from polykind.conversion.envelope import Header, Malformed, Reviews, decoded, header, raw_fields, string
 from polykind.conversion.failure import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, Failure, frame, text
 from polykind.conversion.metadata import Refused, restored
-from polykind.gotext import go_quote
+from polykind.gotext import go_quote, json_name
 from polykind.wire import codec
 
 REVIEWS = Reviews(
@@ -81,7 +81,7 @@ def _typed(raw: Raw | None, place: str) -> dict[str, Raw]:
     try:
         return raw_fields(raw or b"{}")
     except msgspec.ValidationError:
-        unmarshal = f"json: cannot unmarshal {json_type(decoded(raw))} into Go struct field"
+        unmarshal = f"json: cannot unmarshal {json_name(decoded(raw))} into Go struct field"
         raise Malformed(f"{unmarshal} {place}") from None
 
 
@@ -91,7 +91,7 @@ def _items(raw: Raw | None, where: str) -> list[Raw]:
     try:
         return _raw_items(raw)
     except msgspec.ValidationError:
-        unmarshal = f"json: cannot unmarshal {json_type(decoded(raw))} into Go struct field"
+        unmarshal = f"json: cannot unmarshal {json_name(decoded(raw))} into Go struct field"
         raise Malformed(f"{unmarshal} {where}.convertedObjects of type []runtime.RawExtension") from None
 
 
@@ -117,7 +117,7 @@ def _object(item: Raw) -> JsonObject:
     except codec.Malformed as error:
         raise Failure(error.text, INVALID_OBJECT, "Answer") from None
     if not isinstance(value, dict):
-        unmarshal = f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+        unmarshal = f"json: cannot unmarshal {json_name(value)} into Go value of type map[string]interface {{}}"
         raise Failure(unmarshal, INVALID_OBJECT, "Answer")
     if not text(value.get("kind")) or text(value.get("apiVersion")).count("/") > 1:
         shown = raw.decode(errors="replace")

@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any, Final, Self
 
 from polykind.errors import BadRequest, FieldError, Invalid, forbidden, invalid, not_supported, required, too_long
-from polykind.gotext import go_quote, json_float
+from polykind.gotext import go_quote, json_float, json_name
 from polykind.selection import fields, labels
 from polykind.selection.fields import FieldSelector
 from polykind.selection.labels import LabelSelector
 from polykind.wire import duration
 from polykind.wire.query import Query, first, integer, parse_query, truth
-from polykind.wire.typemeta import go_type, interpret
+from polykind.wire.typemeta import interpret
 
 __all__ = [
     "CreateOptions",
@@ -279,7 +279,7 @@ def _member(value: Any, path: str, wanted: type, shown: str) -> Any:
     """The value if it is of the wanted type, None if there is none. Raises BadRequest in the words of Go's decoder."""
     if value is None or type(value) is wanted:
         return value
-    found = go_type(value)
+    found = json_name(value)
     if type(value) is float and wanted is int:
         found = f"number {json_float(value)}"
     struct, _, leaf = f"DeleteOptions.{path}".rpartition(".")

@@ -5,23 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.errors import BadRequest
-from polykind.gotext import Literal
+from polykind.gotext import json_name
 
 _STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-_NAMES = {
-    dict: "object",
-    list: "array",
-    str: "string",
-    bool: "bool",
-    int: "number",
-    float: "number",
-    Literal: "number",
-}
-
-
-def go_type(value: Any) -> str:
-    """What Go's JSON decoder calls a value of the wrong type."""
-    return _NAMES[type(value)]
 
 
 def interpret(value: Any) -> tuple[str, str]:
@@ -29,10 +15,10 @@ def interpret(value: Any) -> tuple[str, str]:
     if value is None:
         return "", ""
     if type(value) is not dict:
-        raise _parse_error(f"{go_type(value)} into Go value of type {_STRUCT}")
+        raise _parse_error(f"{json_name(value)} into Go value of type {_STRUCT}")
     for key, item in value.items():
         if key in ("apiVersion", "kind") and item is not None and type(item) is not str:
-            raise _parse_error(f"{go_type(item)} into Go struct field .{key} of type string")
+            raise _parse_error(f"{json_name(item)} into Go struct field .{key} of type string")
     version = value.get("apiVersion") or ""
     if version.count("/") > 1:
         raise BadRequest(f"unexpected GroupVersion string: {version}")
