@@ -3,11 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.convert import ConversionError, Conversions, Incomplete, NoWay
-from polykind.convert.values import copied
 
 KIND = "CronTab.stable.example.com"
 JSON = st.recursive(
@@ -157,14 +155,3 @@ def test_all_pairs_without_a_way_are_told_at_once() -> None:
     with pytest.raises(Incomplete, match="no steps lead from v1 to v3, v2 to v3, v3 to v1, v3 to v2") as caught:
         chain(("v1", "v2"), ("v2", "v1")).check(["v1", "v2", "v3"])
     assert len(caught.value.missing) == 4
-
-
-@given(JSON)
-def test_a_copy_is_equal_and_shares_nothing(value: Any) -> None:
-    def containers(at: Any) -> list[Any]:
-        inner = list(at.values()) if isinstance(at, dict) else at if isinstance(at, list) else []
-        return ([at] if isinstance(at, dict | list) else []) + [c for item in inner for c in containers(item)]
-
-    copy = copied(value)
-    assert copy == value
-    assert not {id(c) for c in containers(copy)} & {id(c) for c in containers(value)}

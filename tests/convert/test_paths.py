@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.convert.paths import MISSING, Path
-from polykind.convert.values import copied
+from polykind.values import copied
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from polykind import errors
 from polykind.apply.rejected import Rejected, TestFailed, too_deep
 from polykind.contract import JsonObject
 from polykind.gotext import go_json, go_quote, json_bytes, json_name
+from polykind.values import copied
 
 MOST_OPERATIONS = 10000
 MOST_COPIED_BYTES = 3 * 1024 * 1024
@@ -206,7 +207,7 @@ class _Patching:
         value = self.get(source, f"{lost} from path: {source}: {_MISSING}", f"error in copy for from: '{source}'")
         if isinstance(value, dict | list):
             self.copied += _size(value)
-            value = _copied(value)
+            value = copied(value)
         else:
             self.copied += len(value) if isinstance(value, str) else 8
         path = _text(operation, "path", "copy")
@@ -350,14 +351,6 @@ def _size(value: Any) -> int:
         return len(orjson.dumps(value))
     except TypeError:
         raise Rejected from None
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    return value
 
 
 def _same(left: Any, right: Any) -> bool:

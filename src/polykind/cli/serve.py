@@ -89,7 +89,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="MODULE:OBJECT",
-        help="convert in process by this Python object; may be repeated",
+        help="convert in process by this Python object, or by a file of rules; may be repeated",
     )
     add_truth(command, "--serve-v1beta1", "serve apiextensions.k8s.io/v1beta1 beside v1")
     add_truth(command, "--garbage-collector", "delete objects whose owners have gone")

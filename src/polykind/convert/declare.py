@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from polykind.contract import JsonObject
 from polykind.convert.rules import Rule, chained
-from polykind.convert.values import copied
+from polykind.values import copied
 
 Function = Callable[[JsonObject], Any]
 F = TypeVar("F", bound=Function)

@@ -12,9 +12,9 @@ from polykind import crd
 from polykind.contract import JsonObject
 from polykind.conversion.failure import Failure
 from polykind.conversion.review import accepted
-from polykind.convert.values import copied
 from polykind.errors import APIError, aggregate
 from polykind.schema import Schema, metarules, objectmeta
+from polykind.values import copied
 
 if TYPE_CHECKING:
     from polykind.cel import Rules

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from polykind.contract import JsonObject
 from polykind.convert import stash
 from polykind.convert.paths import MISSING, Path
-from polykind.convert.values import copied
+from polykind.values import copied
 
 Change = Callable[[JsonObject], Any]
 

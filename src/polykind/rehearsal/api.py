@@ -68,7 +68,7 @@ class Api:
             if kind is not None and kind.crd["metadata"].get("generation") != written["metadata"]["generation"]:
                 return False
         live = await self.ask("GET", f"{DEFINITIONS}/{written['metadata']['name']}")
-        return crd_storage(live) in live["status"]["storedVersions"]
+        return crd_versions.storage(live) in live["status"]["storedVersions"]
 
     async def migrate(self, definition: JsonObject, name: str) -> None:
         """Have every object written at the storage version. Raises Refused, naming those that cannot be."""
@@ -103,11 +103,6 @@ class Api:
                 return
             await asyncio.sleep(_TURN)
         raise Refused(504, "the server did not come to it within 30 s")
-
-
-def crd_storage(definition: JsonObject) -> str:
-    """The storage version of a definition."""
-    return crd_versions.storage(definition)
 
 
 def _message(data: bytes) -> str:

@@ -17,7 +17,7 @@ from polykind.convert.files.offline import Offline
 from polykind.convert.files.yamltext import same
 from polykind.convert.library import Library
 from polykind.convert.proof import objects
-from polykind.convert.values import copied
+from polykind.values import copied
 from polykind.wire import yamlcodec
 from tests.convert.definitions import crd
 from tests.convert.example import EXAMPLE

@@ -19,7 +19,7 @@ from polykind.convert.definition import DefinedVersion, Definition, Unfit, taken
 from polykind.convert.files.meaning import LAST_APPLIED, carried, completed, metadata_of
 from polykind.convert.library import Library
 from polykind.convert.paths import MISSING, Path
-from polykind.convert.values import copied
+from polykind.values import copied
 from polykind.wire import codec
 
 _DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder", "$deleteFromPrimitiveList")

@@ -15,8 +15,8 @@ from polykind.convert.proving import fragments
 from polykind.convert.proving.case import Case, Finding
 from polykind.convert.proving.differences import Path, differences, spelled
 from polykind.convert.proving.passage import Converter, Passage, Stopped
-from polykind.convert.values import copied
 from polykind.schema.equality import same
+from polykind.values import copied
 
 
 def batch_independence(case: Case) -> Finding | None:

@@ -14,9 +14,9 @@ from polykind.convert.proving.choices import Choices, Unlucky, pick
 from polykind.convert.proving.differences import ABSENT, Path
 from polykind.convert.proving.generate import Generator
 from polykind.convert.proving.passage import Stopped, admitted
-from polykind.convert.values import copied
 from polykind.schema.equality import same
 from polykind.schema.node import META_KEYS
+from polykind.values import copied
 
 TRIES = 6
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.convert.proving.differences import Path, leaves, spelled
-from polykind.convert.values import copied
 from polykind.schema.node import META_KEYS
+from polykind.values import copied
 
 MOST = 24
 """How many single fields of one object are tried; a large one is tried here and there."""

@@ -12,8 +12,8 @@ from polykind.convert.definition import DefinedVersion, Unfit
 from polykind.convert.proving import metadata
 from polykind.convert.proving.choices import Choices, Unlucky, likely, pick
 from polykind.convert.proving.making import Maker
-from polykind.convert.values import copied
 from polykind.schema.node import META_KEYS, Node
+from polykind.values import copied
 
 BUDGET = 60.0
 """About how many values an object has at most, beside those that are required."""

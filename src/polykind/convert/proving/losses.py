@@ -12,7 +12,7 @@ from polykind.contract import JsonObject
 from polykind.convert.declare import NoWay, Step
 from polykind.convert.proving.differences import ABSENT, Difference, Path, differences, general, leaves
 from polykind.convert.proving.passage import Converter, Passage, Stopped
-from polykind.convert.values import copied
+from polykind.values import copied
 
 _tokens = re.compile(r"\[\*\]|\[[^\]]*\]|[^.\[\]]+").findall
 ANY = "*"

@@ -10,10 +10,10 @@ from polykind.convert.proving import metadata, scalars
 from polykind.convert.proving.branches import FORBIDDEN, Branches, has_junctors, origin
 from polykind.convert.proving.choices import Choices, Unlucky, between, likely, pick
 from polykind.convert.proving.repair import Repair
-from polykind.convert.values import copied
 from polykind.schema.equality import identity
 from polykind.schema.node import META_KEYS, Node
 from polykind.schema.values import check
+from polykind.values import copied
 
 FAVOUR = (15, 6.0)
 """How many of a hundred fields may have some values below them though the budget is spent, and how many."""

@@ -16,7 +16,7 @@ from polykind.contract import JsonObject
 from polykind.convert.declare import ConversionError, Step
 from polykind.convert.definition import DefinedVersion, Definition, Unfit, taken
 from polykind.convert.library import Library
-from polykind.convert.values import copied
+from polykind.values import copied
 
 _IDENTITY = ("must have the same", "returned invalid metadata")
 

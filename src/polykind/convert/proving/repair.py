@@ -11,10 +11,10 @@ from polykind.contract import JsonObject
 from polykind.convert.proving.choices import Choices, Unlucky, likely, pick
 from polykind.convert.proving.patterns import Unsaid
 from polykind.convert.proving.patterns import texts as texts_of
-from polykind.convert.values import copied
 from polykind.errors import FieldError
 from polykind.schema.node import Node
 from polykind.schema.prune import default
+from polykind.values import copied
 
 RULES = "x-kubernetes-validations"
 STEPS = 40

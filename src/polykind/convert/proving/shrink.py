@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from polykind.contract import JsonObject
 from polykind.convert.proving.differences import Path
-from polykind.convert.values import copied
 from polykind.schema.equality import same
 from polykind.schema.node import Node
 from polykind.schema.prune import default_of
+from polykind.values import copied
 
 MOST = 3000
 """How many simpler objects are tried for one failure."""

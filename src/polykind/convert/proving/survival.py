@@ -14,7 +14,7 @@ from polykind.convert.proving.edits import Edit
 from polykind.convert.proving.losses import kept
 from polykind.convert.proving.passage import Passage, Stopped
 from polykind.convert.stash import ANNOTATION
-from polykind.convert.values import copied
+from polykind.values import copied
 
 
 def edit_survives(case: Case) -> Finding | None:
