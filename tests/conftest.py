@@ -6,8 +6,14 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.server import ServerProcess, serving
+
+# Hypothesis first reads every module of the project for constants; on a busy machine it then holds our strategies to be
+# slow, and single runs as well.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 LONGEST_FIRST = ("tests/conformance", "tests/robustness", "tests/clients")
 """Started first, so that no worker is left with a long test at the end."""

@@ -15,6 +15,7 @@ from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.gotext import go_quote
+from polykind.inventory import Inventory
 from polykind.metrics import Metrics
 from polykind.migrate.rules import GROUP as MIGRATION
 from polykind.registry.rbac import GROUP as RBAC
@@ -43,6 +44,7 @@ _ONLY_READ = frozenset(
     )
 )
 """What refuses methods other than GET, HEAD too; other documents are given whatever the method is."""
+_VERSIONS = "/polykind/versions/"
 _MINOR = "36"
 _PROTOBUF = TYPES["protobuf"].encode()
 _LONG = 64 * 1024
@@ -57,8 +59,11 @@ Check = Callable[[], str]
 class Documents:
     """The documents of one server."""
 
-    def __init__(self, metrics: Metrics, discovery: Callable[[], Discovery], checks: dict[str, Check]) -> None:
+    def __init__(
+        self, metrics: Metrics, discovery: Callable[[], Discovery], checks: dict[str, Check], inventory: Inventory
+    ) -> None:
         self._metrics = metrics
+        self._inventory = inventory
         self._discovery = discovery
         self._checks = checks
         self._seen: dict[str, tuple[str, int]] = {}
@@ -110,6 +115,9 @@ class Documents:
             return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
         if root == "openapi":
             return await self._openapi(request, exact)
+        if exact.startswith(_VERSIONS):
+            stock = await self._inventory.of(exact.removeprefix(_VERSIONS))
+            return _not_found() if stock is None else Response(200, codec.indent(codec.encode_ordered(stock)) + b"\n")
         found = await self._found(request, path, aggregable=exact != "/apis/")
         if found.status == 404 and path.startswith(_UNKNOWN):
             return self.refuse(request, errors.nothing_here())

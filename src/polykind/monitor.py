@@ -15,6 +15,7 @@ from polykind.wire.response import Response, Stream
 log = logging.getLogger("polykind.requests")
 
 _PARTS = frozenset({"", "status", "scale"})
+_READS = frozenset({"GET", "HEAD"})
 _DOCUMENTS = frozenset({"healthz", "livez", "readyz", "version", "metrics", "openapi", "api", "apis"})
 
 
@@ -38,6 +39,9 @@ class Monitor:
         series = call.version.series.get(verb if plain else self._key(call, verb))
         if series is None:
             series = self._series(call, verb)
+        if (uses := call.version.uses) is not None:
+            agent = request.headers.get(b"user-agent", b"")
+            uses.note(call.user.name, agent, started, writes=request.method not in _READS)
         if isinstance(answer, Stream):
             self._follow(call, series, answer, started)
         else:
@@ -52,6 +56,8 @@ class Monitor:
         key = _, part, scope, dry_run = self._key(call, verb)
         series = self._metrics.request(verb, kind.group, version.version, kind.plural, part, scope, dry_run)
         version.series[key] = series
+        if not version.typed:
+            version.uses = self._metrics.uses(kind.group, version.version, kind.plural)
         if (part, scope, dry_run) == ("", "resource", ""):
             version.series[verb] = series
         return series

@@ -123,6 +123,8 @@ class Router:
             answer = await self._documents.answer(request)
         except errors.APIError as error:
             answer = self._documents.refuse(request, error)
+        except Unavailable as error:
+            answer = self._documents.refuse(request, _out_of_reach(error))
         self._monitor.document(request, answer, started)
         return answer
 

@@ -36,6 +36,7 @@ from polykind.conversion.resolver import Resolver, parse_resolve
 from polykind.discovery import builtins
 from polykind.documents import Check, Documents
 from polykind.files import write_private
+from polykind.inventory import Inventory
 from polykind.kubeconfig import write_kubeconfig
 from polykind.metrics import Metrics
 from polykind.monitor import Monitor
@@ -197,7 +198,8 @@ class Server:
         if settings.garbage_collector:
             self.garbage.start()
         await self.leadership.start()
-        documents = Documents(self.metrics, self.definitions.discovery, checks)
+        inventory = Inventory(self.registry, self.cache, self.metrics, self.clock)
+        documents = Documents(self.metrics, self.definitions.discovery, checks, inventory)
         router = Router(self.api, authentication, documents, Monitor(self.metrics, self.registry))
         self.http = HttpServer(router, Limits(request=settings.request_timeout))
         begun(self.http.stop)

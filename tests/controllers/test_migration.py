@@ -452,9 +452,9 @@ async def test_who_wants_to_remove_a_version_too_early_is_told_what_is_left(
         while not caplog.messages:
             await asyncio.sleep(0.01)
     assert caplog.messages == [
-        f"version v1 of {NAME} cannot be removed yet: 2 objects are still stored at it, the first is default/g00000; "
-        f"create a StorageVersionMigration for the resource gears of the group {GROUP}: it rewrites what is left, "
-        "then takes v1 out of status.storedVersions"
+        f"version v1 of {NAME} cannot be removed yet: 2 objects, the first is default/g00000, are still stored at it: "
+        f"create a StorageVersionMigration for the resource gears of the group {GROUP}, which rewrites what is left "
+        "and then takes v1 out of status.storedVersions"
     ]
 
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.cli import convert, host, prove, rehearse, serve, store
+from polykind.cli import convert, host, prove, rehearse, serve, store, versions
 
-COMMANDS = (serve, store, host, convert, prove, rehearse)
+COMMANDS = (serve, store, host, convert, prove, rehearse, versions)
 
 
 def parser() -> argparse.ArgumentParser:

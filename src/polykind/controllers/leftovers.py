@@ -7,7 +7,7 @@ import logging
 
 from polykind.cache.resource import ResourceCache
 from polykind.contract import JsonObject, StoreError
-from polykind.migrate.leftovers import explanation
+from polykind.migrate.removal import Found, leftovers
 from polykind.verbs.call import Api
 
 log = logging.getLogger("polykind.migrations")
@@ -46,8 +46,8 @@ class Leftovers:
             return
         for version in versions:
             count = kind.cache.stored.get(version, 0)
-            first = await self._first(kind.cache, version) if count else ""
-            log.warning("%s", explanation(name, version, count, first))
+            stored = Found(count, await self._first(kind.cache, version) if count else "")
+            log.warning("version %s of %s cannot be removed yet: %s", version, name, leftovers(name, version, stored))
 
     @staticmethod
     async def _first(cache: ResourceCache, version: str) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polykind.apply.typemodel import TypeModel
     from polykind.cache.watch import Channel
     from polykind.metrics import RequestSeries
+    from polykind.migrate.uses import Uses
     from polykind.wire.table import TableFormat
 
 _TURN = 0.01
@@ -144,6 +145,8 @@ class Version(ABC):
         """The state of the definition that this was made of."""
         self.series: dict[Hashable, RequestSeries] = {}
         """Where requests are counted; kept here because they are looked up at each."""
+        self.uses: Uses | None = None
+        """Who asks for it, once somebody has, if it is one that may go."""
         self._flights = Flights(self._convert)
 
     grants = False
