@@ -94,7 +94,7 @@ def test_a_random_seed_is_told(crd: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_samples_come_from_files(crd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "samples.yaml"
     sample = {"apiVersion": "stable.example.com/v2", "kind": "CronTab", "metadata": {"name": "real"}, "spec": {}}
-    file.write_text(yaml.safe_dump_all([sample, {"kind": "Pod"}]))
+    file.write_text(yaml.safe_dump({"kind": "List", "items": [sample, {"kind": "Pod"}]}))
     assert prove(crd, "good", "--samples", str(file), "--examples", "5") == 0
     assert "(11 objects," in capsys.readouterr().out
 

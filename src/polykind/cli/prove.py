@@ -59,7 +59,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="real objects, used as they are and with pieces exchanged; may be repeated",
+        help="real objects, in files or folders, used as they are and with pieces exchanged; may be repeated",
     )
     flag("--json", action="store_true", help="print everything as JSON")
     command.set_defaults(run=run)
@@ -142,17 +142,14 @@ def _again(chosen: argparse.Namespace, trial: Trial, name: str, pair: Pair) -> s
 
 
 def _samples(file: Path, kind: str) -> list[JsonObject]:
-    """The objects of a kind in a file; others are passed over. Raises ValueError."""
+    """The objects of a kind in a file or folder; others are passed over. Raises ValueError."""
     from polykind.convert.files import manifests
 
-    try:
-        documents = manifests.parse(manifests.load(file)).documents
-    except manifests.Unreadable as error:
-        raise ValueError(f"--samples {file}: {error}") from None
-    if faulty := [document for document in documents if document.fault]:
-        raise ValueError(f"--samples {file}: {faulty[0].fault}")
-    found = [document.value for document in documents if isinstance(document.value, dict)]
     name, _, group = kind.partition(".")
+    try:
+        found = list(manifests.objects([file]))
+    except ValueError as error:
+        raise ValueError(f"--samples {error}") from None
     out = [obj for obj in found if obj.get("kind") == name and str(obj.get("apiVersion")).startswith(f"{group}/")]
     if not out:
         raise ValueError(f"--samples {file}: it has no {kind}")

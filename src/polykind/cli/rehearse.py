@@ -99,9 +99,10 @@ async def _rehearse(chosen: argparse.Namespace) -> int:
 
 def _stage(path: Path) -> Stage:
     from polykind.convert.definition import Definition, Unfit
+    from polykind.convert.files import manifests
     from polykind.rehearsal.rehearsal import Stage
 
-    found = [value for value in _values([path]) if value.get("kind") == "CustomResourceDefinition"]
+    found = [value for value in manifests.objects([path]) if value.get("kind") == "CustomResourceDefinition"]
     if len(found) != 1:
         raise ValueError(f"{path} has {len(found)} CustomResourceDefinitions, not one")
     try:
@@ -121,9 +122,10 @@ def _steps(converters: Iterable[str], stage: Stage) -> list[Step]:
 def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
     """The objects of the definition's kind that its first release can have; files may hold others too."""
     from polykind.convert.definition import Unfit
+    from polykind.convert.files import manifests
 
     out, later = [], 0
-    for value in _values(paths):
+    for value in manifests.objects(paths):
         try:
             stage.definition.version_of(value)
         except Unfit:
@@ -138,23 +140,6 @@ def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
         known = ", ".join(stage.definition.versions)
         raise ValueError(f"no {stage.definition.kind} of {known} is in the files: there is nothing to rehearse with")
     return out
-
-
-def _values(paths: Iterable[Path]) -> Iterable[JsonObject]:
-    from polykind.convert.files import manifests
-
-    for path in manifests.files(paths):
-        try:
-            documents = manifests.parse(manifests.load(path)).documents
-        except manifests.Unreadable as error:
-            raise ValueError(f"{path}: {error}") from None
-        for document in documents:
-            if document.fault:
-                raise ValueError(f"{path}:{document.line}: {document.fault}")
-            value = document.value
-            if isinstance(value, dict):
-                listed = value.get("items") if str(value.get("kind", "")).endswith("List") else None
-                yield from (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else (value,)
 
 
 def _show(outcome: Outcome, width: int) -> None:

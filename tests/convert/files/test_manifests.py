@@ -162,3 +162,23 @@ def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch:
         manifests.write(file, b"a: 2\n")
     assert file.read_text() == "a: 1\n"
     assert os.listdir(tmp_path) == ["a.yaml"]
+
+
+def test_objects_come_from_files_and_folders_those_of_lists_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("kind: CronTabList\nitems: [{kind: CronTab, at: 1}, {kind: CronTab, at: 2}, text]\n")
+    (tmp_path / "b.json").write_text('{"kind": "List", "items": "none"}')
+    (tmp_path / "c.yaml").write_text("- no object\n---\nkind: Pod\n")
+    assert list(manifests.objects([tmp_path])) == [
+        {"kind": "CronTab", "at": 1},
+        {"kind": "CronTab", "at": 2},
+        {"kind": "List", "items": "none"},
+        {"kind": "Pod"},
+    ]
+
+
+@pytest.mark.parametrize(("text", "says"), [("a: 1\n---\nb: [", "bad.yaml:"), (None, "No such file or directory")])
+def test_what_cannot_be_read_of_them_is_named(tmp_path: Path, text: str | None, says: str) -> None:
+    if text is not None:
+        (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(ValueError, match=says):
+        list(manifests.objects([tmp_path / "bad.yaml"]))

@@ -199,6 +199,22 @@ def load(path: Path) -> bytes:
         raise Unreadable(error.strerror or str(error)) from None
 
 
+def objects(paths: Iterable[Path]) -> Iterator[JsonObject]:
+    """The objects in files and folders, those of Lists one by one. Raises ValueError that says where."""
+    for path in files(paths):
+        try:
+            documents = parse(load(path)).documents
+        except Unreadable as error:
+            raise ValueError(f"{path}: {error}") from None
+        for document in documents:
+            if document.fault:
+                raise ValueError(f"{path}:{document.line}: {document.fault}")
+            value = document.value
+            if isinstance(value, dict):
+                listed = value.get("items") if str(value.get("kind", "")).endswith("List") else None
+                yield from (item for item in listed if isinstance(item, dict)) if isinstance(listed, list) else (value,)
+
+
 def files(paths: Iterable[Path]) -> Iterator[Path]:
     """The files that are named, and those of manifests in folders that are named; hidden ones are passed over.
 
