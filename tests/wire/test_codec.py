@@ -164,6 +164,30 @@ def test_whether_all_numbers_are_whole_is_noted(body: bytes, value: Any, whole: 
     assert codec.encode(value, whole=whole) == codec.encode(value)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":[1,-2,0],"b":"x:y"}',
+        b'{"a":9007199254740993}',
+        b'{"a":92233720368547758070}',
+        b'{"a":1.0,"a":2}',
+        b'{"a":1,"a":2}',
+        b'{"a":":","a":2}',
+        b'{"a":"\\u003a","b":1,"b":1}',
+        b'{"a":1,"b":"\xff"}',
+    ],
+)
+def test_a_strict_reading_is_a_reading_with_complaints(body: bytes) -> None:
+    value, whole = codec.decode_noting(body, spelled=True)
+    assert codec.decode_strict(body) == (value, whole, codec.duplicate_complaints(body, value))
+
+
+@given(values)
+def test_a_strict_reading_of_what_was_written_has_no_complaints(value: Any) -> None:
+    body = codec.encode(value)
+    assert codec.decode_strict(body) == (*codec.decode_noting(body, spelled=True), [])
+
+
 def test_numbers_may_be_read_as_they_are_spelled() -> None:
     value, whole = codec.decode_literal(b"[1, 1.0, 1e400, 9223372036854775808]")
     assert [value[0], value[1].text, value[2].text, value[3]] == [1, "1.0", "1e400", 1 << 63]

@@ -97,7 +97,7 @@ def _created(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
         fields = difference(everything(bare(new), root), _ROOT)
         if reset:
             # What is in lists that are owned as a whole is left to the validation, which will not see this.
-            check({name: value for name, value in new.items() if f"f:{name}" in reset}, root)
+            check({name: new[name] for key in reset if (name := key[2:]) in new}, root)
     except (MisfitError, RecursionError):
         return EMPTY
     return recursive_difference(fields, reset) if reset else fields

@@ -55,11 +55,9 @@ def validate(
     generation = _whole(meta, "generation")
     if generation < 0:
         found.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
-    _labels(meta, path, found)
-    _annotations(meta, path, found)
-    _owners(meta, path, found)
-    _finalizers(meta, path, found)
-    _managed_fields(meta, path, found)
+    for key, rule in _OF_NEW:
+        if key in meta:
+            rule(meta, path, found)
     return found
 
 
@@ -86,10 +84,9 @@ def validate_update(new: JsonObject, old: JsonObject, path: str = "metadata") ->
             continue
         if not same(value, before):
             found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
-    _labels(new, path, found)
-    _annotations(new, path, found)
-    _owners(new, path, found)
-    _managed_fields(new, path, found)
+    for key, rule in _OF_CHANGES:
+        if key in new:
+            rule(new, path, found)
     return found
 
 
@@ -233,6 +230,16 @@ def _managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> Non
         found.extend(field_manager(_text(entry, "manager"), f"{here}.manager"))
         if names.size(_text(entry, "subresource")) > _MOST_SUBRESOURCE_BYTES:
             found.append(errors.too_long(f"{here}.subresource", _MOST_SUBRESOURCE_BYTES))
+
+
+_OF_NEW = (
+    ("labels", _labels),
+    ("annotations", _annotations),
+    ("ownerReferences", _owners),
+    ("finalizers", _finalizers),
+    ("managedFields", _managed_fields),
+)
+_OF_CHANGES = tuple(rule for rule in _OF_NEW if rule[0] != "finalizers")
 
 
 def _is_usual(entry: Any) -> bool:

@@ -8,18 +8,20 @@ from polykind.schema import metarules
 from polykind.verbs.call import Call
 from polykind.wire.options import manager_name
 
-_THE_SERVERS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_THE_SERVERS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
 """What of the metadata no client can state."""
 
 
 async def created(call: Call, obj: JsonObject, manager: str) -> None:
     """Track a create. What only the server can say is taken out before, unless it is an update that creates."""
+    meta = obj["metadata"]
     if call.request.method != "PUT":
-        for gone in _THE_SERVERS:
-            obj["metadata"].pop(gone, None)
-    obj["metadata"]["managedFields"] = await _track(call, None, obj, manager)
-    if not obj["metadata"]["managedFields"]:
-        del obj["metadata"]["managedFields"]
+        for gone in _THE_SERVERS & meta.keys():
+            del meta[gone]
+    if fields := await _track(call, None, obj, manager):
+        meta["managedFields"] = fields
+    else:
+        meta.pop("managedFields", None)
 
 
 async def updated(call: Call, new: JsonObject, old: JsonObject, manager: str) -> None:

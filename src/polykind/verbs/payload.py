@@ -88,10 +88,11 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, l
             if call.version.typed:
                 # It is read by way of JSON, whose keys are in order: so are its unknown fields.
                 value = codec.decode(codec.encode(value))
+        elif call.version.typed:
+            value, call.whole = codec.decode_literal(body)
+            complaints = codec.duplicate_complaints(body, value)
         else:
-            typed = call.version.typed
-            value, call.whole = codec.decode_literal(body) if typed else codec.decode_noting(body, spelled=True)
-            complaints = codec.duplicate_complaints(body, value) if validation != "Ignore" else []
+            value, call.whole, complaints = codec.decode_strict(body)
         return value, complaints if validation != "Ignore" else []
     except codec.Malformed as error:
         if error.syntax:

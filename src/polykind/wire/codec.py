@@ -101,6 +101,20 @@ def decode_noting(body: bytes, *, spelled: bool = False) -> tuple[Any, bool]:
     return value, True
 
 
+def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
+    """As `decode_noting`, with numbers as they are spelled, and what a strict reader has against the body."""
+    if b"\\" not in body:
+        try:
+            value = _decode_whole(body)
+            # What was repeated is written once, with fewer colons; an int that may be too long is not written at all.
+            if body.count(b":") == orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":"):
+                return value, True, []
+        except (ValueError, RecursionError, TypeError, _FractionError):
+            pass
+    value, whole = decode_noting(body, spelled=True)
+    return value, whole, duplicate_complaints(body, value)
+
+
 def decode_literal(body: bytes) -> tuple[Any, bool]:
     """As `decode_noting`, but numbers that are not whole are Literals, and ints may be long: a type will judge them."""
     try:

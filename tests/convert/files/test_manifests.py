@@ -165,7 +165,8 @@ def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch:
 
 
 def test_objects_come_from_files_and_folders_those_of_lists_one_by_one(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("kind: CronTabList\nitems: [{kind: CronTab, at: 1}, {kind: CronTab, at: 2}, text]\n")
+    listed = "[{kind: CronTab, at: 1}, {kind: CronTab, at: 2}, text]"
+    (tmp_path / "a.yaml").write_text(f"kind: CronTabList\nitems: {listed}\n")
     (tmp_path / "b.json").write_text('{"kind": "List", "items": "none"}')
     (tmp_path / "c.yaml").write_text("- no object\n---\nkind: Pod\n")
     assert list(manifests.objects([tmp_path])) == [
