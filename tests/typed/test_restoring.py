@@ -13,6 +13,10 @@ from polykind.typed.restoring import complaint
 from tests.typed.test_typed import JSON
 
 
+def _trusting(bundle: Any) -> Any:
+    return {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}}}
+
+
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -29,6 +33,11 @@ from tests.typed.test_typed import JSON
         ({"spec": {"versions": "x"}, "metadata": "y"}, "cannot restore struct from: string"),
         ({"metadata": {"generation": 1.5}}, "cannot convert float64 to int64"),
         ({"metadata": {"generation": "1"}}, "unrecognized type: int64"),
+        ({"apiVersion": 1, "metadata": []}, "cannot convert int64 to string"),
+        ({"apiVersion": 1, "kind": True}, "unrecognized type: string"),
+        (_trusting("x"), "error decoding from json: illegal base64 data at input byte 0"),
+        (_trusting(["x"]), "unrecognized type: uint8"),
+        (_trusting([104, None]), ""),
     ],
 )
 def test_what_does_not_fit_is_told_in_the_order_of_fields(value: Any, why: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from polykind.typed.decoding import DecodeError
-from polykind.typed.kinds import Bool, Bytes, Float, Int, Kind, ListOf, MapOf, String, Struct, Wrapped, nested
+from polykind.typed.kinds import STRING, Bool, Bytes, Float, Int, Kind, ListOf, MapOf, String, Struct, Wrapped, nested
 
+_BYTE = Int("uint8", 8)
 _FORMS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
 
 
@@ -19,7 +21,8 @@ def complaint(value: Any, kind: Kind) -> str:
     if isinstance(kind, Struct):
         if form != "map":
             return f"cannot restore struct from: {form}"
-        return _first((value.get(field.name), field.kind) for field in kind.fields)
+        stated = ((value.get(name), STRING) for name in ("kind", "apiVersion") if kind.kind)
+        return _first(chain(stated, ((value.get(field.name), field.kind) for field in kind.fields)))
     if isinstance(kind, MapOf):
         if form != "map":
             return f"cannot restore map from {form}"
@@ -27,13 +30,16 @@ def complaint(value: Any, kind: Kind) -> str:
     if isinstance(kind, ListOf | Wrapped) or (isinstance(kind, Bytes) and form != "string"):
         if form != "slice":
             return f"cannot restore slice from {form}"
-        return _first((item, kind.item) for item in value) if isinstance(kind, ListOf) else ""
+        if isinstance(kind, Wrapped):
+            return ""
+        item_kind = kind.item if isinstance(kind, ListOf) else _BYTE
+        return _first((item, item_kind) for item in value)
     if isinstance(kind, String | Bool | Int | Float):
         return _scalar_complaint(value, kind, form)
     try:
         nested(kind, value, None)
     except DecodeError as error:
-        return str(error)
+        return f"error decoding from json: {error}" if isinstance(kind, Bytes) else str(error)
     return ""
 
 
