@@ -180,6 +180,24 @@ async def test_what_a_patch_of_a_built_in_kind_spells_as_a_fraction_is_no_intege
     )
 
 
+async def test_a_built_in_object_that_a_patch_takes_the_version_from_is_not_read(server: Live) -> None:
+    await server.define(definition())
+    path, kind = f"{DEFINITIONS}/widgets.{GROUP}", "application/merge-patch+json"
+    says = f"the name of the object (widgets.{GROUP} based on URL) was undeterminable: name must be provided"
+    assert await refusal(server, "PATCH", path, 400, {"apiVersion": None}, kind) == says
+    refused = await refusal(server, "PATCH", f"{path}?fieldValidation=Strict", 422, {"apiVersion": ""}, kind)
+    assert refused.endswith(
+        'strict decoding error: unknown field "metadata", unknown field "spec", unknown field "status"'
+    )
+
+
+async def test_the_version_that_a_strategic_patch_states_is_a_text(server: Live) -> None:
+    await server.define(definition())
+    path, kind = f"{DEFINITIONS}/widgets.{GROUP}", "application/strategic-merge-patch+json"
+    refused = await refusal(server, "PATCH", path, 422, {"apiVersion": 1}, kind)
+    assert refused.endswith('"map[apiVersion:1]": cannot convert int64 to string')
+
+
 async def test_a_foreign_namespace_is_refused_before_a_missing_name(server: Live) -> None:
     says = "the namespace of the provided object does not match the namespace sent on the request"
     nowhere = {"metadata": {"namespace": "elsewhere"}}

@@ -143,15 +143,19 @@ def decode_patched(
         value = codec.decode(codec.encode(patched, whole=True), spelled=not call.version.typed)
     try:
         api_version, kind = typemeta.interpret(value) if not restored else ("", "")
-        if call.version.typed:
-            value["kind"], value["apiVersion"] = kind or call.kind.kind, api_version or call.version.api_version
-            call.version.check_kind(value["kind"], value["apiVersion"])
-        elif not kind:
-            raise errors.BadRequest(f"Object 'Kind' is missing in '{shown()}'")
-        obj, unknown = call.version.decode(value, validation != "Ignore")
+        if restored and (why := call.version.misfit(patched)):
+            raise _unfit(shown(), why)
+        if call.version.typed and not restored and not api_version:
+            obj, unknown = _unread(value)
+        else:
+            if call.version.typed:
+                value["kind"], value["apiVersion"] = kind or call.kind.kind, api_version or call.version.api_version
+                call.version.check_kind(value["kind"], value["apiVersion"])
+            elif not kind:
+                raise errors.BadRequest(f"Object 'Kind' is missing in '{shown()}'")
+            obj, unknown = call.version.decode(value, validation != "Ignore")
     except (MisfitError, Undecodable) as error:
-        why = call.version.misfit(patched) if restored else ""
-        raise _unfit(shown(), why or error.why) from None
+        raise _unfit(shown(), error.why) from None
     except errors.BadRequest as error:
         raise _unfit(shown(), error.message) from None
     if complaints and not restored:
@@ -165,6 +169,14 @@ def decode_patched(
     match_namespace(call, obj["metadata"])
     check_name(call, obj)
     return obj
+
+
+def _unread(value: JsonObject) -> tuple[JsonObject, list[str]]:
+    """What is made of a built-in object that has lost its apiVersion, and the fields that are not known of it.
+
+    It is read as the reference's own form of the type, which has none of the names that are sent.
+    """
+    return {"metadata": {}}, [name for name in value if name not in ("kind", "apiVersion")]
 
 
 def _unfit(shown: str, why: str) -> errors.Invalid:
