@@ -138,6 +138,7 @@ async def test_managed_fields_that_cannot_be_read_count_as_none(entry: Any) -> N
     [
         (5, "[0]: expected map, got &{5}"),
         ({"manager": 5}, "[0].manager: expected string, got &value.valueUnstructured{Value:5}"),
+        ({"manager": 0}, "[0].manager: expected string, got &value.valueUnstructured{Value:0}"),
     ],
 )
 async def test_managed_fields_of_another_type_cannot_be_applied(entry: Any, why: str) -> None:

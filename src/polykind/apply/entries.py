@@ -78,7 +78,7 @@ def readable(entry: Any) -> bool:
     time = entry.get("time")
     if time is not None and not (isinstance(time, str) and _moment(time)):
         return False
-    return all(isinstance(entry.get(name) or "", str) for name in _TEXTS)
+    return all(isinstance(entry.get(name), str | None) for name in _TEXTS)
 
 
 def decode(listed: Any, *, trusted: bool) -> Entries | None:
