@@ -51,6 +51,14 @@ def embedded(metadata: JsonObject) -> JsonObject:
             ["S.properties[a].default.b: Required value"],
         ),
         (
+            field(type="integer", format="double", default=1.5),
+            [
+                'S.properties[a].default: Invalid value: "float64":  in body must be of type double: "float64"',
+                'S.properties[a].default: Invalid value: "": '
+                "Checked value must be of type integer (default format) in ",
+            ],
+        ),
+        (
             field(type="array", items={"type": "string", "maxLength": 2, "default": "xxx"}),
             ["S.properties[a].items.default: Too long: may not be more than 2 bytes"],
         ),

@@ -73,6 +73,11 @@ def test_unknown_fields_are_named_at_every_level() -> None:
             "json: cannot unmarshal number 1.5 into Go struct field ObjectMeta.generation of type int64",
         ),
         (
+            {"generation": 2**63},
+            "json: cannot unmarshal number 9223372036854776000 into Go struct field "
+            "ObjectMeta.generation of type int64",
+        ),
+        (
             {"ownerReferences": [{"controller": "yes"}]},
             "json: cannot unmarshal string into Go struct field OwnerReference.ownerReferences.controller of type bool",
         ),

@@ -49,6 +49,9 @@ def check_number(node: Node, value: int | float, path: str) -> Findings:
     return found
 
 
+_RANGES = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
 def is_in_range(node: Node, value: int | float) -> bool:
     """Whether a number lies in the range of the node's type and format."""
     if node.types == ("integer",):
@@ -69,7 +72,8 @@ def is_in_range(node: Node, value: int | float) -> bool:
 def _range_faults(node: Node, value: int | float, what: str, path: str) -> list[Fault]:
     if is_in_range(node, value):
         return []
-    form = f"with format {node.format}" if node.format else "(default format)"
+    # Only a type's own formats bound its numbers; any other is not even told.
+    form = f"with format {node.format}" if node.format in _RANGES[node.types[0]] else "(default format)"
     return [Fault(f"{what} value must be of type {node.types[0]} {form} in {path}")]
 
 

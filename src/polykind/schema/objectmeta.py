@@ -217,7 +217,8 @@ class _Reader:
                 # It has been written as a whole number on its way here.
                 value = int(value)
             if type(value) is not int or not -(2**63) <= value < 2**63:
-                shown = f"number {json_float(value)}" if type(value) is float else _word(value)
+                # What is too large has been a float on its way here, whatever it was before.
+                shown = f"number {json_float(float(value))}" if type(value) in (int, float) else _word(value)
                 self._mismatch(shown, where, "int64")
             elif value or kind == "*int64":
                 out[key] = value
