@@ -119,7 +119,7 @@ def duplicate(field: str, value: Any) -> FieldError:
 
 
 def too_long(field: str, most: int) -> FieldError:
-    detail = f"may not be more than {most} bytes" if most >= 0 else "value is too long"
+    detail = f"may not be more than {most} byte{'' if most == 1 else 's'}" if most >= 0 else "value is too long"
     return FieldError("FieldValueTooLong", field, OMITTED, detail)
 
 

@@ -149,6 +149,15 @@ def test_selectable_fields() -> None:
     ]
 
 
+def test_metadata_cannot_be_selected_where_it_is_a_field() -> None:
+    detail = "must not point to fields in metadata"
+    named = {"type": "object", "properties": {"metadata": {"type": "object"}}}
+    assert any(detail in text for text in problems(version(schema=named, selectableFields=[{"jsonPath": ".metadata"}])))
+    keyed = {"type": "object", "additionalProperties": {"type": "string"}}
+    found = problems(version(schema=keyed, selectableFields=[{"jsonPath": ".metadata"}]))
+    assert found == ["spec.validation.openAPIV3Schema.additionalProperties: Forbidden: must not be used at the root"]
+
+
 def test_at_most_eight_fields_are_selectable() -> None:
     names = [f"f{index}" for index in range(9)]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}

@@ -59,6 +59,7 @@ WORDS: list[tuple[Json, Any, list[str]]] = [
     ),
     ({"type": "string", "maxLength": 3}, "äöüß", ["spec.x: Too long: may not be more than 3 bytes"]),
     ({"type": "string", "maxLength": 1}, "ab", ["spec.x: Too long: may not be more than 1 byte"]),
+    ({"type": "string", "maxLength": -1}, "", ["spec.x: Too long: value is too long"]),
     (
         {"type": "string", "minLength": 4, "pattern": "^a"},
         "y",

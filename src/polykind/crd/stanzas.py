@@ -105,7 +105,7 @@ def selectable_problems(
         except PathError as error:
             errors.append(invalid(at, text, f"is an invalid path: {error}"))
             continue
-        if names[0] == "metadata":
+        if names[0] == "metadata" and schema and schema.get("properties"):
             errors.append(invalid(at, text, "must not point to fields in metadata"))
         if found is None or found.get("type") not in ("string", "boolean", "integer"):
             detail = (

@@ -69,8 +69,7 @@ def _field_error(fault: Fault, prefix: str) -> FieldError:
         supported = [value if isinstance(value, str) else go_json(value) for value in fault.limit]
         return errors.not_supported(path, fault.value, supported)
     if reason == "FieldValueTooLong":
-        unit = "byte" if fault.limit == 1 else "bytes"
-        return FieldError(reason, path, errors.OMITTED, f"may not be more than {fault.limit} {unit}")
+        return errors.too_long(path, fault.limit)
     if reason == "FieldValueTooMany":
         return errors.too_many(path, fault.value, fault.limit)
     return FieldError(reason, path, "" if fault.value is None else fault.value, fault.text)
