@@ -9,6 +9,7 @@ from typing import Any
 
 from polykind.cel import times
 from polykind.cel.values import Duration, EvalError, MapList, Obj, SetList, Shape, Timestamp
+from polykind.schema.govalue import go_type
 
 Read = Callable[[Any], Any]
 
@@ -22,14 +23,17 @@ def int_or_string(value: Any) -> Any:
 def integer(value: Any) -> int:
     if type(value) is int:
         return value
-    raise EvalError("invalid data, expected int, got float64")
+    raise _misfit("int", value)
 
 
 def whole(value: Any) -> Any:
     """An item of integers, or another value that counts as one; what is spelled as a fraction is none."""
-    if type(value) is float:
-        raise EvalError("invalid data, expected int, got float64")
+    if type(value) in _OTHER_JSON:
+        raise _misfit("int", value)
     return value
+
+
+_OTHER_JSON = frozenset((float, str, bool, list, dict))
 
 
 def number(value: Any) -> float:
@@ -37,7 +41,12 @@ def number(value: Any) -> float:
         return value
     if type(value) is int:
         return float(value)
-    raise EvalError("invalid data, expected float")
+    raise _misfit("float", value)
+
+
+def _misfit(wanted: str, value: Any) -> EvalError:
+    """A value of another type than the schema has by now, which an update has left as it was."""
+    return EvalError(f"invalid data, expected {wanted}, got {go_type(value)}")
 
 
 def nullable(read: Read | None, may: bool) -> Read | None:
