@@ -69,6 +69,13 @@ def status(error: errors.APIError) -> dict[str, Any]:
             {"name": "x", "group": "g", "kind": "foos"},
         ),
         (errors.Forbidden("foos", "", "", "no"), 403, "Forbidden", "foos is forbidden: no", {"kind": "foos"}),
+        (
+            errors.NotFound("pods", "", 'a"\n'),
+            404,
+            "NotFound",
+            'pods "a\\"\\n" not found',
+            {"name": 'a"\n', "kind": "pods"},
+        ),
         (errors.NotFound("pods", "", "x"), 404, "NotFound", 'pods "x" not found', {"name": "x", "kind": "pods"}),
         (
             errors.MethodNotAllowed("foos", "g", "create"),

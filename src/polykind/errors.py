@@ -217,7 +217,8 @@ class NotFound(APIError):
     detailed = True
 
     def __init__(self, resource: str, group: str, name: str) -> None:
-        super().__init__(f'{qualified(resource, group)} "{name}" not found', details=_about(name, group, resource))
+        text = f"{qualified(resource, group)} {go_quote(name)} not found"
+        super().__init__(text, details=_about(name, group, resource))
 
 
 class MethodNotAllowed(APIError):
@@ -254,7 +255,8 @@ class AlreadyExists(APIError):
     detailed = True
 
     def __init__(self, resource: str, group: str, name: str) -> None:
-        super().__init__(f'{qualified(resource, group)} "{name}" already exists', details=_about(name, group, resource))
+        text = f"{qualified(resource, group)} {go_quote(name)} already exists"
+        super().__init__(text, details=_about(name, group, resource))
 
 
 class Conflicted(APIError):
@@ -264,7 +266,7 @@ class Conflicted(APIError):
 
 def conflict(resource: str, group: str, name: str, why: str) -> Conflicted:
     return Conflicted(
-        f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {why}',
+        f"Operation cannot be fulfilled on {qualified(resource, group)} {go_quote(name)}: {why}",
         details=_about(name, group, resource),
     )
 
@@ -289,7 +291,7 @@ class Invalid(APIError):
         details = _about(name, group, kind)
         if errors:
             details["causes"] = [e.cause() for e in errors]
-        summary = f'{qualified(kind, group)} "{name}" is invalid'
+        summary = f"{qualified(kind, group)} {go_quote(name)} is invalid"
         super().__init__(f"{summary}: {aggregate(errors)}" if errors else summary, details=details)
         self.errors = list(errors)
 
