@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.support.live import Live
@@ -91,6 +93,15 @@ async def test_strict_refusals_name_the_kind_that_was_found(things: Live) -> Non
     )
 
 
+async def test_repeated_keys_in_the_schema_of_items_are_not_seen(server: Live) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All&fieldValidation=Strict"
+    items = {"type": "object", "properties": {"list": {"type": "array", "items": "HERE"}}}
+    definition = {**THINGS, "spec": {**THINGS["spec"], "versions": [{**THINGS["spec"]["versions"][0]}]}}
+    definition["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": items}
+    text = json.dumps(definition).replace('"HERE"', '{"type":"string","type":"string"}')
+    await server.ask("POST", path, text.encode(), expect=201)
+
+
 async def test_repeated_keys_in_yaml(things: Live) -> None:
     body = b"apiVersion: pb.example.com/v1\nkind: Thing\nmetadata: {name: x}\nspec:\n  a: 1\n  a: 2\n  b: 1\n  b: 2\n"
     told = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, kind="application/yaml", expect=400)
@@ -141,6 +152,16 @@ async def test_a_typed_body_need_not_say_what_it_is(server: Live, body: bytes) -
             b'{"kind":"Namespace","kind":"Namespace","metadata":{"name":"x"},"foo":{"a":1,"a":2}}',
             'Namespace in version "v1" cannot be handled as a Namespace: strict decoding error: '
             'duplicate field "kind", unknown field "foo"',
+        ),
+        (
+            b'{"kind":"Namespace","foo":1,"metadata":{"name":"x","name":"x"}}',
+            'Namespace in version "v1" cannot be handled as a Namespace: strict decoding error: '
+            'unknown field "foo", duplicate field "metadata.name"',
+        ),
+        (
+            b'{"kind":"Namespace","Kind":"Other","apiVersion":"v1"}',
+            'Other in version "v1" cannot be handled as a Namespace: no kind "Other" is registered for version "v1" '
+            'in scheme "pkg/api/legacyscheme/scheme.go:30"',
         ),
     ],
 )

@@ -125,6 +125,13 @@ def test_duplicate_complaints() -> None:
     assert codec.duplicate_complaints(b'{"a":1,"a":1}', {"a": 1}) == ['duplicate field "a"']
 
 
+def test_complaints_come_as_a_decoder_meets_them() -> None:
+    found = ['duplicate field "b"', 'duplicate field "a.c"', 'unknown field "a"', 'unknown field "d"']
+    body = b'{"b":1,"a":{"c":1,"c":2},"b":2,"d":3}'
+    assert codec.in_order(found, body) == [found[2], found[1], found[0], found[3]]
+    assert len(codec.in_order(found * 50, body)) == 100
+
+
 finite = st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)
 scalars = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text() | finite
 values = st.recursive(

@@ -116,6 +116,11 @@ class BuiltinVersion(Version):
     def ordered(self, obj: JsonObject) -> JsonObject:
         return typed.decode(obj, self.struct, report=False)[0]
 
+    def sealed(self, value: JsonObject) -> list[str]:
+        from polykind.typed import sealing
+
+        return list(sealing.sealed(value, self.struct))
+
     def misfit(self, value: JsonObject) -> str:
         from polykind.typed import restoring
 

@@ -199,6 +199,10 @@ class Version(ABC):
         """An object that was read, its keys as the reference writes them."""
         return obj
 
+    def sealed(self, value: JsonObject) -> list[str]:
+        """The paths in a request's object that have readers of their own, which do not mind repeated keys."""
+        return []
+
     def misfit(self, value: JsonObject) -> str:
         """Why no object can be made of what a strategic merge patch has made; nothing if that cannot be told."""
         return ""

@@ -26,6 +26,7 @@ class SchemaOrBool(Kind):
     """A schema, or whether anything is allowed."""
 
     __slots__ = ("schema",)
+    sealed = True
 
     def __init__(self, go: str, schema: Struct) -> None:
         super().__init__(go)
@@ -46,6 +47,7 @@ class SchemaOrArray(Kind):
     """A schema, or a list of them. Anything else is neither, which is told by False and does not outlive the store."""
 
     __slots__ = ("schema", "schemas")
+    sealed = True
 
     def __init__(self, go: str, schema: Struct) -> None:
         super().__init__(go)
@@ -63,6 +65,7 @@ class SchemaOrStrings(Kind):
     """A schema, or a list of names."""
 
     __slots__ = ("schema",)
+    sealed = True
 
     def __init__(self, go: str, schema: Struct) -> None:
         super().__init__(go)

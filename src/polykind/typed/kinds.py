@@ -20,6 +20,8 @@ class Kind:
 
     plain: type | None = None
     """Values of this type are canonical as they are."""
+    sealed = False
+    """Whether Go leaves such values to a reader of their own."""
 
     def __init__(self, go: str) -> None:
         self.go = go
@@ -167,6 +169,7 @@ class Raw(Kind):
     """Any JSON, written again with sorted keys."""
 
     __slots__ = ()
+    sealed = True
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
         return sorted_keys(value, run, at.depth if at else 0)
@@ -176,6 +179,7 @@ class Verbatim(Kind):
     """Any JSON, its keys as they came."""
 
     __slots__ = ()
+    sealed = True
 
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
         return sorted_keys(value, run, at.depth if at else 0, order=list)

@@ -160,7 +160,7 @@ def decode_patched(
         raise _unfit(shown(), error.message) from None
     if complaints and not restored:
         # What the patch repeats and is not looked into, the object repeats.
-        complaints = complaints + duplicates(call, codec.duplicate_complaints(shown().encode(), value), unknown)
+        complaints = complaints + duplicates(call, codec.duplicate_complaints(shown().encode(), value), unknown, value)
     found = complaints + unknown_fields(call, sorted(unknown) if restored else unknown)
     if found and validation == "Strict":
         raise _unfit(shown(), f"strict decoding error: {', '.join(found)}")

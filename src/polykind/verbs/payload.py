@@ -39,13 +39,15 @@ def read(call: Call, validation: str) -> JsonObject:
         raise refusal
     obj, unknown = version.decode(value, validation != "Ignore")
     if complaints and media == "json":
-        complaints = duplicates(call, complaints, unknown)
-    unknown = unknown_fields(call, unknown)
-    if validation == "Strict" and (complaints or unknown):
+        complaints = duplicates(call, complaints, unknown, value)
+    found = complaints + unknown_fields(call, unknown)
+    if complaints and unknown and version.typed and media == "json":
+        found = codec.in_order(found, body)
+    if validation == "Strict" and found:
         if media == "yaml" and complaints:
-            complaints = [yamlcodec.strict_error(complaints)]
-        raise _misfit(value, value["kind"], f"strict decoding error: {', '.join(complaints + unknown)}")
-    for text in complaints + unknown:
+            found[: len(complaints)] = [yamlcodec.strict_error(complaints)]
+        raise _misfit(value, value["kind"], f"strict decoding error: {', '.join(found)}")
+    for text in found:
         call.request.warn(text)
     if refusal is not None:
         raise refusal
@@ -57,11 +59,18 @@ def unknown_fields(call: Call, paths: list[str]) -> list[str]:
     return [f"unknown field {go_quote(path)}" if call.version.typed else f'unknown field "{path}"' for path in paths]
 
 
-def duplicates(call: Call, complaints: list[str], unknown: list[str]) -> list[str]:
-    """What a strict reader says of repeated keys: the reader of typed objects does not look into unknown fields."""
+def duplicates(call: Call, complaints: list[str], unknown: list[str], value: Any) -> list[str]:
+    """What a strict reader says of repeated keys: that of typed objects looks neither into unknown fields nor into
+    those that have a reader of their own."""
     if not call.version.typed:
         return complaints
-    return [c for c in complaints if not any(_lies_in(c, path) for path in unknown)]
+    sealed = call.version.sealed(value)
+    return [
+        complaint
+        for complaint in complaints
+        if not any(_lies_in(complaint, path, '".[') for path in unknown)
+        and not any(_lies_in(complaint, path, ".[") for path in sealed)
+    ]
 
 
 def _is_expected(call: Call, value: Any) -> bool:
@@ -102,10 +111,10 @@ def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, l
         raise _unrecognized(call, str(error)) from None
 
 
-def _lies_in(complaint: str, path: str) -> bool:
-    """Whether a repeated key is, or lies in, a field that the type does not have: nobody looks there."""
+def _lies_in(complaint: str, path: str, beyond: str) -> bool:
+    """Whether a repeated key goes on from a path by one of some characters; a quotation mark: it is the path."""
     prefix = f"duplicate field {go_quote(path)[:-1]}"
-    return complaint.startswith(prefix) and complaint[len(prefix)] in '".['
+    return complaint.startswith(prefix) and complaint[len(prefix)] in beyond
 
 
 def _head(body: bytes) -> tuple[str, str]:
@@ -126,7 +135,7 @@ def _named(call: Call, value: Any, media: str, validation: str) -> JsonObject:
     if call.version.typed:
         call.version.check_kind(named["kind"], named["apiVersion"])
         return {**value, **named} if value else named
-    if not kind:
+    if not value or not value.get("kind"):
         raise _without_kind(call, value, named, media, validation)
     if value.get("apiVersion", "") is None:
         why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"

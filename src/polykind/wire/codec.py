@@ -240,3 +240,16 @@ def duplicate_keys(body: bytes, value: Any) -> list[str]:
 def duplicate_complaints(body: bytes, value: Any) -> list[str]:
     """The duplicate keys of a body in the words of the reference's strict decoder."""
     return [f"duplicate field {go_quote(path)}" for path in duplicate_keys(body, value)]
+
+
+def in_order(complaints: list[str], body: bytes) -> list[str]:
+    """A strict decoder's complaints about unknown and duplicate keys of a body, as that comes upon them; it has had enough at some time."""
+    places: dict[str, int] = {}
+    wanted = set(complaints)
+    for place, (path, again) in enumerate(jsonsyntax.keys(_repaired(body))):
+        complaint = f"{'duplicate' if again else 'unknown'} field {go_quote(path)}"
+        if complaint in wanted:
+            places.setdefault(complaint, place)
+            if len(places) == len(wanted):
+                break
+    return sorted(complaints, key=lambda complaint: places.get(complaint, 0))[: jsonsyntax.MOST_COMPLAINTS]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from polykind.gotext import go_quote
 
@@ -16,7 +17,7 @@ _space = re.compile(rb"[ \t\r\n]*").match
 _plain = re.compile(rb'[^"\\\x00-\x1f]*').match
 _digits = re.compile(rb"[0-9]*").match
 _WORDS = {0x74: b"true", 0x66: b"false", 0x6E: b"null"}
-_MOST_COMPLAINTS = 100
+MOST_COMPLAINTS = 100
 
 
 class _SyntaxError(Exception):
@@ -179,6 +180,16 @@ _marks = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]').finditer
 def repeated_keys(body: bytes) -> list[str]:
     """The paths of the keys that a valid JSON text has twice in one object, in order, each once, at most 100."""
     out: dict[str, None] = {}
+    for path, again in keys(body):
+        if again:
+            out[path] = None
+            if len(out) >= MOST_COMPLAINTS:
+                break
+    return list(out)
+
+
+def keys(body: bytes) -> Iterator[tuple[str, bool]]:
+    """The paths of all keys of a valid JSON text as they come, and whether their object has had them already."""
     frames: list[tuple[str, set[str] | None]] = []  # the path of each open bracket, and an object's keys
     indices: list[int] = []
     path = ""
@@ -192,11 +203,8 @@ def repeated_keys(body: bytes) -> list[str]:
             base, seen = frames[-1]
             key = json.loads(text)
             path = f"{base}.{key}" if base else key
-            if seen is not None and key in seen:
-                out[path] = None
-                if len(out) >= _MOST_COMPLAINTS:
-                    break
-            elif seen is not None:
+            yield path, seen is not None and key in seen
+            if seen is not None:
                 seen.add(key)
         elif first in b"{[":
             frames.append((path, set() if first == 0x7B else None))
@@ -209,4 +217,3 @@ def repeated_keys(body: bytes) -> list[str]:
         elif frames[-1][1] is None:
             indices[-1] += 1
             path = f"{frames[-1][0]}[{indices[-1]}]"
-    return list(out)
