@@ -243,7 +243,7 @@ def duplicate_complaints(body: bytes, value: Any) -> list[str]:
 
 
 def in_order(complaints: list[str], body: bytes) -> list[str]:
-    """A strict decoder's complaints about unknown and duplicate keys of a body, as that comes upon them; it has had enough at some time."""
+    """A strict decoder's complaints about unknown and duplicate keys of a body, as that meets them, at most 100."""
     places: dict[str, int] = {}
     wanted = set(complaints)
     for place, (path, again) in enumerate(jsonsyntax.keys(_repaired(body))):

@@ -66,6 +66,9 @@ class Builder:
                 self.place(frame.items, frame.nodes, frame.line, mergeable=mergeable)
             elif kind is yaml.AliasEvent:
                 self.alias(event.anchor, line)
+            elif kind is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
+                where = f"line {line - 1}: " if line > 1 else ""
+                raise MalformedYAML(f"yaml: {where}found incompatible YAML document")
             elif kind is yaml.DocumentEndEvent:
                 break
             event = parser.get_event()
