@@ -87,8 +87,47 @@ def test_how_a_failure_is_told(rule: JsonObject, expected: str) -> None:
             [1],
             'Invalid value: "number": invalid data, expected float, got []interface {} evaluating rule: self > 0.0',
         ),
-        ({"type": "string", "format": "date-time"}, "self > timestamp('2020-01-01T00:00:00Z')", 5, None),
-        ({"type": "array", "items": INTEGER}, "self.all(x, x > 0)", {"a": 1}, None),
+        (
+            {"type": "string", "format": "date-time"},
+            "self > timestamp('2020-01-01T00:00:00Z')",
+            5,
+            'Invalid value: "string": invalid data, expected string, got int64 evaluating rule: '
+            "self > timestamp('2020-01-01T00:00:00Z')",
+        ),
+        (
+            {"type": "string", "format": "date-time"},
+            "self > timestamp('2020-01-01T00:00:00Z')",
+            "2024-01-01",
+            'Invalid value: "string": Invalid date-time formatted string 2024-01-01: parsing time "2024-01-01" as '
+            '"2006-01-02T15:04:05": cannot parse "" as "T" evaluating rule: self > timestamp(\'2020-01-01T00:00:00Z\')',
+        ),
+        (
+            {"type": "string", "format": "date"},
+            "self.getFullYear() > 2000",
+            "2024-02-30",
+            'Invalid value: "string": Invalid date formatted string 2024-02-30: parsing time "2024-02-30": '
+            "day out of range evaluating rule: self.getFullYear() > 2000",
+        ),
+        (
+            {"type": "array", "items": INTEGER},
+            "self.all(x, x > 0)",
+            {"a": 1},
+            'Invalid value: "array": invalid data, expected an array for the provided schema with type=array '
+            "evaluating rule: self.all(x, x > 0)",
+        ),
+        (
+            {"type": "object", "additionalProperties": INTEGER},
+            "size(self) > 5",
+            [1],
+            'Invalid value: "object": invalid data, expected a map for the provided schema with type=object '
+            "evaluating rule: size(self) > 5",
+        ),
+        (
+            {"type": "boolean"},
+            "self == true",
+            "true",
+            'Invalid value: "boolean": invalid data, expected bool, got string evaluating rule: self == true',
+        ),
     ],
 )
 def test_what_is_told_of_a_value(schema: JsonObject, rule: str, value: Any, expected: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from polykind.cel.frame import LIMIT
 from polykind.cel.program import Outcome
+from polykind.cel.reading import unfit
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, duplicate, forbidden, invalid, required
 from polykind.gotext import go_quote
@@ -106,12 +107,16 @@ class Judging:
     def _judge(self, node: RuleNode, value: Any, old: Any, path: Path, ratchet: Ratchet) -> None:
         if self.budget <= 0:
             self._stop(node, path, _OUT_OF_BUDGET)
+        misfit = "" if node.held is None or type(value) is node.held else unfit(node.schema["type"], value)
         for rule in node.rules:
             if rule.broken:
                 self._fail(node, path, f"rule compile error: {rule.broken}")
                 continue
             program = rule.program
             if program is None or (rule.uses_old and old is None and not rule.optional_old):
+                continue
+            if misfit:
+                self._trouble(node, path, rule, misfit)
                 continue
             cost = program.holds(value, old)
             if cost is not None and cost <= LIMIT and cost <= self.budget:

@@ -9,6 +9,7 @@ from typing import Any
 
 from polykind.cel import times
 from polykind.cel.values import Duration, EvalError, MapList, Obj, SetList, Shape, Timestamp
+from polykind.schema import gotime
 from polykind.schema.govalue import go_type
 
 Read = Callable[[Any], Any]
@@ -47,6 +48,19 @@ def number(value: Any) -> float:
 def _misfit(wanted: str, value: Any) -> EvalError:
     """A value of another type than the schema has by now, which an update has left as it was."""
     return EvalError(f"invalid data, expected {wanted}, got {go_type(value)}")
+
+
+HELD: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
+"""What values of a type are, where that is looked at before any rule runs."""
+
+
+def unfit(type_name: str, value: Any) -> str:
+    """What rules say of a value that is not what its type holds."""
+    if type_name == "object":
+        return "invalid data, expected a map for the provided schema with type=object"
+    if type_name == "array":
+        return "invalid data, expected an array for the provided schema with type=array"
+    return str(_misfit("string" if type_name == "string" else "bool", value))
 
 
 def nullable(read: Read | None, may: bool) -> Read | None:
@@ -99,15 +113,26 @@ def _duration(text: str) -> Duration:
 def _date(text: str) -> Timestamp:
     found = times.parse_rfc3339(f"{text}T00:00:00Z")
     if found is None:
-        raise EvalError(f"Invalid date formatted string {text}")
+        raise EvalError(f"Invalid date formatted string {text}{_why(text, gotime.DATE)}")
     return found
 
 
 def _date_time(text: str) -> Timestamp:
+    if not text:
+        return Timestamp(0)
     found = times.schema_time(text)
     if found is None:
-        raise EvalError(f"Invalid date-time formatted string {text}")
+        # Of the layouts that are tried the last one is told.
+        raise EvalError(f"Invalid date-time formatted string {text}{_why(text, gotime.LOCAL_TIME)}")
     return found
+
+
+def _why(text: str, layout: str) -> str:
+    try:
+        gotime.parse(text, layout)
+    except ValueError as error:
+        return f": {error}"
+    return ""
 
 
 def _octets(text: str) -> bytes:

@@ -9,6 +9,7 @@ from polykind.cel import expression
 from polykind.cel.declared import Declared, Registry, escape
 from polykind.cel.judging import Judging, trimmed
 from polykind.cel.program import Program
+from polykind.cel.reading import HELD
 from polykind.cel.types import BOOL, STRING
 from polykind.contract import JsonObject
 from polykind.crd.field_path import PathError, find_field
@@ -71,12 +72,13 @@ class Rule:
 class RuleNode:
     """A node of a schema that has rules, or has some below it."""
 
-    __slots__ = ("_rules", "additional", "declared", "items", "properties", "raw_rules", "registry", "schema")
+    __slots__ = ("_rules", "additional", "declared", "held", "items", "properties", "raw_rules", "registry", "schema")
 
     def __init__(self, schema: JsonObject, declared: Declared, registry: Registry) -> None:
         self.schema = schema
         self.declared = declared
         self.registry = registry
+        self.held = None if schema.get("x-kubernetes-int-or-string") else HELD.get(schema.get("type", ""))
         self.raw_rules: list[JsonObject] = schema.get(RULES) or []
         self._rules: list[Rule] | None = None
         self.items: RuleNode | None = None

@@ -6,6 +6,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 
 RFC3339 = "2006-01-02T15:04:05Z07:00"
+LOCAL_TIME = "2006-01-02T15:04:05"
+DATE = "2006-01-02"
 
 _ELEMENTS = (
     ("2006", re.compile(r"\d{4}", re.ASCII)),
@@ -40,12 +42,22 @@ def is_plain_time(text: str) -> bool:
 
 def normal_time(text: str) -> str | None:
     """The time in UTC to the second, None for Go's zero time. Raises ValueError in Go's words."""
+    parts = parse(text, RFC3339)
+    year, month, day = int(parts[0]), int(parts[2]), int(parts[4])
+    return _written(year, month, day, int(parts[6]), int(parts[8]), int(parts[10][:2]), parts[11])
+
+
+def parse(text: str, layout: str) -> list[str]:
+    """The parts of a time by RFC 3339, or a layout that ends before. Raises ValueError in Go's words."""
     parts: list[str] = []
-    rest = text
+    rest, left = text, layout
     for element, pattern in _ELEMENTS:
+        if not left:
+            break
+        left = left[len(element) :]
         found = pattern.match(rest)
         if not found:
-            raise ValueError(f'parsing time {_quote(text)} as "{RFC3339}": cannot parse {_quote(rest)} as "{element}"')
+            raise ValueError(f'parsing time {_quote(text)} as "{layout}": cannot parse {_quote(rest)} as "{element}"')
         problem = _range_problem(element, found.group())
         if problem:
             raise ValueError(f"parsing time {_quote(text)}: {problem} out of range")
@@ -57,7 +69,7 @@ def normal_time(text: str) -> str | None:
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     if not 1 <= day <= _DAYS[month - 1] + (month == 2 and leap):
         raise ValueError(f"parsing time {_quote(text)}: day out of range")
-    return _written(year, month, day, int(parts[6]), int(parts[8]), int(parts[10][:2]), parts[11])
+    return parts
 
 
 def _written(year: int, month: int, day: int, hour: int, minute: int, second: int, zone: str) -> str | None:
