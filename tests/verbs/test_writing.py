@@ -331,3 +331,31 @@ async def test_an_update_that_creates_leaves_a_stated_time_of_deletion(server: L
     assert (made["metadata"]["deletionTimestamp"], made["metadata"]["creationTimestamp"] == when) == (when, False)
     posted = await server.ask("POST", roles, {"metadata": {"name": "p", "deletionTimestamp": when}})
     assert "deletionTimestamp" not in posted["metadata"]
+
+
+async def test_a_link_that_is_stated_is_not_stored_and_seen_in_a_dry_run(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("w"))
+    patch = {"metadata": {"selfLink": "/here"}}
+    tried = await running.client.call("PATCH", f"{WIDGETS}/w?dryRun=All", patch, MERGE)
+    assert tried.json()["metadata"]["selfLink"] == "/here"
+    made = await running.client.call("PATCH", f"{WIDGETS}/w", patch, MERGE)
+    assert "selfLink" not in made.json()["metadata"]
+
+
+async def test_metadata_that_is_applied_and_fits_no_type_stops_a_conversion(running: Live) -> None:
+    applied = widget("w", meta={"deletionTimestamp": 5})
+    path = f"{WIDGETS.replace('v1', 'v2')}/w?fieldManager=me"
+    reply = await running.client.call("PATCH", path, applied | {"apiVersion": "test.example.com/v2"}, APPLY)
+    assert reply.status == 500
+    assert reply.json()["message"] == (
+        "json: cannot unmarshal number into Go struct field ObjectMeta.deletionTimestamp of type string"
+    )
+    assert (await running.client.call("PATCH", f"{WIDGETS}/w?fieldManager=me", applied, APPLY)).status == 201
+
+
+async def test_the_last_that_is_seen_of_an_applied_object_is_as_it_was_applied(running: Live) -> None:
+    path = f"{WIDGETS}/w?fieldManager=me"
+    await running.client.call("PATCH", path, widget("w", meta={"finalizers": ["example.com/a"]}), APPLY)
+    await running.ask("DELETE", f"{WIDGETS}/w")
+    reply = await running.client.call("PATCH", path, widget("w", meta={"annotations": {}}), APPLY)
+    assert reply.json()["metadata"]["annotations"] == {}

@@ -251,10 +251,11 @@ def test_delete_bodies_of_a_kind_that_every_server_knows(kind: str, version: str
 
 
 def test_managers() -> None:
-    assert options.manager_name("me", "kubectl/v1.36") == "me"
-    assert options.manager_name("", "kubectl/v1.36 (linux)") == "kubectl"
-    assert options.manager_name("", "a\nb") == "ab"
-    assert options.manager_name("", "é" * 100) == "é" * 64
+    assert options.manager_name("me", b"kubectl/v1.36") == "me"
+    assert options.manager_name("", b"kubectl/v1.36 (linux)") == "kubectl"
+    assert options.manager_name("", b"a\nb") == "ab"
+    assert options.manager_name("", "é".encode() * 100) == "é" * 64
+    assert options.manager_name("", b"v\xe9/1") == "v\ufffd"
 
 
 def test_include_object() -> None:

@@ -41,7 +41,6 @@ async def mutated(
         return obj
     told = call.version.told(obj) if read is None else obj
     asked = _attributes(call, CREATE if old is None else UPDATE, told, old, options)
-    call.misfit = ""
     if read is not None:
         asked.default = read
     await call.api.admission.mutate(asked)
@@ -52,7 +51,7 @@ async def mutated(
         raise AssertionError("admission took the object away")
     call.whole = False
     if read is None and not call.version.typed:
-        call.misfit = _misfit(made["metadata"])
+        call.misfit = misfit(made["metadata"])
         made["metadata"], _ = objectmeta.coerce(made["metadata"], strict=False)
     if why := entries.complaint(made["metadata"].get("managedFields")):
         _restore_managers(made["metadata"], obj["metadata"])
@@ -138,8 +137,8 @@ def _complaint(call: Call, obj: JsonObject) -> str:
     try:
         version.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
         _, unknown = version.decode(codec.decode(codec.encode(obj)), True)
-    except objectmeta.MisfitError as misfit:
-        return misfit.why
+    except objectmeta.MisfitError as error:
+        return error.why
     except errors.APIError:
         # Whoever reads it next says so.
         return ""
@@ -164,12 +163,12 @@ def _defaulted(call: Call, obj: JsonObject) -> JsonObject:
     return obj
 
 
-def _misfit(metadata: JsonObject) -> str:
+def misfit(metadata: JsonObject) -> str:
     """What a decoder has against metadata, but for what the server writes over."""
     try:
         objectmeta.coerce({name: value for name, value in metadata.items() if name not in _WRITTEN_OVER}, strict=True)
-    except objectmeta.MisfitError as misfit:
-        return misfit.why
+    except objectmeta.MisfitError as error:
+        return error.why
     return ""
 
 

@@ -8,7 +8,7 @@ from polykind import errors
 from polykind.apply import body, managed
 from polykind.contract import JsonObject
 from polykind.typed.decoding import described
-from polykind.verbs import revisions
+from polykind.verbs import admitting, revisions
 from polykind.verbs.call import Call
 from polykind.verbs.create import create_object
 from polykind.verbs.lifecycle import match_namespace
@@ -84,7 +84,11 @@ def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None) -> J
     body.check_name(merged, call.name)
     obj: JsonObject = codec.decode(codec.encode(merged))
     if old is None or not only_owned(old, merged):
+        given = obj.get("metadata")
         obj = call.version.default(obj)
+        if obj["metadata"] is not given and not (call.version.typed or call.subresource):
+            call.misfit = admitting.misfit(given or {})
+            call.left_out = {name: value for name, value in (given or {}).items() if name not in obj["metadata"]}
     match_namespace(call, obj["metadata"])
     return obj
 

@@ -11,7 +11,7 @@ from polykind.admission.admission import Admission
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.root import WatchCache
-from polykind.contract import Asked, Chance, Clock, Store
+from polykind.contract import Asked, Chance, Clock, JsonObject, Store
 from polykind.gotext import go_quote
 from polykind.metrics import Metrics
 from polykind.registry.kind import Kind, Version
@@ -50,6 +50,7 @@ class Call:
         "api",
         "asked",
         "kind",
+        "left_out",
         "misfit",
         "name",
         "namespace",
@@ -79,8 +80,10 @@ class Call:
         """Whether the body is known to have whole numbers only."""
         self.was_whole = False
         """Whether that is known of the object that it changes."""
+        self.left_out: JsonObject = {}
+        """What was applied of the metadata and is not stored: what is empty, and what does not fit."""
         self.misfit = ""
-        """What a decoder has against the metadata that others have made of the object."""
+        """What a decoder has against the metadata that was applied, or that others have made of the object."""
 
     @property
     def query(self) -> dict[str, list[str]]:

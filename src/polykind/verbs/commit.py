@@ -25,6 +25,9 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
     if call.misfit and version.version != call.kind.storage:
         # A conversion reads the metadata; without one, whoever reads the object drops what does not fit.
         raise errors.Unexplained(call.misfit)
+    if not dry_run:
+        # It is the store that knows no links: what is not stored still has the one it was given.
+        obj["metadata"].pop("selfLink", None)
     stored = await version.to_storage(obj)
     while (now := _current(call)) is not version:
         version = now

@@ -103,7 +103,6 @@ def _demand_create(call: Call) -> None:
 def _found(call: Call, obj: JsonObject) -> None:
     """Give the object its identity, and judge it."""
     version, meta = call.version, obj["metadata"]
-    meta.pop("selfLink", None)
     meta["uid"] = call.api.chance.uid()
     meta["creationTimestamp"] = call.now()
     version.prepare_create(obj)

@@ -44,7 +44,7 @@ async def _track(call: Call, live: JsonObject | None, new: JsonObject, manager: 
     return await managed.update(
         live,
         new,
-        manager=manager_name(manager, call.request.header(b"user-agent")),
+        manager=manager_name(manager, call.request.headers.get(b"user-agent", b"")),
         api_version=call.version.api_version,
         subresource=call.subresource,
         now=call.now(),

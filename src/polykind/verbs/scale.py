@@ -230,7 +230,7 @@ async def _track(call: Call, before: JsonObject, scale: JsonObject, manager: str
     return await managed.update(
         before,
         scale,
-        manager=manager_name(manager, call.request.header(b"user-agent")),
+        manager=manager_name(manager, call.request.headers.get(b"user-agent", b"")),
         api_version=_API_VERSION,
         subresource="scale",
         now=call.now(),

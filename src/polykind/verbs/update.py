@@ -181,7 +181,6 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     for kept in ("uid", "creationTimestamp"):
         if not meta.get(kept) and before.get(kept):
             meta[kept] = before[kept]
-    meta.pop("selfLink", None)
     meta["creationTimestamp"] = before.get("creationTimestamp", meta.get("creationTimestamp"))
     if "deletionTimestamp" in before:
         meta["deletionTimestamp"] = before["deletionTimestamp"]
@@ -227,7 +226,7 @@ def _finished(new: JsonObject) -> bool:
 
 async def _finish(call: Call, new: JsonObject, entry: Entry, dry_run: bool) -> bytes:
     """Delete instead of writing: the reply is the object as it came in, which no storage has made anything of."""
-    data = codec.encode(new)
+    data = codec.encode({**new, "metadata": {**call.left_out, **new["metadata"]}})
     if not dry_run:
         await remove(call, call.key, entry)
         await call.version.after_write(call.name, False)

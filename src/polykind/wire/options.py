@@ -18,6 +18,7 @@ from polykind.selection.labels import LabelSelector
 from polykind.wire import duration
 from polykind.wire.query import Query, first, integer, parse_query, truth
 from polykind.wire.typemeta import interpret
+from polykind.wire.utf8 import lenient
 
 __all__ = [
     "CreateOptions",
@@ -321,18 +322,18 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
     return [not_supported("dryRun", list(values), ("All",))]
 
 
-def manager_name(manager: str, user_agent: str) -> str:
+def manager_name(manager: str, user_agent: bytes) -> str:
     """Who a write is attributed to: the manager it names, or the program that its User-Agent names."""
     return manager or _program(user_agent)
 
 
 @lru_cache(maxsize=256)
-def _program(user_agent: str) -> str:
+def _program(user_agent: bytes) -> str:
     out, size = [], 0
-    for char in user_agent.partition("/")[0]:
+    for char in lenient(user_agent.partition(b"/")[0]):
         if not char.isprintable():
             continue
-        size += len(char.encode(errors="replace"))
+        size += len(char.encode())
         if size > _LONGEST_MANAGER:
             break
         out.append(char)
