@@ -117,6 +117,11 @@ def test_a_change() -> None:
     assert objectmeta.validate_update({**old, "resourceVersion": "1"}, old) == []
 
 
+def test_a_uid_is_shown_as_json() -> None:
+    found = objectmeta.validate_update({"uid": "<w>", "resourceVersion": "1"}, {"uid": "u"})
+    assert [str(error) for error in found] == [r'metadata.uid: Invalid value: "\u003cw\u003e": field is immutable']
+
+
 def test_finalizers_without_a_domain_are_warned_of() -> None:
     meta = {"finalizers": ["plain", "with.dot", "a.b/c", "orphan"]}
     end = "to avoid accidental conflicts with other finalizer writers"

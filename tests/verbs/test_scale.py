@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from polykind.contract import JsonObject
 from polykind.typed.core import SCALE as MESSAGE
 from polykind.typed.protobuf import encode_object
 from tests.support.live import Live
@@ -51,3 +54,38 @@ async def test_the_namespace_of_what_is_applied_is_judged_before_its_name(server
     reply = await server.client.call("PATCH", f"{WIDGETS}/w?fieldManager=m", body, APPLY)
     says = "the namespace of the provided object does not match the namespace sent on the request"
     assert reply.json()["message"] == says
+
+
+async def anything(server: Live, spec: JsonObject, path: str) -> None:
+    """An object that may hold anything, with its replicas at a path."""
+    crd = definition()
+    for version in crd["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd["spec"]["versions"][1]["subresources"] = {"scale": {**SCALE, "specReplicasPath": path}}
+    await server.define(crd)
+    await server.ask("POST", WIDGETS, widget("w", **spec))
+
+
+AT_V2 = f"{WIDGETS.replace('v1', 'v2')}/w/scale"
+
+
+@pytest.mark.parametrize(
+    ("verb", "spec", "says"),
+    [
+        ("GET", {"a": True}, ".spec.a.b accessor error: true is of the type bool, expected map[string]interface{}"),
+        ("GET", {"a": {"b": {"c": "3"}}}, ".spec.a.b.c accessor error: 3 is of the type string, expected int64"),
+        ("GET", {"a": None}, 'Internal error occurred: the spec replicas field ".spec.a.b.c" does not exist'),
+        ("PUT", {"a": None}, "value cannot be set because .spec.a is not a map[string]interface{}"),
+        ("PUT", {"a": {"b": None}}, "value cannot be set because .spec.a.b is not a map[string]interface{}"),
+    ],
+)
+async def test_what_stands_in_the_way_of_replicas_is_told(server: Live, verb: str, spec: JsonObject, says: str) -> None:
+    await anything(server, spec, ".spec.a.b.c")
+    sent = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "w"}, "spec": {"replicas": 7}}
+    reply = await server.client.call(verb, AT_V2, sent if verb == "PUT" else None)
+    assert (reply.status, reply.json()["message"]) == (500, says)
+
+
+async def test_a_scale_keeps_32_bits_of_its_replicas(server: Live) -> None:
+    await anything(server, {"n": 2**32 + 5}, ".spec.n")
+    assert (await server.ask("GET", AT_V2))["spec"] == {"replicas": 5}

@@ -82,7 +82,12 @@ def validate_update(new: JsonObject, old: JsonObject, path: str = "metadata") ->
         value, before = new.get(key, unset), old.get(key, unset)
         if value is before or (type(value) is str and value == before):
             continue
-        if not same(value, before):
+        if same(value, before):
+            continue
+        if key == "uid":
+            # To the reference it is no mere string, and such things are shown as JSON.
+            found.append(_invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
+        else:
             found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
     for key, rule in _OF_CHANGES:
         if key in new:

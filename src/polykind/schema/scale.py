@@ -22,7 +22,7 @@ def validate_scale(obj: JsonObject, scale: JsonObject | None, *, status: bool = 
     _replicas(obj, scale.get("statusReplicasPath"), found)
     path = scale.get("labelSelectorPath")
     if isinstance(path, str):
-        value, problem = _nested(obj, path, str, "string")
+        value, problem = nested(obj, path, str, "string")
         if problem:
             found.append(errors.invalid(path, value or "", problem))
     return found
@@ -31,7 +31,7 @@ def validate_scale(obj: JsonObject, scale: JsonObject | None, *, status: bool = 
 def _replicas(obj: JsonObject, path: Any, found: list[FieldError]) -> None:
     if not isinstance(path, str):
         return
-    value, problem = _nested(obj, path, int, "int64")
+    value, problem = nested(obj, path, int, "int64")
     replicas = value or 0
     if problem:
         found.append(errors.invalid(path, 0, problem))
@@ -41,9 +41,14 @@ def _replicas(obj: JsonObject, path: Any, found: list[FieldError]) -> None:
         found.append(errors.invalid(path, replicas, f"should be less than or equal to {_MOST}"))
 
 
-def _nested(obj: JsonObject, path: str, kind: type, name: str) -> tuple[Any, str]:
-    """The value at a path that is split only at dots, and what is wrong with it."""
-    keys = path.removeprefix(".").split(".")
+def keys_of(path: str) -> list[str]:
+    """A path in parts: it is split only at dots."""
+    return path.removeprefix(".").split(".")
+
+
+def nested(obj: JsonObject, path: str, kind: type, name: str) -> tuple[Any, str]:
+    """The value at a path, None where there is none, and what is wrong with it."""
+    keys = keys_of(path)
     value: Any = obj
     for at, key in enumerate(keys):
         if value is None:

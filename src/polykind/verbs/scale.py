@@ -11,7 +11,7 @@ from polykind.apply.typemodel import SCALE_MODEL
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
-from polykind.schema.govalue import go_print, go_type
+from polykind.schema.scale import keys_of, nested
 from polykind.typed.core import SCALE
 from polykind.typed.messagereader import decode_message
 from polykind.typed.protobuf import open_envelope
@@ -204,7 +204,7 @@ async def _change(
         path = _paths(call)["specReplicasPath"]
         if replicas == _UNSET:
             raise errors.BadRequest(f"the spec replicas field {go_quote(path)} cannot be empty")
-        new = _with(old, _keys(path), replicas)
+        new = _with(old, keys_of(path), replicas)
         meta = new["metadata"] = dict(old["metadata"])
         given = scale["metadata"].get("resourceVersion")
         if given:
@@ -278,47 +278,38 @@ def _paths(call: Call) -> JsonObject:
     return call.version.scale
 
 
-def _keys(path: str) -> list[str]:
-    return path.removeprefix(".").split(".")
-
-
 def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
     """The value at a path, None where there is none; a 500 where something else stands there."""
-    value: Any = obj
-    for key in _keys(path):
-        if not isinstance(value, dict):
-            raise _misplaced(path, value, "map[string]interface {}")
-        if key not in value:
-            return None
-        value = value[key]
-    if type(value) is not kind:
-        raise _misplaced(path, value, name)
+    value, problem = nested(obj, path, kind, name)
+    if problem:
+        raise errors.Unexplained(problem)
     return value
 
 
-def _misplaced(path: str, value: Any, name: str) -> errors.Unexplained:
-    shown = f"{go_print(value)} is of the type {go_type(value)}"
-    return errors.Unexplained(f"{path} accessor error: {shown}, expected {name}")
+def _int32(obj: JsonObject, path: str) -> int | None:
+    """The number at a path, of which no more than 32 bits are kept."""
+    found: int | None = _nested(obj, path, int, "int64")
+    return found if found is None else (found + 2**31) % 2**32 - 2**31
 
 
 def _with(obj: JsonObject, keys: list[str], value: int) -> JsonObject:
     """The object with a value at a path; what is not on the path is shared."""
-    out = dict(obj)
-    if len(keys) == 1:
-        out[keys[0]] = value
-        return out
-    below = out.get(keys[0])
-    if below is not None and not isinstance(below, dict):
-        raise errors.Unexplained(f"value cannot be set because .{keys[0]} is not a map[string]interface{{}}")
-    out[keys[0]] = _with(below or {}, keys[1:], value)
+    out = below = dict(obj)
+    for at, key in enumerate(keys[:-1]):
+        found = below.get(key, {})
+        if not isinstance(found, dict):
+            where = ".".join(keys[: at + 1])
+            raise errors.Unexplained(f"value cannot be set because .{where} is not a map[string]interface{{}}")
+        below[key] = below = dict(found)
+    below[keys[-1]] = value
     return out
 
 
 def _scale_of(call: Call, obj: JsonObject) -> tuple[JsonObject, bool]:
     """The Scale of an object, and whether its replicas are set."""
     paths, meta = _paths(call), obj["metadata"]
-    replicas = _nested(obj, paths["specReplicasPath"], int, "int64")
-    status = _nested(obj, paths["statusReplicasPath"], int, "int64") or 0
+    replicas = _int32(obj, paths["specReplicasPath"])
+    status = _int32(obj, paths["statusReplicasPath"]) or 0
     selector = ""
     if paths.get("labelSelectorPath"):
         selector = _nested(obj, paths["labelSelectorPath"], str, "string") or ""
