@@ -8,8 +8,9 @@ from polykind.contract import JsonObject
 from polykind.typed.core import SCALE as MESSAGE
 from polykind.typed.protobuf import encode_object
 from tests.support.live import Live
-from tests.support.widgets import APPLY, GROUP, WIDGETS, definition, widget
+from tests.support.widgets import APPLY, GROUP, MERGE, NAME, WIDGETS, definition, widget
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 SCALE = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
 
@@ -89,3 +90,22 @@ async def test_what_stands_in_the_way_of_replicas_is_told(server: Live, verb: st
 async def test_a_scale_keeps_32_bits_of_its_replicas(server: Live) -> None:
     await anything(server, {"n": 2**32 + 5}, ".spec.n")
     assert (await server.ask("GET", AT_V2))["spec"] == {"replicas": 5}
+
+
+async def test_whose_scale_it_is_is_asked_before_what_it_holds(server: Live) -> None:
+    await anything(server, {"n": "many"}, ".spec.n")
+    meta = {"name": "w", "uid": "another"}
+    sent = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": {"replicas": 7}}
+    await server.ask("PUT", AT_V2, sent, expect=409)
+
+
+async def test_managers_at_a_version_that_is_not_served_stay(server: Live) -> None:
+    await scaled(server)
+    await server.client.call("PATCH", f"{WIDGETS.replace('v1', 'v2')}/w?fieldManager=m", {"spec": {"note": "n"}}, MERGE)
+    crd = await server.ask("GET", f"{DEFINITIONS}/{NAME}")
+    crd["spec"]["versions"][1]["served"] = False
+    await server.ask("PUT", f"{DEFINITIONS}/{NAME}", crd)
+    sent = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "w"}, "spec": {"replicas": 7}}
+    await server.ask("PUT", f"{WIDGETS}/w/scale", sent)
+    found = await server.ask("GET", f"{WIDGETS}/w")
+    assert f"{GROUP}/v2" in [entry["apiVersion"] for entry in found["metadata"]["managedFields"]]

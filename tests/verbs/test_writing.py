@@ -359,3 +359,56 @@ async def test_the_last_that_is_seen_of_an_applied_object_is_as_it_was_applied(r
     await running.ask("DELETE", f"{WIDGETS}/w")
     reply = await running.client.call("PATCH", path, widget("w", meta={"annotations": {}}), APPLY)
     assert reply.json()["metadata"]["annotations"] == {}
+
+
+@pytest.mark.parametrize("meta", [{"labels": {}}, {"finalizers": []}, {"annotations": {"a": None}}])
+async def test_metadata_is_stored_as_it_was_applied(running: Live, meta: dict[str, Any]) -> None:
+    async def applied(manager: str, meta: dict[str, Any]) -> str:
+        path = f"{WIDGETS}/w?fieldManager={manager}"
+        reply = await running.client.call("PATCH", path, widget("w", meta=meta), APPLY)
+        return str(reply.json()["metadata"]["resourceVersion"])
+
+    await applied("me", meta)
+    other = await applied("other", {})
+    # It is read otherwise, and so written otherwise by whoever changes nothing.
+    assert await applied("other", {}) == other
+    await applied("me", meta)
+    assert await applied("other", {}) != other
+
+
+async def test_an_object_that_is_applied_is_pruned_when_it_is_read(tmp_path: Path) -> None:
+    crd = definition()
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = {
+        "type": "object",
+        "properties": {"free": {"type": "object"}},
+    }
+    async with live(tmp_path) as running:
+        await running.define(crd)
+        reply = await running.client.call("PATCH", f"{WIDGETS}/w?fieldManager=me", widget("w", free={"a": 1}), APPLY)
+        assert reply.json()["spec"] == {"free": {}}
+        stored = await running.server.store.get("/registry/test.example.com/widgets/default/w")
+        assert stored is not None
+        assert codec.decode(stored.value)["spec"] == {"free": {"a": 1}}
+
+
+async def test_an_apply_does_not_take_a_deletion_back(running: Live) -> None:
+    path = f"{WIDGETS}/w?fieldManager=me"
+    kept = {"finalizers": ["example.com/a"]}
+    await running.client.call("PATCH", path, widget("w", meta=kept), APPLY)
+    await running.ask("DELETE", f"{WIDGETS}/w")
+    reply = await running.client.call("PATCH", path, widget("w", meta={**kept, "deletionTimestamp": None}), APPLY)
+    assert reply.json()["metadata"]["deletionTimestamp"]
+    assert (await running.ask("GET", f"{WIDGETS}/w"))["metadata"]["deletionTimestamp"]
+
+
+async def test_a_status_resets_what_versions_with_a_status_have(tmp_path: Path) -> None:
+    crd = definition()
+    crd["spec"]["versions"][0]["subresources"] = {}
+    async with live(tmp_path) as running:
+        await running.define(crd)
+        await running.ask("POST", WIDGETS, widget("w", size=3))
+        path = f"{WIDGETS.replace('v1', 'v2')}/w/status"
+        reply = await running.client.call("PATCH", path, {"spec": {"size": 4}}, MERGE)
+        found = reply.json()
+        assert found["spec"] == {"size": 3}
+        assert [entry["fieldsV1"] for entry in found["metadata"]["managedFields"]] == [{"f:spec": {}}]

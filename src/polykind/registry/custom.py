@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polykind import errors, schema
+from polykind.apply.tracking import Reset
 from polykind.apply.typemodel import TypeModel
 from polykind.cache.entry import Entry, Form, labels_of
 from polykind.cache.resource import ResourceCache
@@ -74,11 +75,15 @@ class CustomKind(Kind):
         return served or CustomVersion(self, next(v for v in self.crd["spec"]["versions"] if v["name"] == self.storage))
 
     @cached_property
-    def models(self) -> Mapping[str, TypeModel]:
-        """The types of each version that is declared: a manager may own fields at one that is not served any more."""
+    def _declared(self) -> Iterable[Version]:
         stanzas = self.crd["spec"]["versions"]
-        versions = [self.versions.get(stanza["name"]) or CustomVersion(self, stanza) for stanza in stanzas]
-        return {version.api_version: version.model for version in versions}
+        return [self.versions.get(stanza["name"]) or CustomVersion(self, stanza) for stanza in stanzas]
+
+    @cached_property
+    def status_resets(self) -> Reset:
+        """A version that has no status, or is neither served nor stored, has nothing reset."""
+        live = (v for v in self._declared if v.version in self.versions or v.version == self.storage)
+        return {version.api_version: self.status_reset for version in live if version.has_status}
 
     def openapi(self, version: str) -> JsonObject | None:
         """The schema of a version as it was declared."""

@@ -36,6 +36,9 @@ class Encoded:
         else:
             meta["resourceVersion"] = before
 
+    def same(self, other: Encoded) -> bool:
+        return self.head == other.head and self.tail == other.tail
+
     def stored(self) -> bytes:
         """As it is stored: without a resourceVersion. The name sorts before it, so there is always a comma."""
         return self.head[: -len(_KEY)] + self.tail[1:]

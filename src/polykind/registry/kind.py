@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -73,16 +73,31 @@ class Kind:
 
     @cached_property
     def models(self) -> Mapping[str, TypeModel]:
-        """The types of each version, by apiVersion."""
-        return {v.api_version: v.model for v in self.versions.values()}
+        """The types of each version, by apiVersion: a manager may own fields at one that is not served any more."""
+        return {v.api_version: v.model for v in self._declared}
 
     status_reset = STATUS_RESET
     """The fields that a write of the status cannot set."""
 
+    @cached_property
+    def status_resets(self) -> Reset:
+        """By apiVersion, the fields that a write of the status cannot set."""
+        return {v.api_version: self.status_reset for v in self.versions.values()}
+
+    @cached_property
+    def replicas_paths(self) -> Mapping[str, str | None]:
+        """By apiVersion, where each version has its replicas; None: it has no scale."""
+        return {v.api_version: v.scale["specReplicasPath"] if v.scale else None for v in self._declared}
+
+    @property
+    def _declared(self) -> Iterable[Version]:
+        """The versions, served or not."""
+        return self.versions.values()
+
     def reset(self, version: Version, subresource: str) -> Reset:
         """By apiVersion, the fields that a write through an endpoint cannot set, and so cannot own."""
         if subresource == "status":
-            return {v.api_version: self.status_reset for v in self.versions.values()}
+            return self.status_resets
         return {version.api_version: MAIN_RESET} if version.has_status and not subresource else {}
 
     def end_watches(self) -> None:

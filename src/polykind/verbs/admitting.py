@@ -49,7 +49,7 @@ async def mutated(
     made = asked.obj
     if made is None:
         raise AssertionError("admission took the object away")
-    call.whole = False
+    call.whole, call.unread = False, {}
     if read is None and not call.version.typed:
         call.misfit = misfit(made["metadata"])
         made["metadata"], _ = objectmeta.coerce(made["metadata"], strict=False)
@@ -170,6 +170,11 @@ def misfit(metadata: JsonObject) -> str:
     except objectmeta.MisfitError as error:
         return error.why
     return ""
+
+
+def unread(given: JsonObject, read: JsonObject) -> JsonObject:
+    """What of metadata is not as it is read, but for what the server writes over: what is empty, and what is misfit."""
+    return {k: v for k, v in given.items() if k not in _WRITTEN_OVER and read.get(k, ...) != v}
 
 
 def _told(call: Call, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:

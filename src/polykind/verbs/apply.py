@@ -84,11 +84,11 @@ def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None) -> J
     body.check_name(merged, call.name)
     obj: JsonObject = codec.decode(codec.encode(merged))
     if old is None or not only_owned(old, merged):
-        given = obj.get("metadata")
+        given = obj.get("metadata") or {}
         obj = call.version.default(obj)
         if obj["metadata"] is not given and not (call.version.typed or call.subresource):
-            call.misfit = admitting.misfit(given or {})
-            call.left_out = {name: value for name, value in (given or {}).items() if name not in obj["metadata"]}
+            call.misfit = admitting.misfit(given)
+            call.unread = admitting.unread(given, obj["metadata"])
     match_namespace(call, obj["metadata"])
     return obj
 
@@ -108,7 +108,7 @@ def apply_change(call: Call, applied: Applied, options: PatchOptions) -> Change:
         new = _decoded(call, merged, old)
         # Even an apply that changes nothing is refused if it states another resourceVersion.
         current = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
-        if current and managed.same_but_times(old, new):
+        if current and not call.unread and managed.same_but_times(old, new):
             return old
         return new
 

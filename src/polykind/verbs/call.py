@@ -50,12 +50,12 @@ class Call:
         "api",
         "asked",
         "kind",
-        "left_out",
         "misfit",
         "name",
         "namespace",
         "request",
         "subresource",
+        "unread",
         "version",
         "was_whole",
         "whole",
@@ -80,10 +80,10 @@ class Call:
         """Whether the body is known to have whole numbers only."""
         self.was_whole = False
         """Whether that is known of the object that it changes."""
-        self.left_out: JsonObject = {}
-        """What was applied of the metadata and is not stored: what is empty, and what does not fit."""
         self.misfit = ""
         """What a decoder has against the metadata that was applied, or that others have made of the object."""
+        self.unread: JsonObject = {}
+        """What was applied of the metadata and is stored so, though a read gives it otherwise or not at all."""
 
     @property
     def query(self) -> dict[str, list[str]]:

@@ -16,10 +16,13 @@ class LostRace(Exception):
     """Someone else wrote the key first."""
 
 
-async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry_run: bool) -> Form:
+async def commit(
+    call: Call, key: str, obj: JsonObject, entry: Entry | None, dry_run: bool, *, made: bool = False
+) -> Form:
     """Write an object over `entry` (None: where nothing is) and return its form at the request's version.
 
-    What would change nothing is not written. Raises LostRace.
+    What would change nothing is not written. `made`: the object was made here, by an apply or a scale, or changed by
+    others, and no schema has pruned it. Raises LostRace.
     """
     cache, version = call.kind.cache, _current(call)
     if call.misfit and version.version != call.kind.storage:
@@ -28,21 +31,25 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
     if not dry_run:
         # It is the store that knows no links: what is not stored still has the one it was given.
         obj["metadata"].pop("selfLink", None)
+    unpruned = _unpruned(call, obj) if made else None
     stored = await version.to_storage(obj)
     while (now := _current(call)) is not version:
         version = now
         stored = await version.to_storage(obj)
     # Only the schema that the request began with has seen the object.
     seen = version is call.version
+    clean = seen and version.clean()
     # What is written is what the body has, what was there before, and what its version adds.
     whole = seen and call.whole and (entry is None or call.was_whole) and version.whole
     encoded = Encoded(stored, whole=whole)
+    if unpruned is not None and seen and not unpruned.same(encoded):
+        encoded, clean = unpruned, False
     if entry is not None and encoded.served(entry.revision) == entry.raw:
         return await version.view(entry)
     value = encoded.stored()
     if dry_run:
-        return await _dry(version, key, encoded, value, entry, clean=seen and version.clean())
-    if seen and version.clean():
+        return await _dry(version, key, encoded, value, entry, clean=clean)
+    if clean:
         cache.trust(key, value, version.epoch, encoded.entry)
     try:
         revision = await call.api.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
@@ -56,6 +63,22 @@ async def commit(call: Call, key: str, obj: JsonObject, entry: Entry | None, dry
         written = parse(key, value, revision, False)
         written.epoch = cache.epoch
     return version.ready(written) or await version.view(written)
+
+
+def _unpruned(call: Call, obj: JsonObject) -> Encoded | None:
+    """The object as the reference stores it, that is as it is, where no conversion prunes it; then it is pruned."""
+    version = call.version
+    kept = not version.typed and version.version == call.kind.storage
+    found = Encoded(as_given(call, obj)) if kept else None
+    version.settle(obj)
+    return found
+
+
+def as_given(call: Call, obj: JsonObject) -> JsonObject:
+    """The object with its metadata as it was applied, but for what the server has set since."""
+    meta = obj["metadata"]
+    given = {k: v for k, v in call.unread.items() if k not in meta or k in ("labels", "annotations")}
+    return {**obj, "metadata": {**meta, **given}}
 
 
 def _current(call: Call) -> Version:

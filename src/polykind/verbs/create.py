@@ -65,15 +65,13 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         # The store refuses a revision; what is none at all is passed over.
         if given and not options.dry_run and not revisions.unparsable(given) and int(given):
             raise errors.Unexplained("resourceVersion should not be set on objects to be created")
-        if made:
-            version.settle(obj)
         # An update or an apply has it where the path says, whatever others have named it since.
         posted = call.request.method == "POST"
         key = kind.key(call.namespace or "", meta["name"]) if posted else call.key
         try:
             if options.dry_run and kind.cache.get(key) is not None:
                 raise LostRace
-            form = await commit(call, key, obj, None, options.dry_run)
+            form = await commit(call, key, obj, None, options.dry_run, made=made)
         except LostRace:
             continue
         await version.after_write(meta["name"], options.dry_run)

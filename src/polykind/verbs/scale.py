@@ -21,7 +21,7 @@ from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.call import Call
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.patch import Fragment, read_fragment, worded
-from polykind.verbs.update import Change, change_object, check_name
+from polykind.verbs.update import Change, change_object, check_name, check_uid
 from polykind.wire import codec, negotiation, typemeta, yamlcodec
 from polykind.wire.negotiation import Accepted
 from polykind.wire.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
@@ -179,11 +179,12 @@ async def _change(
     applied: bool = False,
 ) -> Response:
     """Change the Scale of an object, and by it the object. `whole`: the client sent the Scale itself."""
-    paths = {
-        v.api_version: (v.scale or {}).get("specReplicasPath") if v.scale else None for v in call.kind.versions.values()
-    }
+    paths = call.kind.replicas_paths
 
     async def through_scale(old: JsonObject) -> JsonObject:
+        if whole:
+            # Whether it is the object that the client means is asked before what it holds.
+            check_uid(call, await change({}), old, options.dry_run)
         before, found = _scale_of(call, old)
         if not found:
             before["spec"] = {"replicas": _UNSET}
@@ -198,7 +199,6 @@ async def _change(
             scale["metadata"].pop("managedFields", None)
             if tracked:
                 scale["metadata"]["managedFields"] = tracked
-        uid = scale["metadata"].get("uid")
         scale = await admitting.mutated(call, scale, before, options, _restored)
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         path = _paths(call)["specReplicasPath"]
@@ -209,8 +209,6 @@ async def _change(
         given = scale["metadata"].get("resourceVersion")
         if given:
             meta["resourceVersion"] = given
-        if whole and uid:
-            meta["uid"] = uid
         scaled = scale["metadata"].get("managedFields") or []
         entries = scaling.to_parent(entries, scaled, api_version=call.version.api_version, paths=paths)
         if entries:

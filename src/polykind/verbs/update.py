@@ -11,7 +11,7 @@ from polykind.schema import metarules, names
 from polykind.schema.equality import same
 from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.call import Call
-from polykind.verbs.commit import LostRace, commit, modified, remove
+from polykind.verbs.commit import LostRace, as_given, commit, modified, remove
 from polykind.verbs.create import create_object
 from polykind.verbs.lifecycle import match_namespace
 from polykind.wire import codec
@@ -54,7 +54,7 @@ async def _created(call: Call, options: UpdateOptions) -> bytes | None:
     if call.kind.cache.get(call.key) is not None or names.path_segment(call.name):
         return None
     obj = _sent(call, options)
-    _check_uid(call, obj, {"metadata": {}}, options.dry_run)
+    check_uid(call, obj, {"metadata": {}}, options.dry_run)
     revisions.pass_over(obj["metadata"], options.dry_run)
     try:
         return await create_object(call, obj, CreateOptions(options.dry_run, options.field_manager))
@@ -99,7 +99,7 @@ async def change_object(
         new = changed = await change(old)
         _share(new, old)
         if whole:
-            _check_uid(call, new, old, options.dry_run)
+            check_uid(call, new, old, options.dry_run)
         if not applied:
             await managing.updated(call, new, old, options.field_manager)
         if shown is None and call.api.admission.mutates:
@@ -113,16 +113,15 @@ async def change_object(
         match_namespace(call, new["metadata"])
         managing.dedupe_owners(call, new["metadata"], made=True)
         new = _prepared(call, new, old)
-        managing.keep_times(new, old)
+        if not call.unread:
+            managing.keep_times(new, old)
         if call.api.admission.validates:
             told = (new, old) if shown is None else (shown(new), shown(old))
             await admitting.approve(call, *told, options)
         try:
             if _finished(new) and not kind.lingers(new):
                 return await _finish(call, new, entry, options.dry_run)
-            if made:
-                call.version.settle(new)
-            form = await commit(call, call.key, new, entry, options.dry_run)
+            form = await commit(call, call.key, new, entry, options.dry_run, made=made)
         except LostRace:
             if conditional:
                 raise modified(call, call.name) from None
@@ -139,7 +138,7 @@ def _share(new: JsonObject, old: JsonObject) -> None:
             new[name] = before
 
 
-def _check_uid(call: Call, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
+def check_uid(call: Call, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
     """Refuse where the client means another object, whoever else has yet to be asked."""
     kind, uid = call.kind, new["metadata"].get("uid")
     if uid and uid != old["metadata"].get("uid"):
@@ -226,7 +225,7 @@ def _finished(new: JsonObject) -> bool:
 
 async def _finish(call: Call, new: JsonObject, entry: Entry, dry_run: bool) -> bytes:
     """Delete instead of writing: the reply is the object as it came in, which no storage has made anything of."""
-    data = codec.encode({**new, "metadata": {**call.left_out, **new["metadata"]}})
+    data = codec.encode(as_given(call, new))
     if not dry_run:
         await remove(call, call.key, entry)
         await call.version.after_write(call.name, False)
