@@ -227,11 +227,12 @@ async def test_what_does_not_fit_leaves_no_entries() -> None:
     assert entries(await written(None, garden(pond="deep"), "amy")) == []
 
 
-async def test_what_does_not_fit_another_version_with_an_entry_leaves_none() -> None:
+@pytest.mark.parametrize("fields", [{"f:spec": {}}, {}])
+async def test_what_does_not_fit_another_version_with_an_entry_leaves_none(fields: Json) -> None:
     narrow = TypeModel({"type": "object", "properties": {"spec": {"type": "object", "properties": {}}}})
     narrow.root.map.fields["spec"].type.map.element = None  # type: ignore[union-attr]
     live = await written(None, garden(name="a", size=1), "amy")
-    live["metadata"]["managedFields"].append(entry("old", "Apply", {"f:spec": {}}, version=V2))
+    live["metadata"]["managedFields"].append(entry("old", "Apply", fields, version=V2))
     same = await written(live, garden(name="a", size=1), "ben", models={V1: MODELS[V1], V2: narrow})
     assert entries(same) == []
 

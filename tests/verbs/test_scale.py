@@ -109,3 +109,12 @@ async def test_managers_at_a_version_that_is_not_served_stay(server: Live) -> No
     await server.ask("PUT", f"{WIDGETS}/w/scale", sent)
     found = await server.ask("GET", f"{WIDGETS}/w")
     assert f"{GROUP}/v2" in [entry["apiVersion"] for entry in found["metadata"]["managedFields"]]
+
+
+async def test_of_several_misfits_in_a_patched_scale_the_first_that_is_written_is_told(server: Live) -> None:
+    await scaled(server)
+    patch = {"metadata": {"name": 0, "labels": "none"}}
+    reply = await server.client.call("PATCH", f"{WIDGETS}/w/scale", patch, MERGE)
+    assert reply.json()["message"].endswith(
+        "json: cannot unmarshal string into Go struct field ObjectMeta.metadata.labels of type map[string]string"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Iterator
 from itertools import chain, repeat
 from pathlib import Path
@@ -412,3 +413,20 @@ async def test_a_status_resets_what_versions_with_a_status_have(tmp_path: Path) 
         found = reply.json()
         assert found["spec"] == {"size": 3}
         assert [entry["fieldsV1"] for entry in found["metadata"]["managedFields"]] == [{"f:spec": {}}]
+
+
+async def test_what_kubectl_notes_of_an_apply_brings_no_defaults(tmp_path: Path) -> None:
+    crd = definition()
+    crd["spec"]["versions"][1] = copy.deepcopy(crd["spec"]["versions"][1])
+    spec = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"]["note"]["default"] = "none"
+    note = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}
+    async with live(tmp_path) as running:
+        await running.define(crd)
+        await running.ask("POST", WIDGETS, widget("w", meta=note))
+        path = f"{WIDGETS.replace('v1', 'v2')}/w?fieldManager=kubectl"
+        applied = {**widget("w"), "apiVersion": "test.example.com/v2"}
+        del applied["spec"]
+        reply = await running.client.call("PATCH", path, applied, APPLY)
+        assert reply.json()["metadata"]["annotations"] != note["annotations"]
+        assert reply.json()["metadata"]["generation"] == 1

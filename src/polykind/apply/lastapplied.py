@@ -54,6 +54,14 @@ def renewed(document: JsonObject, applied: JsonObject) -> JsonObject:
     return {**document, "metadata": {**document["metadata"], "annotations": annotations}}
 
 
+def forgotten(metadata: JsonObject) -> JsonObject:
+    """The metadata without the annotation."""
+    annotations = metadata.get("annotations")
+    if not isinstance(annotations, dict):
+        return metadata
+    return {**metadata, "annotations": {key: value for key, value in annotations.items() if key != ANNOTATION}}
+
+
 def _text(applied: JsonObject) -> str:
     annotations = _annotations(applied)
     if ANNOTATION in annotations:

@@ -103,6 +103,8 @@ class _Applying:
         except MisfitError as error:
             raise errors.Unexplained(f"failed to merge config: {error}") from None
         await self._take(found, lives, merged, force)
+        for owner in [owner for owner, entry in self.entries.items() if not entry.fields and owner != self.me]:
+            del self.entries[owner]
         changed = merged is not self.live and (bool(found) or not same(self.live, merged))
         self._settle(fields, last, changed=changed)
         return self._result(merged if changed else self.live)

@@ -64,15 +64,15 @@ def bare(document: JsonObject) -> JsonObject:
 
 
 async def reconcile(entries: Entries, models: Models, live: JsonObject, convert: Convert) -> None:
-    """Brings the entries in line with today's schemas; empty ones are dropped.
+    """Brings the entries in line with today's schemas.
 
-    So are those of versions that are gone, unless `convert` refuses such versions: nothing can be done then.
+    Those of versions that are gone are dropped, unless `convert` refuses such versions: nothing can be done then.
     """
     for owner, entry in list(entries.items()):
         model = models.get(entry.version)
         if model is None:
             await convert(live, entry.version)
-        if model is None or not entry.fields:
+        if model is None:
             del entries[owner]
             continue
         fields = reconciled(entry.fields, model.root)
@@ -105,7 +105,7 @@ async def subtract(
     convert: Convert,
     reset: Reset,
 ) -> None:
-    """Takes what has changed from all who own it, each at the version at which they do.
+    """Takes what has changed from all who own it, each at the version at which they do; who owns nothing is dropped.
 
     MisfitError if the object does not fit one of these versions: nothing prunes what is converted for its managers.
     APIError if it cannot be converted.
@@ -122,11 +122,10 @@ async def subtract(
         for part in theirs:
             if part:
                 fields = difference(fields, part)
-        if fields is not entry.fields:
-            if fields:
-                entry.change(fields)
-            else:
-                del entries[owner]
+        if not fields:
+            del entries[owner]
+        elif fields is not entry.fields:
+            entry.change(fields)
 
 
 async def compare_at(

@@ -113,16 +113,15 @@ async def patch_scale(call: Call) -> Response:
     async def patched(old: JsonObject) -> JsonObject:
         if not decoded:
             decoded.append(read_fragment(call.request.body, content_type, options.field_validation, spelled=True))
-        fragment, complaints, whole = decoded[0]
+        fragment, complaints, _ = decoded[0]
         apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
         lenient = options.field_validation == "Ignore"
         made = apply(old, fragment, lenient=lenient)
         before, _ = typed.decode(old, SCALE, report=False)
         shown = worded(before, call.request.body, made, content_type)
-        if not whole:
-            made, _ = codec.decode_literal(shown.encode())
         try:
-            scale, unknown = _decode(made)
+            # Of several values that do not fit, the first that is written is told.
+            scale, unknown = _decode(codec.decode_literal(shown.encode())[0])
             if (found := complaints + unknown) and options.field_validation == "Strict":
                 raise errors.BadRequest(f"strict decoding error: {', '.join(found)}")
         except errors.BadRequest as error:
@@ -153,7 +152,7 @@ def _applying(call: Call, options: PatchOptions) -> Change:
             models={_API_VERSION: SCALE_MODEL},
             convert=_no_other_version,
         )
-        if not only_owned(old, merged):
+        if not only_owned(old, merged, options.field_manager):
             # An applied Scale that changes anything is never taken: who applies may only come to own what is there.
             raise errors.Unexplained(f"failed to convert new object ({body.shown(sent.value)}) {_NO_VERSION}")
         sent.complain(call, options)
