@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from polykind.errors import Unexplained
+from polykind.contract import JsonObject
+from polykind.errors import InternalError, Unexplained
+from polykind.registry.custom import CustomKind
 from tests.support.live import live
 from tests.support.widgets import GROUP, WIDGETS, definition, widget
 
 _MERGE, _APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
+
+
+class Unreachable:
+    async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+        raise InternalError("nobody answers")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +39,16 @@ async def test_there_is_no_such_version(tmp_path: Path, api_version: str, why: s
         with pytest.raises(Unexplained) as caught:
             await kind.versions["v1"].at_version(widget("a"), api_version)
         assert caught.value.message == why
+
+
+async def test_what_a_create_begins_with_is_shown_to_no_converter(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        kind = running.server.registry.kind(GROUP, "widgets")
+        assert isinstance(kind, CustomKind)
+        kind.converter = Unreachable()
+        found = await kind.versions["v1"].at_version({}, f"{GROUP}/v2")
+        assert found == {"apiVersion": f"{GROUP}/v2"}
 
 
 async def test_owners_at_a_removed_version_are_in_the_way_of_an_apply_until_an_update_forgets_all(

@@ -430,3 +430,6 @@ async def test_what_kubectl_notes_of_an_apply_brings_no_defaults(tmp_path: Path)
         reply = await running.client.call("PATCH", path, applied, APPLY)
         assert reply.json()["metadata"]["annotations"] != note["annotations"]
         assert reply.json()["metadata"]["generation"] == 1
+        applied["metadata"] = {**applied["metadata"], **note}
+        reply = await running.client.call("PATCH", f"{path}&force=true", applied, APPLY)
+        assert reply.json()["metadata"]["generation"] == 2

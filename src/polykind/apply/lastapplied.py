@@ -54,6 +54,11 @@ def renewed(document: JsonObject, applied: JsonObject) -> JsonObject:
     return {**document, "metadata": {**document["metadata"], "annotations": annotations}}
 
 
+def is_noted(live: JsonObject, merged: JsonObject, applied: JsonObject) -> bool:
+    """Whether the annotation was renewed here alone, and not by what was applied."""
+    return bool(of(merged)) and of(applied) in ("", of(live))
+
+
 def forgotten(metadata: JsonObject) -> JsonObject:
     """The metadata without the annotation."""
     annotations = metadata.get("annotations")

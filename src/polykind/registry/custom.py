@@ -399,6 +399,7 @@ class CustomVersion(Version):
         group, _, version = api_version.rpartition("/")
         if group != kind.group or version not in kind.declared:
             raise errors.Unexplained(_no_version(obj, api_version, kind.group))
-        if kind.converter is None:
+        if kind.converter is None or obj.keys() <= {"apiVersion", "kind"}:
+            # There is nothing to convert in what a create begins with.
             return {**obj, "apiVersion": api_version}
         return (await in_task(kind.converter.convert([obj], api_version)))[0]

@@ -77,13 +77,13 @@ async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, opti
     return merged
 
 
-def _decoded(call: Call, merged: JsonObject, manager: str, old: JsonObject | None = None) -> JsonObject:
+def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None, *, noted: bool = False) -> JsonObject:
     """The merged object as it would be if it had been sent; one that stays as it was is not even given defaults."""
     if call.kind.namespaced:
         body.check_namespace(merged, call.namespace or "")
     body.check_name(merged, call.name)
     obj: JsonObject = codec.decode(codec.encode(merged))
-    if old is None or not only_owned(old, merged, manager):
+    if old is None or not only_owned(old, merged, noted=noted):
         given = obj.get("metadata") or {}
         obj = call.version.default(obj)
         if obj["metadata"] is not given and not (call.version.typed or call.subresource):
@@ -93,12 +93,12 @@ def _decoded(call: Call, merged: JsonObject, manager: str, old: JsonObject | Non
     return obj
 
 
-def only_owned(old: JsonObject, merged: JsonObject, manager: str) -> bool:
-    """Whether an apply has changed nothing but who owns what, and what kubectl has noted of it."""
+def only_owned(old: JsonObject, merged: JsonObject, *, noted: bool = False) -> bool:
+    """Whether an apply has changed nothing but who owns what; `noted`: and what was noted of it for kubectl."""
     if old.keys() != merged.keys() or any(merged[key] is not old[key] for key in old if key != "metadata"):
         return False
     was, now = ({k: v for k, v in obj["metadata"].items() if k != "managedFields"} for obj in (old, merged))
-    if was != now and manager == lastapplied.MANAGER:
+    if was != now and noted:
         was, now = lastapplied.forgotten(was), lastapplied.forgotten(now)
     return was == now
 
@@ -107,7 +107,8 @@ def apply_change(call: Call, applied: Applied, options: PatchOptions) -> Change:
     async def change(old: JsonObject) -> JsonObject:
         merged = await _merged(call, old, applied.value, options)
         applied.complain(call, options)
-        new = _decoded(call, merged, options.field_manager, old)
+        noted = options.field_manager == lastapplied.MANAGER and lastapplied.is_noted(old, merged, applied.value)
+        new = _decoded(call, merged, old, noted=noted)
         # Even an apply that changes nothing is refused if it states another resourceVersion.
         current = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
         if current and not call.unread and managed.same_but_times(old, new):
@@ -125,6 +126,6 @@ async def apply_create(call: Call, applied: Applied, options: PatchOptions) -> b
     uid = meta.get("uid") if isinstance(meta, dict) else None
     if uid:
         raise body.uid_mismatch(call.kind.plural, call.kind.group, call.name, uid)
-    obj = _decoded(call, merged, options.field_manager)
+    obj = _decoded(call, merged)
     revisions.pass_over(obj["metadata"], options.dry_run)
     return await create_object(call, obj, CreateOptions(dry_run=options.dry_run), tracked=True)

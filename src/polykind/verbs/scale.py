@@ -152,7 +152,7 @@ def _applying(call: Call, options: PatchOptions) -> Change:
             models={_API_VERSION: SCALE_MODEL},
             convert=_no_other_version,
         )
-        if not only_owned(old, merged, options.field_manager):
+        if not only_owned(old, merged):
             # An applied Scale that changes anything is never taken: who applies may only come to own what is there.
             raise errors.Unexplained(f"failed to convert new object ({body.shown(sent.value)}) {_NO_VERSION}")
         sent.complain(call, options)
