@@ -57,6 +57,7 @@ def test_aliases_do_not_share() -> None:
         (b'a: 1\nb: "\\/"\n', "yaml: line 2: found unknown escape character"),
         (b"a: \x01", "yaml: control characters are not allowed"),
         (b"a: .inf", "json: unsupported value: +Inf"),
+        (b"b: .nan\na: {c: [1, -.inf]}", "json: unsupported value: -Inf"),
         (b"~: 1", "unsupported map key of type: %!s(<nil>), key: <nil>, value: 1"),
         (b"%YAML 1.2\n---\na: 1\n", "yaml: found incompatible YAML document"),
         (b"# v\n%YAML 1.2\n---\na: 1\n", "yaml: line 1: found incompatible YAML document"),

@@ -191,8 +191,8 @@ class _NoKey(str):
 
 
 def _check(root: Any) -> None:
-    """Refuse what has no form in JSON, wherever it was not overwritten by something else."""
-    stack = [root]
+    """Refuse what has no form in JSON, wherever it was not overwritten by something else: keys before values."""
+    stack, endless = [root], False
     while stack:
         value = stack.pop()
         if type(value) is dict:
@@ -202,6 +202,21 @@ def _check(root: Any) -> None:
             stack.extend(value.values())
         elif type(value) is list:
             stack.extend(value)
+        elif type(value) is float and value - value != 0.0:
+            endless = True
+    if endless:
+        _refuse_endless(root)
+
+
+def _refuse_endless(root: Any) -> None:
+    """Refuse the first number that JSON cannot have, in the order in which JSON would be written."""
+    stack = [root]
+    while stack:
+        value = stack.pop()
+        if type(value) is dict:
+            stack.extend(value[key] for key in sorted(value, reverse=True))
+        elif type(value) is list:
+            stack.extend(reversed(value))
         elif type(value) is float and value - value != 0.0:
             shown = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
             raise MalformedYAML(f"json: unsupported value: {shown}")
