@@ -157,6 +157,19 @@ async def test_who_watches_for_lists_of_metadata_is_left_when_something_happens(
         assert (await asyncio.wait_for(waiting, 5)).body == b""
 
 
+async def test_a_table_tells_its_columns_with_the_first_event_and_a_bookmark_ends_the_first(running: Live) -> None:
+    for name in ("a", "b"):
+        await running.ask("POST", WIDGETS, widget(name))
+    client = running.another()
+    client.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    query = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    async with client:
+        lines = [json.loads(line) async for line in client.lines(f"{WIDGETS}{query}&timeoutSeconds=1")]
+    told = [(e["type"], bool(e["object"]["columnDefinitions"])) for e in lines]
+    assert told == [("ADDED", True), ("ADDED", False), ("BOOKMARK", False)]
+    assert lines[2]["object"]["rows"][0]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [

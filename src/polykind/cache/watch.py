@@ -87,7 +87,6 @@ class Watcher:
         self._waiting: list[bytes] | None = []
         self._waiting_size = 0
         self._bookmarks = bookmarks
-        self._after_first = b""
         self._interval = interval
         self._timers: list[asyncio.TimerHandle] = []
         self._task: asyncio.Task[None] | None = None
@@ -118,8 +117,7 @@ class Watcher:
                     sink.send(frame(b"".join(batch)))
                     batch, size = [], 0
                     await sink.drained()
-            batch.append(self._after_first)
-            if any(batch):
+            if batch:
                 sink.send(frame(b"".join(batch)))
             self.first = ()
             while self._waiting:
@@ -139,11 +137,7 @@ class Watcher:
 
     def silent(self) -> bool:
         """Whether there is nothing to begin with. It takes the first of what there is."""
-        return not self._after_first and next(iter(self.first), None) is None
-
-    def after_first(self, bookmark: bytes) -> None:
-        """The bookmark that tells the end of the first events."""
-        self._after_first = self._channel.projection.event("BOOKMARK", bookmark)
+        return next(iter(self.first), None) is None
 
     def deliver(self, data: bytes) -> None:
         """Framed events."""
@@ -157,7 +151,7 @@ class Watcher:
 
     def _cut_off(self) -> None:
         log.info("a watcher was cut off: it left more than %d bytes waiting behind its first events", _WAITING)
-        self._waiting, self._waiting_size, self.first, self._after_first = [], 0, (), b""
+        self._waiting, self._waiting_size, self.first = [], 0, ()
         if self._sink is not None:
             self._sink.abort()
         self.finish()

@@ -61,9 +61,8 @@ async def watch(call: Call) -> Response | Stream:
     begun: list[bytes] = []
     try:
         if initial:
-            await _begin_with_state(call, watcher, channel, selected, begun)
-            if options.send_initial_events and options.allow_watch_bookmarks:
-                watcher.after_first(projection.bookmark(watcher.after, True))
+            told = bool(options.send_initial_events and options.allow_watch_bookmarks)
+            await _begin_with_state(call, watcher, channel, selected, begun, told)
         else:
             await _begin_with_past(call, watcher, channel, past, revision)
     except errors.APIError as error:
@@ -95,9 +94,12 @@ def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
 
 
 async def _begin_with_state(
-    call: Call, watcher: Watcher, channel: Channel, selected: Selected, begun: list[bytes]
+    call: Call, watcher: Watcher, channel: Channel, selected: Selected, begun: list[bytes], told: bool
 ) -> None:
-    """ADDED for every object there is. If one cannot be shown, those before it are in `begun`."""
+    """ADDED for every object there is; if it is to be `told`, a bookmark for the end of them.
+
+    If one cannot be shown, those before it are in `begun`.
+    """
     cache = call.kind.cache
     entries = [e for e in selected.entries() if selected.may_match(e)]
     watcher.after = max(cache.revision, call.api.cache.revision)
@@ -114,6 +116,8 @@ async def _begin_with_state(
     def added() -> Iterator[bytes]:
         for form in chosen:
             yield channel.projection.event("ADDED", channel.object_bytes(form, 0))
+        if told:
+            yield channel.projection.event("BOOKMARK", channel.projection.bookmark(watcher.after, True))
 
     watcher.first = added()
 
