@@ -29,6 +29,26 @@ def token(**fields: object) -> str:
             token(v="meta.k8s.io/v2", rv=-1, start="a"),
             "continue key is not valid: server does not recognize this encoded version meta.k8s.io/v2",
         ),
+        ("bnVsbA", "continue key is not valid: server does not recognize this encoded version "),
+        ("W10", "continue key is not valid: json: cannot unmarshal array into Go value of type storage.continueToken"),
+        (
+            token(v=1),
+            "continue key is not valid: "
+            "json: cannot unmarshal number into Go struct field continueToken.v of type string",
+        ),
+        (
+            token(v="meta.k8s.io/v1", rv=1.5),
+            "continue key is not valid: "
+            "json: cannot unmarshal number 1.5 into Go struct field continueToken.rv of type int64",
+        ),
+        (
+            token(v="meta.k8s.io/v1"),
+            "continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+        ),
+        (
+            token(v="meta.k8s.io/v1", rv=1),
+            "continue key is not valid: encoded start key empty (version meta.k8s.io/v1)",
+        ),
         (token(v="meta.k8s.io/v1", rv=-1, start="../a"), "continue key is not valid: ../a"),
         (token(v="meta.k8s.io/v1", rv=-1, start="a//b"), "continue key is not valid: a//b"),
     ],

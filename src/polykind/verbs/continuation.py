@@ -9,10 +9,20 @@ import re
 import orjson
 
 from polykind import errors
+from polykind.typed.decoding import Decoding
+from polykind.typed.kinds import INT64, STRING, Field, Struct
 from polykind.verbs.call import Call
-from polykind.wire import jsonsyntax
+from polykind.wire import codec
 
 _VERSION = "meta.k8s.io/v1"
+_TOKEN = Struct(
+    "storage.continueToken",
+    (
+        Field("v", STRING, 0, omitempty=False),
+        Field("rv", INT64, 0, omitempty=False),
+        Field("start", STRING, 0, omitempty=False),
+    ),
+)
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
@@ -38,18 +48,12 @@ def encode(call: Call, revision: int, key: str) -> str:
 
 def decode(token: str, call: Call, asked: str) -> tuple[int, str]:
     """The revision (0: newest) and the key to go on after."""
-    raw = _bytes(token)
-    try:
-        value = orjson.loads(raw)
-        version, revision, start = value.get("v", ""), value.get("rv", 0), value.get("start")
-    except (ValueError, AttributeError):
-        complaint = jsonsyntax.complaint(raw)
-        raise _invalid(f"continue key is not valid{f': {complaint}' if complaint else ''}") from None
+    version, revision, start = _read(_bytes(token))
     if version != _VERSION:
         raise _invalid(f"continue key is not valid: server does not recognize this encoded version {version}")
-    if not isinstance(revision, int) or revision == 0:
+    if revision == 0:
         raise _invalid(f"continue key is not valid: incorrect encoded start resourceVersion (version {_VERSION})")
-    if not isinstance(start, str) or not start:
+    if not start:
         raise _invalid(f"continue key is not valid: encoded start key empty (version {_VERSION})")
     path = start if start.startswith("/") else f"/{start}"
     if posixpath.normpath(path) != path or path.startswith("//"):
@@ -66,6 +70,19 @@ def _bytes(token: str) -> bytes:
     if at >= 0:
         raise _invalid(f"continue key is not valid: illegal base64 data at input byte {at}")
     return base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
+
+
+def _read(raw: bytes) -> tuple[str, int, str]:
+    """The fields of a token; what is not there is empty."""
+    try:
+        value, _ = codec.decode_literal(raw)
+    except codec.Malformed as error:
+        raise _invalid(f"continue key is not valid: {error.text}") from None
+    run = Decoding(report=False)
+    fields = _TOKEN.decode({} if value is None else value, None, run)
+    if run.refusal is not None:
+        raise _invalid(f"continue key is not valid: {run.refusal}")
+    return fields["v"], fields["rv"], fields["start"]
 
 
 def _invalid(why: str) -> errors.BadRequest:
