@@ -135,12 +135,14 @@ class Arrival:
 
     def _take_odd(self, name: bytes, value: bytes) -> None:
         """A header that is repeated, or maybe one of impersonation: then it is marked that there are such."""
-        joint = b", "
-        if name.startswith(b"impersonate-"):
-            # A group's name may have commas.
-            self._headers[b"impersonate"], joint = b"", b"\0"
         known = self._headers.get(name)
-        self._headers[name] = value if known is None else known + joint + value
+        if known is None:
+            self._headers[name] = value
+        if name.startswith(b"impersonate-"):
+            self._headers[b"impersonate"] = b""
+            if known is not None:
+                # Not by commas: a group's name may have some.
+                self._headers[name] = known + b"\0" + value
 
     def on_headers_complete(self) -> None:
         length = self._headers.get(b"content-length")

@@ -30,7 +30,7 @@ class Request:
         """The path as sent: percent-encoded."""
         self.query = query
         self.headers = headers
-        """Names in lower case; the values of a repeated header are joined by commas.
+        """Names in lower case; of a repeated header the first counts.
 
         Those of impersonation are joined by NUL; where there are any, there is one of the bare name, `impersonate`.
         """
