@@ -100,7 +100,7 @@ class Documents:
     async def answer(self, request: Request) -> Response:
         exact = unquote(request.path)
         path = exact.rstrip("/") or "/"
-        if not exact.startswith("/") or exact in ("//", "/apis//", "/index.html/"):
+        if not exact.startswith("/") or exact in ("/apis//", "/index.html/"):
             return _not_found()
         if request.method != "GET" and path in _ONLY_READ:
             return self.refuse(request, errors.not_allowed_here())

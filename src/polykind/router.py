@@ -103,6 +103,9 @@ class Router:
                 refusal = self._documents.refuse(request, error)
                 refusal.headers = (*refusal.headers, _NOT_SNIFFED)
                 return refusal
+        if path.startswith("//"):
+            # Nothing is served there, though it may name something to be watched.
+            return _of_nothing(request) if _names_nothing(path) else NOT_FOUND
         # A resource path has at least /apis/<group>/<version>/<plural> or /api/v1/<plural>.
         if len(parts) > 3 and parts[0] == "apis":
             return await self._resource(request, parts[1] or _NO_GROUP, parts[2], parts[3:])
