@@ -20,7 +20,7 @@ from polykind.wire.request import Request
 from polykind.wire.response import Response
 from tests.support.client import Reply
 from tests.support.live import Live, live
-from tests.support.widgets import ALL, MERGE, WIDGETS, definition, namespace, widget
+from tests.support.widgets import ALL, GROUP, MERGE, WIDGETS, definition, namespace, widget
 
 
 @pytest.fixture
@@ -73,6 +73,16 @@ async def test_who_goes_on_may_not_name_a_version_whatever_it_is(running: Live, 
     token = quote(page["metadata"]["continue"])
     reply = await running.client.call("GET", f"{WIDGETS}?continue={token}&resourceVersion={version}")
     assert reply.json()["message"] == "specifying resource version is not allowed when using continue"
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "key"), [("GET", "", ""), ("GET", "?watch=1", ""), ("DELETE", "", ""), ("GET", "/w", "/w")]
+)
+async def test_a_namespace_that_would_lead_out_of_the_store_has_no_keys(
+    running: Live, method: str, query: str, key: str
+) -> None:
+    reply = await running.client.call(method, f"/apis/{GROUP}/v1/namespaces/%2e%2e/widgets{query}")
+    assert reply.json()["message"] == f'invalid key: "/{GROUP}/widgets/..{key}"'
 
 
 async def test_pages_are_of_one_moment_whatever_is_written_meanwhile(running: Live) -> None:

@@ -106,7 +106,15 @@ class Call:
         """What is said where there is no object of that name: that there can be none, if so."""
         if why := names.path_segment(self.name):
             return errors.BadRequest(f"Name parameter invalid: {go_quote(self.name)}: {';'.join(why)}")
-        return self.kind.not_found(self.name)
+        return self.stray(self.name) or self.kind.not_found(self.name)
+
+    def stray(self, name: str | None) -> errors.APIError | None:
+        """What is said of keys that would lead out of their namespace's place in the store."""
+        if self.namespace not in (".", ".."):
+            return None
+        kind = self.kind
+        key = "/".join(("", kind.group, kind.plural, self.namespace, *((name,) if name else ())))
+        return errors.Unexplained(f"invalid key: {go_quote(key)}")
 
     def now(self) -> str:
         """The time of the request, the same for all that it writes."""

@@ -51,6 +51,8 @@ class Selected:
             self._fields.name if "metadata.name" in pinned else self.name,
         )
         self.everything = self._labels.empty and only_pins and not contradictory
+        if stray := call.stray(self.name):
+            raise stray
         self.key: Hashable = (self.namespace, self.name, str(self._labels), str(self._fields))
 
     @property
