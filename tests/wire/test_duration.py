@@ -42,6 +42,7 @@ def test_human_spans(seconds: float, text: str) -> None:
         ("-1h", -3600 * 10**9),
         ("+2ms", 2 * 10**6),
         (".5s", 5 * 10**8),
+        ("-9223372036854775808ns", -(1 << 63)),
     ],
 )
 def test_spans_that_can_be_read(text: str, nanoseconds: int) -> None:
@@ -56,6 +57,9 @@ def test_spans_that_can_be_read(text: str, nanoseconds: int) -> None:
         ("5", 'time: missing unit in duration "5"'),
         ("5é", 'time: unknown unit "\\xc3\\xa9" in duration "5\\xc3\\xa9"'),
         ("9999999999h", 'time: invalid duration "9999999999h"'),
+        ("9223372036854775808", 'time: missing unit in duration "9223372036854775808"'),
+        ("9223372036854775809", 'time: invalid duration "9223372036854775809"'),
+        ("9223372036854775808ns", 'time: invalid duration "9223372036854775808ns"'),
         ('"5s', 'time: invalid duration "\\"5s"'),
     ],
 )

@@ -16,6 +16,8 @@ _UNITS = {
 }
 _part = re.compile(r"([0-9]*)(\.?)([0-9]*)([^0-9.]*)").match
 _LONGEST = (1 << 63) - 1
+_FURTHEST = 1 << 63
+"""What may be counted before the sign is looked at: backwards there is one nanosecond more."""
 
 
 def human(span: float) -> str:
@@ -64,7 +66,7 @@ def parse(text: str) -> int:
         if found is None or not (found[1] or found[3]):
             raise ValueError(f"time: invalid duration {quoted}")
         whole, _, fraction, unit = found.groups()
-        if int(whole[:21] or 0) > _LONGEST:
+        if int(whole[:21] or 0) > _FURTHEST:
             raise ValueError(f"time: invalid duration {quoted}")
         if not unit:
             raise ValueError(f"time: missing unit in duration {quoted}")
@@ -73,9 +75,13 @@ def parse(text: str) -> int:
         total += int(whole or 0) * _UNITS[unit]
         total += int(int(fraction[:18] or 0) * _UNITS[unit] / 10 ** len(fraction[:18]))
         rest = rest[found.end() :]
-        if total > _LONGEST:
+        if total > _FURTHEST:
             raise ValueError(f"time: invalid duration {quoted}")
-    return -total if text[0] == "-" else total
+    if text[0] == "-":
+        return -total
+    if total > _LONGEST:
+        raise ValueError(f"time: invalid duration {quoted}")
+    return total
 
 
 def _quoted(text: str) -> str:
