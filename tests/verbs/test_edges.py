@@ -346,3 +346,8 @@ async def test_an_export_is_no_longer_supported(server: Live) -> None:
     refused = await server.ask("GET", "/api/v1/namespaces/default?export=1", expect=400)
     assert refused["message"] == "the export parameter, deprecated since v1.14, is no longer supported"
     await server.ask("GET", "/api/v1/namespaces/default?export=false", expect=200)
+
+
+async def test_in_a_namespace_that_no_url_can_name_nothing_is_created(server: Live) -> None:
+    told = await refusal(server, "POST", CUPS.replace("default", "a%25b"), 500, CUP)
+    assert told == "Internal error occurred: invalid resource name \"a%b\": [may not contain '%']"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from polykind import errors
+from polykind.gotext import go_quote
+from polykind.schema import names
 from polykind.verbs.call import Call
 
 
@@ -21,15 +23,18 @@ async def check_namespace(call: Call, name: str) -> None:
         await call.api.cache.fresh(namespaces.cache)
         entry = namespaces.cache.get(namespace)
     if entry is None:
+        if why := names.path_segment(namespace):
+            # The reference asks itself over HTTP, and its client does not even send such a request.
+            raise errors.InternalError(f"invalid resource name {go_quote(namespace)}: [{' '.join(why)}]")
         raise errors.NotFound("namespaces", "", namespace)
     if entry.deleting():
-        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        reason = f"unable to create new content in namespace {namespace} because it is being terminated"
         cause = {
             "reason": "NamespaceTerminating",
             "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        raise errors.Forbidden(call.kind.plural, call.kind.group, name, why, causes=[cause])
+        raise errors.Forbidden(call.kind.plural, call.kind.group, name, reason, causes=[cause])
 
 
 def match_namespace(call: Call, meta: dict[str, object]) -> None:
