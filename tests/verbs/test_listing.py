@@ -19,8 +19,8 @@ from polykind.store.sqlite import SqliteStore
 from polykind.wire.request import Request
 from polykind.wire.response import Response
 from tests.support.client import Reply
-from tests.support.live import Live, live
-from tests.support.widgets import ALL, GROUP, MERGE, WIDGETS, definition, namespace, widget
+from tests.support.live import DEFINITIONS, Live, live
+from tests.support.widgets import ALL, GROUP, MERGE, NAME, WIDGETS, definition, namespace, widget
 
 
 @pytest.fixture
@@ -64,6 +64,16 @@ async def test_fields_of_built_in_kinds_that_can_be_selected_by(
     running: Live, path: str, selector: str, count: int
 ) -> None:
     assert len(names(await running.ask("GET", f"{path}?fieldSelector={quote(selector)}"))) == count
+
+
+async def test_fields_that_become_selectable_are_those_of_objects_that_were_there_before(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("w", size=5))
+    assert names(await running.ask("GET", f"{WIDGETS}?fieldSelector=metadata.name%21%3Dx")) == ["w"]
+    changed = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = "unlike v2"
+    changed["spec"]["versions"][0]["selectableFields"] = [{"jsonPath": ".spec.size"}]
+    await running.ask("PUT", f"{DEFINITIONS}/{NAME}", changed)
+    assert names(await running.ask("GET", f"{WIDGETS}?fieldSelector=spec.size%3D5")) == ["w"]
 
 
 @pytest.mark.parametrize("version", ["5", "00", "abc"])

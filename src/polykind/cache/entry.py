@@ -82,7 +82,7 @@ class Entry(Form):
 
     def enter(self, epoch: int) -> None:
         """The definition has changed: nothing that was made of this entry holds any more."""
-        self.forms = None
+        self.forms = self.fields = None
         self.clean = False
         self.epoch = epoch
 
