@@ -157,6 +157,20 @@ async def test_who_watches_for_lists_of_metadata_is_left_when_something_happens(
         assert (await asyncio.wait_for(waiting, 5)).body == b""
 
 
+async def test_a_bookmark_of_a_built_in_kind_has_the_fields_that_are_always_there(running: Live) -> None:
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    path = f"/api/v1/services?{query}&timeoutSeconds=1"
+    (bookmark,) = [json.loads(line)["object"] async for line in running.client.lines(path)]
+    assert bookmark["metadata"].pop("resourceVersion")
+    assert bookmark == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"annotations": {"k8s.io/initial-events-end": "true"}},
+        "spec": {},
+        "status": {"loadBalancer": {}},
+    }
+
+
 async def test_a_table_tells_its_columns_with_the_first_event_and_a_bookmark_ends_the_first(running: Live) -> None:
     for name in ("a", "b"):
         await running.ask("POST", WIDGETS, widget(name))

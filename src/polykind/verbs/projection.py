@@ -21,7 +21,7 @@ def _bookmark(call: Call, revision: int, initial_end: bool) -> JsonObject:
     meta: JsonObject = {"resourceVersion": str(revision)}
     if initial_end:
         meta["annotations"] = {_END: "true"}
-    return {"apiVersion": call.version.api_version, "kind": call.kind.kind, "metadata": meta}
+    return call.version.ordered({"apiVersion": call.version.api_version, "kind": call.kind.kind, "metadata": meta})
 
 
 class Whole:
