@@ -85,6 +85,11 @@ def test_a_verdict_is_read() -> None:
             "failed to call webhook: json: cannot unmarshal string into Go struct field "
             "Status.response.status.code of type int32",
         ),
+        (
+            answer()[:-1] + b',"request":{"kind":"x"}}',
+            "failed to call webhook: json: cannot unmarshal string into Go struct field "
+            "AdmissionRequest.request.kind of type v1.GroupVersionKind",
+        ),
         (answer(patch="!!!", patchType="JSONPatch"), "failed to call webhook: illegal base64 data at input byte 0"),
         (
             answer(patch=PATCH),

@@ -50,6 +50,46 @@ def test_answers_are_judged_in_the_reference_s_words(case: JsonObject) -> None:
     assert gives == case.get("gives")
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            {"response": {"result": {"code": "5"}}},
+            "string into Go struct field Status.response.result.code of type int32",
+        ),
+        (
+            {"response": {"result": {"details": {"retryAfterSeconds": 99999999999}}}},
+            "number 99999999999 into Go struct field StatusDetails.response.result.details.retryAfterSeconds "
+            "of type int32",
+        ),
+        (
+            {"response": {"result": {"details": {"causes": [{"field": 3}]}}, "uid": 4}},
+            "number into Go struct field StatusCause.response.result.details.causes.field of type string",
+        ),
+        (
+            {"request": {"objects": 3}},
+            "number into Go struct field ConversionRequest.request.objects of type []runtime.RawExtension",
+        ),
+        ({"request": "x"}, "string into Go struct field ConversionReview.request of type {version}.ConversionRequest"),
+        ({"response": []}, "array into Go struct field ConversionReview.response of type {version}.ConversionResponse"),
+    ],
+)
+def test_the_first_field_of_another_type_is_told_wherever_it_stands(version: str, said: JsonObject, why: str) -> None:
+    body = json.dumps({"apiVersion": f"apiextensions.k8s.io/{version}", "kind": "ConversionReview"} | said).encode()
+    with pytest.raises(Failure) as caught:
+        review.answered(version, _UID, body, [crontab()], "example.com/v1")
+    unmarshal = f"json: cannot unmarshal {why.format(version=version)}"
+    assert caught.value.said == f"conversion webhook for example.com/v1beta1, Kind=CronTab failed: {unmarshal}"
+
+
+@pytest.mark.parametrize("kind", ["ListOptions", "WatchEvent"])
+def test_what_every_group_has_is_read_before_it_is_refused(kind: str) -> None:
+    body = json.dumps({"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": kind}).encode()
+    with pytest.raises(Failure, match=rf"converting \(v1.{kind}\) to \(v1.ConversionReview\): unknown conversion"):
+        review.answered("v1", _UID, body, [crontab()], "example.com/v1")
+
+
 def test_a_request_has_the_fields_and_the_empty_response_of_the_reference() -> None:
     body = review.request("v1", "some-uid", "example.com/v1", [b'{"a":1}', b'{"b":2}'])
     assert body == (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from polykind import errors, typed
+from polykind import errors
 from polykind.admission.attributes import Attributes
 from polykind.admission.expressionvalues import request_value
 from polykind.contract import JsonObject
-from polykind.conversion.envelope import Header, Malformed, Reviews, decoded, header
+from polykind.conversion.envelope import Header, Malformed, Reviews, header, read
 from polykind.gotext import go_quote
 from polykind.typed.admission import ADMISSION_REVIEWS
 from polykind.typed.base64 import decode_base64
@@ -17,6 +17,7 @@ from polykind.wire import codec
 
 REVIEWS = Reviews("admission.k8s.io", "AdmissionReview", frozenset({"AdmissionReview"}))
 JSON_PATCH = "JSONPatch"
+_OBJECTS = frozenset({"object", "oldObject", "options"})
 _HIGHEST = 999
 
 
@@ -80,14 +81,9 @@ def answered(version: str, uid: str, body: bytes, *, mutating: bool) -> Verdict:
     """The verdict in an answer. Raises Misanswered."""
     try:
         head = header(REVIEWS, version, body)
-        read, _ = typed.decode(
-            {"response": decoded(head.fields.get("response"))}, ADMISSION_REVIEWS[version], report=False
-        )
+        response: JsonObject | None = read(ADMISSION_REVIEWS[version], head.fields, _OBJECTS).get("response")
     except (Malformed, codec.Malformed) as error:
         raise Misanswered(f"failed to call webhook: {error}") from None
-    except typed.Undecodable as error:
-        raise Misanswered(f"failed to call webhook: {error.why}") from None
-    response: JsonObject | None = read.get("response")
     complaint = _complaint(version, uid, head, response, mutating)
     if complaint is not None or response is None:
         raise Misanswered(f"received invalid webhook response: {complaint}")

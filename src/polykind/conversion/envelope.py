@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
+from polykind import typed
+from polykind.contract import JsonObject
 from polykind.conversion.failure import text
 from polykind.gotext import go_quote, json_name
+from polykind.typed import Struct
 from polykind.wire import codec, yamlcodec
 
 _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 _SUPPORTED = ("v1", "v1beta1")
 _UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"})
+_OPTIONS = frozenset(f"{verb}Options" for verb in ("List", "Get", "Delete", "Create", "Update", "Patch"))
+_EVERYWHERE = _OPTIONS | {"WatchEvent"}
+"""What every version of every group has."""
 _HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 raw_fields = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -68,11 +75,37 @@ def header(reviews: Reviews, version: str, body: bytes) -> Header:
         wanted = f"({version}.{reviews.kind})"
         if actual in _UNVERSIONED:
             raise Malformed(f"converting (v1.{actual}) to {wanted}: unknown conversion")
-        if group == reviews.group and given in _SUPPORTED and actual in reviews.registered:
-            raise Malformed(f"converting ({given}.{actual}) to {wanted}: unknown conversion")
+        if group == reviews.group and given in _SUPPORTED and actual in reviews.registered | _EVERYWHERE:
+            package = "v1" if actual in _EVERYWHERE else given
+            raise Malformed(f"converting ({package}.{actual}) to {wanted}: unknown conversion")
         named = go_quote(full)
         raise Malformed(f"no kind {go_quote(actual)} is registered for version {named} in scheme {go_quote(_SCHEME)}")
     return Header(fields, text(decoded(fields.get("apiVersion"))), text(decoded(fields.get("kind"))))
+
+
+def read(review: Struct, fields: dict[str, Raw], closed: Collection[str]) -> JsonObject:
+    """An answer as its type has it; of what is `closed` in its parts nothing is looked at but what it is.
+
+    Raises Malformed.
+    """
+    parts = {name: _opened(raw, closed) for name, raw in fields.items() if name in ("request", "response")}
+    try:
+        return typed.decode(parts, review, report=False)[0]
+    except typed.Undecodable as error:
+        raise Malformed(error.why) from None
+
+
+def _opened(raw: Raw, closed: Collection[str]) -> Any:
+    try:
+        inner = raw_fields(raw)
+    except msgspec.ValidationError:
+        return decoded(raw)
+    return {name: _unopened(item) if name in closed else decoded(item) for name, item in inner.items()}
+
+
+def _unopened(raw: Raw) -> Any:
+    first = bytes(memoryview(raw)[:1])
+    return [] if first == b"[" else {} if first == b"{" else decoded(raw)
 
 
 def _kind(fields: dict[str, Raw]) -> tuple[str, str]:

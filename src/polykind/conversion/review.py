@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Raw
 
 from polykind.contract import JsonObject
-from polykind.conversion.envelope import Header, Malformed, Reviews, decoded, header, raw_fields, string
+from polykind.conversion.envelope import Header, Malformed, Reviews, header, raw_fields, read
 from polykind.conversion.failure import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, Failure, frame, text
 from polykind.conversion.metadata import Refused, restored
 from polykind.gotext import go_quote, json_name
+from polykind.typed.conversion import CONVERSION_REVIEWS
 from polykind.wire import codec
 
 REVIEWS = Reviews(
@@ -24,6 +25,7 @@ REVIEWS = Reviews(
     frozenset({"CustomResourceDefinition", "CustomResourceDefinitionList", "ConversionReview"}),
 )
 
+_OBJECTS = frozenset({"objects", "convertedObjects"})
 _raw_items = msgspec.json.Decoder(list[Raw]).decode
 
 
@@ -49,50 +51,20 @@ def answered(version: str, uid: str, body: bytes, objects: Sequence[JsonObject],
     about = frame(objects[0])
     try:
         head = header(REVIEWS, version, body)
-        response = _response(version, head.fields.get("response"))
+        response: JsonObject | None = read(CONVERSION_REVIEWS[version], head.fields, _OBJECTS).get("response")
     except Malformed as error:
         raise Failure(f"{about} failed: {error}", CALL, "Answer") from None
     complaint = _complaint(version, uid, head, response)
     if complaint is not None:
         raise Failure(f"{about} failed: {complaint}", MALFORMED, "Answer")
-    converted = response["convertedObjects"] if response else []
+    converted = _items(head.fields["response"]) if response and response["convertedObjects"] is not None else []
     if len(converted) != len(objects):
         raise Failure(f"{about} returned {len(converted)} objects, expected {len(objects)}", PARTIAL, "Answer")
     return [accepted(original, _object(item), to) for original, item in zip(objects, converted, strict=True)]
 
 
-def _response(version: str, raw: Raw | None) -> JsonObject | None:
-    """The response: its uid, status and message as strings, its objects still as bytes. None if there is none."""
-    if _is_null(raw):
-        return None
-    fields = _typed(raw, f"ConversionReview.response of type {version}.ConversionResponse")
-    where = "ConversionResponse.response"
-    result = fields.get("result")
-    status = {} if _is_null(result) else _typed(result, f"{where}.result of type v1.Status")
-    return {
-        "uid": string(fields.get("uid"), f"struct field {where}.uid of type types.UID"),
-        "status": string(status.get("status"), "struct field Status.response.result.status of type string"),
-        "message": string(status.get("message"), "struct field Status.response.result.message of type string"),
-        "convertedObjects": _items(fields.get("convertedObjects"), where),
-    }
-
-
-def _typed(raw: Raw | None, place: str) -> dict[str, Raw]:
-    try:
-        return raw_fields(raw or b"{}")
-    except msgspec.ValidationError:
-        unmarshal = f"json: cannot unmarshal {json_name(decoded(raw))} into Go struct field"
-        raise Malformed(f"{unmarshal} {place}") from None
-
-
-def _items(raw: Raw | None, where: str) -> list[Raw]:
-    if raw is None or _is_null(raw):
-        return []
-    try:
-        return _raw_items(raw)
-    except msgspec.ValidationError:
-        unmarshal = f"json: cannot unmarshal {json_name(decoded(raw))} into Go struct field"
-        raise Malformed(f"{unmarshal} {where}.convertedObjects of type []runtime.RawExtension") from None
+def _items(response: Raw) -> list[Raw]:
+    return _raw_items(raw_fields(response)["convertedObjects"])
 
 
 def _complaint(version: str, uid: str, head: Header, response: JsonObject | None) -> str | None:
@@ -102,9 +74,11 @@ def _complaint(version: str, uid: str, head: Header, response: JsonObject | None
         return "no response provided"
     if version == "v1" and response["uid"] != uid:
         return f"expected response.uid={go_quote(uid)}, got {go_quote(response['uid'])}"
-    if response["status"] != "Success":
-        return response["message"] or f"response.result.status was '{response['status']}', not 'Success'"
-    return None
+    result = response["result"]
+    status = result.get("status", "")
+    if status == "Success":
+        return None
+    return result.get("message") or f"response.result.status was '{status}', not 'Success'"
 
 
 def _object(item: Raw) -> JsonObject:
@@ -156,7 +130,3 @@ def _identity(original: JsonObject, converted: JsonObject, to: str) -> str | Non
 def _metadata(obj: JsonObject) -> JsonObject:
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
-
-
-def _is_null(raw: Raw | None) -> bool:
-    return raw is None or (memoryview(raw).nbytes < 64 and bytes(raw).strip() == b"null")

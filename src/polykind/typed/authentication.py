@@ -7,7 +7,7 @@ from polykind.typed.meta import OBJECT_META, TYPE_META
 
 EXTRA = MapOf(Wrapped("v1.ExtraValue"))
 
-_USER_INFO = Struct(
+USER_INFO = Struct(
     "v1.UserInfo",
     (
         Field("username", STRING, 1),
@@ -22,7 +22,7 @@ SELF_SUBJECT_REVIEW = Struct(
     (
         *TYPE_META,
         Field("metadata", OBJECT_META, 1),
-        Field("status", Struct("v1.SelfSubjectReviewStatus", (Field("userInfo", _USER_INFO, 1),)), 2),
+        Field("status", Struct("v1.SelfSubjectReviewStatus", (Field("userInfo", USER_INFO, 1),)), 2),
     ),
     kind="SelfSubjectReview",
     version="v1",
@@ -32,7 +32,7 @@ _TOKEN_REVIEW_STATUS = Struct(
     "v1.TokenReviewStatus",
     (
         Field("authenticated", BOOL, 1),
-        Field("user", _USER_INFO, 2),
+        Field("user", USER_INFO, 2),
         Field("audiences", STRINGS, 4),
         Field("error", STRING, 3),
     ),
