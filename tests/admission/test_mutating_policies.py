@@ -188,6 +188,13 @@ async def test_a_scale_cannot_be_changed() -> None:
     ]
 
 
+async def test_a_scale_may_be_tested() -> None:
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "v"}, "spec": {"replicas": 1}}
+    given = asked(scale, scale, subresource="scale", kind="Scale", kind_version="autoscaling/v1")
+    untrue = '[JSONPatch{op: "test", path: "/spec/replicas", value: 7}]'
+    assert await ask(given, policy(done(untrue))) == {"replicas": 1}
+
+
 @pytest.mark.parametrize(
     ("patch", "why"),
     [

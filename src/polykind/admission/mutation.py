@@ -92,15 +92,13 @@ def _done(asked: Attributes, obj: JsonObject, patches: list[Patch]) -> JsonObjec
     try:
         made = reread(asked, jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
     except TestFailed:
-        made = obj
+        return obj
     except Rejected as rejected:
         raise MutationFailure(f"JSON Patch: {rejected.why}") from None
     if asked.resource.subresource == "scale":
         # The reference cannot turn what was patched into a Scale again.
         why = f"request to convert CR to an invalid group/version: {asked.resource.kind_version}"
         raise MutationFailure(why)
-    if made is obj:
-        return obj
     if complaint := asked.complaint(made):
         raise errors.InternalError(complaint)
     return defaulted(asked, made)
