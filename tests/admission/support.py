@@ -33,6 +33,7 @@ def asked(obj: Any = None, old: Any = None, *, warnings: list[str] | None = None
         "kind_version": "x.io/v1",
         "namespaced": True,
         "versions": ("v1", "v2", "v3"),
+        "equivalents": ("v1", "v2", "v3"),
     }
     resource |= {name: more.pop(name) for name in list(more) if name in resource}
     given: dict[str, Any] = {

@@ -62,6 +62,12 @@ def test_other_versions_are_equivalent_where_the_policy_says_so() -> None:
     assert matching_version([rule(apiVersions=["v9"])], write, "Equivalent") is None
 
 
+def test_versions_without_the_subresource_are_not_equivalent() -> None:
+    write = asked(OBJ, subresource="scale", equivalents=("v1", "v2"))
+    scales = [rule(apiVersions=["v3"], resources=["vats/scale"])]
+    assert matching_version(scales, write, "Equivalent") is None
+
+
 def test_the_version_of_the_request_comes_first_and_then_the_first_rule() -> None:
     write = asked(OBJ)
     assert matching_version([rule(apiVersions=["v2"]), rule(apiVersions=["v1"])], write, "Equivalent") == "v1"

@@ -38,6 +38,8 @@ class Resource:
     namespaced: bool
     versions: tuple[str, ...]
     """All versions that the resource is served at, this one among them."""
+    equivalents: tuple[str, ...]
+    """Those of them that have the subresource, too: a write there is the same as one here."""
 
 
 @dataclass(slots=True)

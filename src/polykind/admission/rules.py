@@ -82,7 +82,7 @@ def matching_version(rules: Sequence[Rule], asked: Attributes, match_policy: str
         return own
     if match_policy == "Equivalent":
         for rule in rules:
-            for version in asked.resource.versions:
+            for version in asked.resource.equivalents:
                 if version != own and rule.matches(asked, version):
                     return version
     return None

@@ -174,6 +174,12 @@ class Version(ABC):
     list_type = partial.CUSTOM_LIST
     """How refusals name the types of an object and of a list."""
 
+    def has(self, subresource: str) -> bool:
+        """Whether it has a subresource that is written to; "" stands for the object itself, which it always has."""
+        if subresource == "scale":
+            return self.scale is not None
+        return self.has_status if subresource == "status" else True
+
     def check_kind(self, kind: str, api_version: str) -> None:
         """Refuse a body of a kind that is not known at all."""
         return

@@ -104,6 +104,7 @@ def _attributes(
             *payload,
             kind.namespaced,
             tuple(kind.versions),
+            tuple(name for name, one in kind.versions.items() if one.has(call.subresource)),
         ),
         call.namespace or (name if (kind.group, kind.plural) == ("", "namespaces") else ""),
         name,
