@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.conversion.hook import Hook
-from tests.support.hook import Reply
-from tests.support.live import live
+from tests.conversion.hook import Hook, good
+from tests.support.hook import Call, Reply
+from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
 
 V2 = WIDGETS.replace("/v1/", "/v2/")
@@ -34,6 +34,37 @@ async def test_what_cannot_be_converted_exists_all_the_same(tmp_path: Path) -> N
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
         await running.define(crd)
         await running.ask("POST", WIDGETS, widget("a"))
-        hook.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
-        refusal = await running.ask("POST", f"{V2}?dryRun=All", widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=409)
+        hook.behaviour = _not_to_v2
+        refusal = await running.ask("POST", V2, widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=409)
         assert refusal["message"] == f'widgets.{GROUP} "a" already exists'
+
+
+async def test_what_is_stored_at_a_version_that_is_gone_exists_all_the_same(server: Live) -> None:
+    await _with_old_one(server)
+    refusal = await server.ask("POST", V2, widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=409)
+    assert refusal["message"] == f'widgets.{GROUP} "a" already exists'
+
+
+async def test_a_dry_run_does_not_notice_what_cannot_be_read(server: Live) -> None:
+    await _with_old_one(server)
+    await server.ask("POST", f"{V2}?dryRun=All", widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=201)
+
+
+def _not_to_v2(call: Call) -> Reply:
+    if call.review["request"]["desiredAPIVersion"] == f"{GROUP}/v2":
+        return Reply(b"no", 500, {"Content-Type": "text/plain"})
+    return good(call)
+
+
+async def _with_old_one(server: Live) -> None:
+    """An object that is stored at v1, where nothing but v2 is left."""
+    crd = definition()
+    await server.define(crd)
+    await server.ask("POST", WIDGETS, widget("a"))
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
+    one, two = crd["spec"]["versions"]
+    await server.ask(
+        "PATCH", path, {"spec": {"versions": [one | {"storage": False}, two | {"storage": True}]}}, kind=MERGE
+    )
+    await server.ask("PATCH", f"{path}/status", {"status": {"storedVersions": ["v2"]}}, kind=MERGE)
+    await server.ask("PATCH", path, {"spec": {"versions": [two | {"storage": True}]}}, kind=MERGE)

@@ -69,7 +69,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
         posted = call.request.method == "POST"
         key = kind.key(call.namespace or "", meta["name"]) if posted else call.key
         try:
-            if options.dry_run and kind.cache.get(key) is not None:
+            if options.dry_run and await _readable(call, key):
                 raise LostRace
             form = await commit(call, key, obj, None, options.dry_run, made=made)
         except LostRace:
@@ -118,8 +118,8 @@ def _found(call: Call, obj: JsonObject) -> None:
 async def _exists(call: Call, name: str, *, generated: bool) -> errors.APIError:
     kind = call.kind
     error = errors.AlreadyExists(kind.plural, kind.group, name)
-    entry = kind.cache.get(kind.key(call.namespace or "", name))
-    if entry is not None and await _going(call, entry):
+    key = kind.key(call.namespace or "", name)
+    if await _readable(call, key) and _going(kind.cache.get(key)):
         error.message = f"object is being deleted: {error.message}"
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"
@@ -127,11 +127,18 @@ async def _exists(call: Call, name: str, *, generated: bool) -> errors.APIError:
     return error
 
 
-async def _going(call: Call, entry: Entry) -> bool:
-    """Whether an object is being deleted, as far as it can be had at the version of the request."""
-    if call.version.ready(entry) is None:
-        try:
+async def _readable(call: Call, key: str) -> bool:
+    """Whether an object is there that can be had at the version of the request: one that cannot is not noticed."""
+    entry = call.kind.cache.get(key)
+    if entry is None:
+        return False
+    try:
+        if call.version.ready(entry) is None:
             await call.version.view(entry)
-        except errors.APIError:
-            return False
-    return bool(entry.value()["metadata"].get("deletionTimestamp"))
+    except errors.APIError:
+        return False
+    return True
+
+
+def _going(entry: Entry | None) -> bool:
+    return entry is not None and bool(entry.value()["metadata"].get("deletionTimestamp"))
