@@ -18,6 +18,7 @@ from polykind.contract import Asked
 from polykind.store.sqlite import SqliteStore
 from polykind.wire.request import Request
 from polykind.wire.response import Response
+from tests.conversion.hook import Hook, failing
 from tests.support.client import Reply
 from tests.support.live import DEFINITIONS, Live, live
 from tests.support.widgets import ALL, GROUP, MERGE, NAME, WIDGETS, definition, namespace, widget
@@ -361,3 +362,14 @@ async def test_what_was_collected_before_the_store_answers_is_as_new_as_its_answ
         assert names(listed) == ["a", "b"]
         assert listed["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
         assert names(await next_page(running, listed, limit=2)) == ["c"]
+
+
+async def test_what_lies_behind_a_page_of_a_selection_is_not_converted(tmp_path: Path) -> None:
+    async with Hook(behaviour=failing({"c"})) as hook, live(tmp_path) as running:
+        crd = definition()
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
+        await running.define(crd)
+        for name in "abc":
+            await running.ask("POST", WIDGETS, widget(name, meta={"labels": {"l": "1"}}))
+        page = await running.ask("GET", f"{WIDGETS.replace('/v1/', '/v2/')}?limit=2&labelSelector=l%3D1")
+        assert names(page) == ["a", "b"]

@@ -154,13 +154,17 @@ async def _page(call: Call, selected: Selected, entries: Sequence[Entry], limit:
     version = call.version
     found: list[tuple[Entry, Form]] = []
     candidates = entries if selected.broad else [e for e in entries if selected.may_match(e)]
-    for start in range(0, len(candidates), _SLICE):
+    start = 0
+    while start < len(candidates):
         part = candidates[start : start + _SLICE]
         if limit and selected.everything:
             part = part[: limit - len(found)]
         ready = [version.ready(e) for e in part]
         forms = [f for f in ready if f is not None]
         if len(forms) < len(part):
+            if limit:
+                # What lies behind the last that is shown need not be had.
+                part = part[: limit - len(found)]
             forms = await version.view_many(part)
         for entry, form in zip(part, forms, strict=True):
             if selected.everything or selected.matches(form):
@@ -175,6 +179,7 @@ async def _page(call: Call, selected: Selected, entries: Sequence[Entry], limit:
             if behind:
                 return _Page(found, last.key, 0 if selected.narrow else behind)
             break
+        start += len(part)
         if len(candidates) > _SLICE:
             await asyncio.sleep(0)
     return _Page(found)
