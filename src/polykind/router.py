@@ -169,7 +169,7 @@ class Router:
         under_way.value += 1
         try:
             if served.unavailable:
-                raise errors.Unexplained(served.unavailable)
+                raise served.unavailable()
             answer = await (self._converting(call, verb) if served.converts else verb(call))
         except errors.APIError as error:
             answer = self._documents.refuse(request, error)

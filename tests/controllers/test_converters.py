@@ -172,3 +172,15 @@ async def test_a_converter_that_is_replaced_is_closed(running: Live, hook: Hook)
         assert len(other.calls) == 1
         assert closed == [gate]
         assert hook.sizes() == [1]
+
+
+async def test_nothing_is_served_while_the_certificates_to_trust_cannot_be_read(tmp_path: Path, hook: Hook) -> None:
+    async with live(tmp_path) as server:
+        conversion = {"strategy": "Webhook", "webhook": hook.stanza(caBundle="bm9uc2Vuc2U=")}
+        await server.define(definition(conversion))
+        for version in ("v1", "v2"):
+            refusal = await server.ask("GET", f"/apis/{GROUP}/{version}/crontabs", expect=500)
+            assert refusal["message"] == "Internal error occurred: error resolving resource"
+        mended = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": hook.bundle}}}}}
+        await server.ask("PATCH", f"{DEFINITIONS}/{NAME}", mended, kind=MERGE)
+        assert (await server.ask("GET", f"/apis/{GROUP}/v1/crontabs"))["items"] == []

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 
+from polykind.contract import JsonObject
 from polykind.typed.base64 import Base64Error, decode_base64
 
 _BLOCK = re.compile(
     rb"(?:^|\n)-----BEGIN ([^\r\n]*?)-----[ \t]*\r?\n(.*?)(?:\n|^)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL
 )
+
+
+def has_bad_bundle(spec: JsonObject) -> bool:
+    """Whether a definition's converter cannot be called, since nobody knows whom to trust."""
+    webhook = (spec.get("conversion") or {}).get("webhook") or {}
+    return bundle_problem((webhook.get("clientConfig") or {}).get("caBundle")) is not None
 
 
 def bundle_problem(bundle: str | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from polykind.contract import JsonObject
 from polykind.crd import conditions
-from polykind.crd.cabundle import bundle_problem
+from polykind.crd.cabundle import has_bad_bundle
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find
 from polykind.errors import FieldError, invalid, required
 from polykind.gotext import go_quote
@@ -60,8 +60,7 @@ def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
     """The status once the accepted names are served; a webhook's certificates must be readable first."""
     if _is_true(status, ESTABLISHED) or not _is_true(status, NAMES_ACCEPTED):
         return status
-    webhook = (crd["spec"].get("conversion") or {}).get("webhook") or {}
-    if bundle_problem((webhook.get("clientConfig") or {}).get("caBundle")) is not None:
+    if has_bad_bundle(crd["spec"]):
         reason, message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
         return conditions.set(status, condition(ESTABLISHED, "False", reason, message), now)
     message = "the initial names have been accepted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from polykind import errors, schema
@@ -14,6 +14,8 @@ from polykind.cache.resource import ResourceCache
 from polykind.contract import Converter, JsonObject
 from polykind.conversion.gate import ConversionGate
 from polykind.crd import versions as crd_versions
+from polykind.crd.cabundle import has_bad_bundle
+from polykind.crd.conditions import ESTABLISHED, is_true
 from polykind.crd.outline import whole
 from polykind.crd.structural import is_structural
 from polykind.eager import in_task
@@ -85,6 +87,11 @@ class CustomKind(Kind):
         live = (v for v in self._declared if v.version in self.versions or v.version == self.storage)
         return {version.api_version: self.status_reset for version in live if version.has_status}
 
+    @cached_property
+    def unreachable(self) -> bool:
+        """Whether nobody can be asked to convert: the certificates to trust cannot be read. No such is established."""
+        return not is_true(self.crd, ESTABLISHED) and has_bad_bundle(self.crd["spec"])
+
     def openapi(self, version: str) -> JsonObject | None:
         """The schema of a version as it was declared."""
         return crd_versions.schema(self._whole, version)
@@ -152,8 +159,10 @@ class CustomVersion(Version):
         self.converts = kind.converter is not None
         if isinstance(kind.converter, ConversionGate):
             self._flights = Flights(self._convert, kind.converter.shared)
-            if self.version != kind.storage:
-                self.unavailable = kind.converter.off
+            if self.version != kind.storage and kind.converter.off:
+                self.unavailable = partial(errors.Unexplained, kind.converter.off)
+            if kind.unreachable:
+                self.unavailable = partial(errors.InternalError, "error resolving resource")
         subresources = stanza.get("subresources") or {}
         self.has_status = "status" in subresources
         self.scale = subresources.get("scale")

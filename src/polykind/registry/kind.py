@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -298,8 +298,8 @@ class Version(ABC):
 
     keep = True
     """Whether forms that took a conversion are kept."""
-    unavailable = ""
-    """Why nothing can be served at this version; empty if it can."""
+    unavailable: Callable[[], errors.APIError] | None = None
+    """What everything at this version is answered with; None if it can be served."""
     converts = False
     """Whether reading or writing at this version may take a call to a converter."""
     hits = misses = 0
