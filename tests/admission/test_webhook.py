@@ -12,6 +12,8 @@ from polykind.admission.review import Shown
 from polykind.admission.telling import own
 from polykind.admission.webhook import Webhook
 from polykind.auth.authorizer import AlwaysAllow, AlwaysDeny
+from polykind.conversion.answer import Answer
+from polykind.conversion.http import Session
 from polykind.conversion.resolver import Endpoint, Resolver
 from polykind.errors import APIError, BadRequest, Forbidden, InternalError
 from tests.admission.hooks import AdmissionHook, refuse
@@ -78,6 +80,26 @@ async def test_a_call_takes_no_longer_than_the_client_waits(hook: AdmissionHook,
     await ask(hook.stanza(), counting, patience=2.5)
     await ask(hook.stanza(), counting, patience=60.0)
     assert [call.path for call in hook.calls] == ["/one?timeout=3s", "/one?timeout=10s"]
+
+
+async def test_a_client_that_waits_no_longer_than_a_webhook_is_not_told_of_a_failed_call(
+    hook: AdmissionHook, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    post = Session.post
+
+    async def noted(self: Session, body: bytes, most: int, seconds: float, told: float | None = None) -> Answer:
+        waited.append(seconds)
+        return await post(self, body, most, seconds, told)
+
+    monkeypatch.setattr(Session, "post", noted)
+    for patience in (1.0, 2.0, 3.0):
+        await ask(hook.stanza(timeoutSeconds=2), counting, patience=patience)
+    assert [seconds > patience for seconds, patience in zip(waited, (1.0, 2.0, 2.0), strict=True)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 async def test_a_refusal_is_told_and_counted(hook: AdmissionHook, counting: Counting) -> None:

@@ -30,6 +30,8 @@ log = logging.getLogger("polykind.admission")
 
 _ANSWER_BYTES = 16 * 1024 * 1024
 _DEFAULT_SECONDS = 10
+_GRACE = 5.0
+"""Seconds that a call goes on when the client's time is over: until then its request has been ended."""
 
 
 class Observer(Protocol):
@@ -176,9 +178,15 @@ class Webhook:
             raise
         tell(200)
 
-    def _patience(self, asked: Attributes) -> float:
-        """How many seconds a call may take: no longer than the client waits."""
-        return self._seconds if asked.patience is None else min(self._seconds, max(1, math.ceil(asked.patience)))
+    def _patience(self, asked: Attributes) -> tuple[float, float]:
+        """How many seconds a call may take, and how many it is told: no more than the client waits.
+
+        A client that waits no longer than this has its request ended by whoever counts its time, before the call ends.
+        """
+        if asked.patience is None or asked.patience > self._seconds:
+            return self._seconds, self._seconds
+        told = max(1, math.ceil(asked.patience))
+        return told + _GRACE, told
 
     async def _ask(self, asked: Attributes, shown: Shown) -> Verdict:
         if asked.dry_run:
@@ -193,7 +201,7 @@ class Webhook:
         body = review.request(self._version, uid, asked, shown)
         try:
             async with self._line.open() as session:
-                got = await session.post(body, _ANSWER_BYTES, self._patience(asked))
+                got = await session.post(body, _ANSWER_BYTES, *self._patience(asked))
         except Unusable as error:
             raise CallFailed(self.name, f"could not get REST client: {error}", 500) from error
         except Fault as fault:

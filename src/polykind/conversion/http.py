@@ -112,10 +112,12 @@ class Session:
     async def close(self) -> None:
         await self._session.close()
 
-    async def post(self, body: bytes, most: int, seconds: float) -> Answer:
-        """The answer to a POST, retried while it asks for that. Raises Fault; no answer above `most` bytes is read."""
-        shown = f"{seconds:g}s"
-        url = f"{self._target.url}?timeout={shown}"
+    async def post(self, body: bytes, most: int, seconds: float, told: float | None = None) -> Answer:
+        """The answer to a POST, retried while it asks for that. Raises Fault; no answer above `most` bytes is read.
+
+        `told`: the seconds that the webhook is told of, if they are not those that are waited.
+        """
+        url = f"{self._target.url}?timeout={told or seconds:g}s"
         deadline = time.monotonic() + seconds
         stage = _Stage()
         try:
