@@ -173,6 +173,11 @@ class APIError(Exception):
         out["code"] = self.code
         return out
 
+    @property
+    def said(self) -> str:
+        """What the reference says of it, and no more: what others quote."""
+        return self.message
+
     def as_event(self) -> APIError:
         """How a watch tells of it, once it has begun."""
         return self

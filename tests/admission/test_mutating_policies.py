@@ -273,7 +273,7 @@ async def test_a_version_that_cannot_be_converted_to_is_a_fault_of_the_policy() 
         raise errors.BadRequest("no way")
 
     (told,) = await denied(write(vat(), convert=refuse), policy(done(APPEND % "x"), versions=["v2"]))
-    why = "failed to configure policy: Internal error occurred: no way"
+    why = "failed to configure policy: no way"
     assert told == f'policy "p" denied request: {why}'
 
 

@@ -10,6 +10,7 @@ import pytest
 from polykind.admission.policy_params import ParamStore
 from polykind.admission.policy_step import Binding, Policies, Policy
 from polykind.contract import JsonObject
+from polykind.conversion.failure import CALL, ConversionFailed, Failure
 from polykind.errors import APIError, NotFound
 from polykind.metrics import Metrics
 from polykind.selection.labels import LabelSelector
@@ -224,6 +225,18 @@ async def test_another_version_of_the_resource() -> None:
     unserved = policy("true", matchConstraints={**match, "resourceRules": [{**rule, "apiVersions": ["v3"]}]})
     assert await _said(_step([unserved], [binding()]), VAT) == _denied(
         "failed to configure binding: failed to convert object version: x.io/v3 is not served"
+    )
+
+
+async def test_of_a_failed_conversion_no_more_is_quoted_than_the_reference_says() -> None:
+    async def failing(obj: JsonObject, api_version: str) -> JsonObject:
+        raise ConversionFailed(Failure("told to fail", CALL, "Answer"), obj, api_version, "https://x.io")
+
+    match = policy()["spec"]["matchConstraints"]
+    rule = {**match["resourceRules"][0], "apiVersions": ["v2"]}
+    step = _step([policy("true", matchConstraints={**match, "resourceRules": [rule]})], [binding()])
+    assert await _said(step, VAT, convert=failing) == _denied(
+        "failed to configure binding: failed to convert object version: told to fail"
     )
 
 

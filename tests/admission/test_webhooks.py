@@ -369,6 +369,25 @@ async def test_webhooks_are_not_told_of_what_a_definition_states_and_leaves_empt
         assert told["object"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"].keys() == {"type", "properties"}
 
 
+def _only_to_v2(call: Call) -> Reply:
+    if call.review["request"]["desiredAPIVersion"] == f"{GROUP}/v2":
+        return Reply(json.dumps(converted(call.review)).encode())
+    return Reply(b"no", 500, {"Content-Type": "text/plain"})
+
+
+async def test_a_validating_webhook_cannot_be_told_of_what_cannot_be_converted(
+    tmp_path: Path, hook: AdmissionHook
+) -> None:
+    async with live(tmp_path) as running, ConversionHook() as converter:
+        crd = definition()
+        crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": converter.stanza()}
+        await running.define(crd)
+        await configure(running, "Validating", hook.stanza(rules=[_rule("CREATE", version="v2")]))
+        converter.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
+        message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+        assert message.startswith(f"Internal error occurred: conversion webhook for {GROUP}/v1, Kind=Widget failed: ")
+
+
 async def test_objects_are_converted_for_webhooks_by_their_converter(tmp_path: Path, hook: AdmissionHook) -> None:
     async with live(tmp_path) as running, ConversionHook() as converter:
         crd = definition()
@@ -385,7 +404,10 @@ async def test_objects_are_converted_for_webhooks_by_their_converter(tmp_path: P
         assert made["spec"] == {"note": f"{GROUP}/v1", "size": 4}
         converter.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
         message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+        failed = 'failed: an error on the server ("no") has prevented the request from succeeding'
         assert message.startswith(
-            f"Internal error occurred: conversion webhook for {GROUP}/v1, Kind=Widget failed: "
-            'an error on the server ("no") has prevented the request from succeeding'
+            f"Internal error occurred: Internal error occurred: conversion webhook for {GROUP}/v1, Kind=Widget {failed}"
         )
+        converter.behaviour = _only_to_v2
+        message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+        assert message.startswith(f"conversion webhook for {GROUP}/v2, Kind=Widget {failed}")

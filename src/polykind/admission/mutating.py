@@ -68,7 +68,11 @@ class _Round:
             await self._settle()
             asked = self._asked
             asked.obj = self._base
-            self._shown = await told_at(asked, version)
+            try:
+                self._shown = await told_at(asked, version)
+            except errors.APIError as error:
+                # The reference wraps it twice.
+                raise errors.InternalError(errors.InternalError(error.message).message) from error
             # Selectors look at it as it was told last.
             asked.obj = self._shown.obj
         return self._shown

@@ -15,7 +15,7 @@ def own(asked: Attributes) -> Shown:
 
 
 async def told_at(asked: Attributes, version: str) -> Shown:
-    """A write at a version of its resource. Raises InternalError where objects cannot be converted."""
+    """A write at a version of its resource. Raises what a converter has to say, where objects cannot be converted."""
     resource = asked.resource
     if version == resource.version:
         return own(asked)
@@ -39,11 +39,8 @@ def inconvertible(resource: Resource, obj: JsonObject) -> str:
 
 
 async def converted(asked: Attributes, obj: JsonObject, api_version: str) -> JsonObject:
-    try:
-        made = await asked.convert(obj, api_version)
-    except errors.APIError as error:
-        raise errors.InternalError(error.message) from error
+    made = await asked.convert(obj, api_version)
     if made is None:
         resource = asked.resource
-        raise errors.InternalError(f"unable to convert to {api_version}, Resource={resource.plural}: unknown kind")
+        raise errors.Unexplained(f"unable to convert to {api_version}, Resource={resource.plural}: unknown kind")
     return made

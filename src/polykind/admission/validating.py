@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from polykind import errors
 from polykind.admission.attributes import Attributes
 from polykind.admission.review import Shown
 from polykind.admission.telling import told_at
@@ -23,7 +24,10 @@ class ValidatingWebhooks(Webhooks):
             if version is None:
                 continue
             if version not in told:
-                told[version] = await told_at(asked, version)
+                try:
+                    told[version] = await told_at(asked, version)
+                except errors.APIError as error:
+                    raise errors.InternalError(error.message) from error
             if await webhook.meant(asked, told[version]):
                 concerned.append((webhook, told[version]))
         if concerned:

@@ -84,8 +84,12 @@ class ConversionFailed(Unexplained):
         )
         self.failure = failure
 
+    @property
+    def said(self) -> str:
+        return self.failure.said
+
     def as_event(self) -> APIError:
-        return InternalError(self.failure.said)
+        return InternalError(self.said)
 
 
 class Subject:
