@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
-from tests.conversion.hook import Call, Hook, Reply, good
+from tests.conversion.hook import Call, Hook, Reply, failing, good
 from tests.support.live import DEFINITIONS, Live, live
 
 GROUP = "example.com"
@@ -184,3 +184,15 @@ async def test_nothing_is_served_while_the_certificates_to_trust_cannot_be_read(
         mended = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": hook.bundle}}}}}
         await server.ask("PATCH", f"{DEFINITIONS}/{NAME}", mended, kind=MERGE)
         assert (await server.ask("GET", f"/apis/{GROUP}/v1/crontabs"))["items"] == []
+
+
+async def test_no_instance_goes_with_its_definition_before_all_can_be_read(running: Live, hook: Hook) -> None:
+    moved = [version | {"storage": version["name"] == "v2"} for version in definition({})["spec"]["versions"]]
+    await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", {"spec": {"versions": moved}}, kind=MERGE)
+    new = {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "metadata": {"name": "new"}}
+    await running.ask("POST", f"/apis/{GROUP}/v2/crontabs", new)
+    hook.behaviour = failing({"one"}, "out of order")
+    await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
+    told = f"could not list instances: conversion webhook for {GROUP}/v1, Kind=CronTab failed: out of order"
+    await running.until(DEFINITIONS, lambda _, crd: any(c["message"] == told for c in crd["status"]["conditions"]))
+    await running.ask("GET", f"/apis/{GROUP}/v2/crontabs/new")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from polykind import errors
+from polykind.cache.entry import Entry
 from polykind.contract import Conflict, JsonObject, StoreError
 from polykind.controllers.emptying import delete_all
 from polykind.controllers.statuses import Statuses
@@ -22,6 +23,13 @@ log = logging.getLogger("polykind.definitions")
 
 _PAUSE = 0.1
 """Seconds between two looks at what is left."""
+_LONGEST_PAUSE = 2.0
+"""What they grow to while deletions fail."""
+_SLICE = 500
+
+
+class _Failed(Exception):
+    """Why instances cannot be deleted yet."""
 
 
 class Retirement:
@@ -60,21 +68,27 @@ class Retirement:
 
     async def _clean(self, name: str) -> None:
         """Delete a definition's instances, then let it go."""
+        pause, failing = _PAUSE, False
         while True:
             crd = self._crds.get(name)
             if crd is None or FINALIZER not in (crd["metadata"].get("finalizers") or []):
                 return
             try:
-                if await self._empty(crd):
+                if await self._empty(crd, failing):
                     await self._release(name)
                     return
-            except (errors.APIError, StoreError) as error:
-                log.warning("the instances of %s could not be deleted yet: %s", name, error)
-                await self._condition(name, "InstanceDeletionFailed", str(error))
-            await asyncio.sleep(_PAUSE)
+                pause, failing = _PAUSE, False
+            except _Failed as failure:
+                log.warning("the instances of %s could not be deleted yet: %s", name, failure.__cause__)
+                await self._condition(name, "InstanceDeletionFailed", str(failure))
+                pause, failing = min(pause * 2, _LONGEST_PAUSE), True
+            await asyncio.sleep(pause)
 
-    async def _empty(self, crd: JsonObject) -> bool:
-        """Ask for the deletion of every instance; whether none is left."""
+    async def _empty(self, crd: JsonObject, failing: bool) -> bool:
+        """Ask for the deletion of every instance; whether none is left. Raises _Failed.
+
+        `failing`: it has failed before, which is told until it does not.
+        """
         kind = self._api.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if not isinstance(kind, CustomKind) or kind.crd["metadata"]["name"] != crd["metadata"]["name"]:
             return True
@@ -82,8 +96,17 @@ class Retirement:
         await self._api.cache.fresh(cache)
         if not len(cache):
             return True
-        await self._condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
-        await delete_all(self._api, kind, cache.snapshot(None))
+        if not failing:
+            await self._condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
+        entries = cache.snapshot(None)
+        try:
+            await _read(kind, entries)
+        except (errors.APIError, StoreError) as error:
+            raise _Failed(f"could not list instances: {_said(error)}") from error
+        try:
+            await delete_all(self._api, kind, entries)
+        except (errors.APIError, StoreError) as error:
+            raise _Failed(f"could not issue all deletes: {_said(error)}") from error
         return not len(cache)
 
     async def _condition(self, name: str, reason: str, why: str = "") -> None:
@@ -114,3 +137,15 @@ class Retirement:
                     return
             except Conflict:
                 continue
+
+
+async def _read(kind: CustomKind, entries: Sequence[Entry]) -> None:
+    """See that all can be read, before the first goes; what is stored as it is served can."""
+    version = kind.storage_version()
+    old = [entry for entry in entries if entry.version != kind.storage]
+    for start in range(0, len(old), _SLICE):
+        await version.view_many(old[start : start + _SLICE])
+
+
+def _said(error: errors.APIError | StoreError) -> str:
+    return error.said if isinstance(error, errors.APIError) else str(error)
