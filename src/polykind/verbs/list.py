@@ -17,6 +17,8 @@ from polykind.wire.options import ListOptions
 from polykind.wire.response import Response
 
 _SLICE = 500
+_IN_VAIN = 16
+"""Of so many objects looked at, one more is converted at a time."""
 
 
 async def list_(call: Call) -> Response:
@@ -157,14 +159,12 @@ async def _page(call: Call, selected: Selected, entries: Sequence[Entry], limit:
     start = 0
     while start < len(candidates):
         part = candidates[start : start + _SLICE]
-        if limit and selected.everything:
-            part = part[: limit - len(found)]
+        if limit and (selected.everything or version.converts):
+            # What lies behind the last that is shown need not be had; who has looked at many in vain asks for more.
+            part = part[: max(limit - len(found), start // _IN_VAIN)]
         ready = [version.ready(e) for e in part]
         forms = [f for f in ready if f is not None]
         if len(forms) < len(part):
-            if limit:
-                # What lies behind the last that is shown need not be had.
-                part = part[: limit - len(found)]
             forms = await version.view_many(part)
         for entry, form in zip(part, forms, strict=True):
             if selected.everything or selected.matches(form):
