@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.cel import arithmetic, expression
-from polykind.cel.values import EvalError, compare, equals
+from polykind.cel.failures import EvalError
+from polykind.cel.values import compare, equals
 from tests.cel.support import declared, value_of
 
 _INTS = st.integers(-(2**63), 2**63 - 1)

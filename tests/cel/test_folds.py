@@ -6,7 +6,7 @@ import pytest
 
 from polykind.cel import expression
 from polykind.contract import JsonObject
-from tests.cel.support import declared
+from tests.cel.support import declared, value_of
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -30,3 +30,20 @@ def test_who_stops_before_the_end_has_asked_whether_to_go_on(text: str, cost: in
     found, registry = declared(SCHEMA)
     checked = expression.check(text, found, registry, optional_old=False)
     assert checked.program(found).run({"l": [1, 2, 3]}, None).cost == cost
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("['1', 'a', 'b'].map(x, {'1': 1}[x])", "a"),
+        ("['1', 'a', 'b'].filter(x, {'1': 1}[x] > 0)", "b"),
+        ("['1', 'a', 'b'].exists_one(x, {'1': 1}[x] > 0)", "b"),
+        ("['1', 'a', 'b'].map(x, {'1': 1}[x] > 0, x)", "b"),
+        ("['1', 'a', 'b'].transformMap(i, x, {'1': 1}[x])", "a"),
+        ("['1', 'a', 'b'].transformMap(i, x, {'1': 1}[x] > 0, x)", "b"),
+        ("['1', 'a', 'b'].all(x, {'1': 1}[x] > 0)", "a"),
+    ],
+)
+def test_which_error_of_a_fold_counts(text: str, expected: str) -> None:
+    """What fails does not end a fold: a later test that fails takes its place, a later item does not."""
+    assert value_of(text) == f"error: no such key: {expected}"

@@ -270,3 +270,51 @@ def test_values_as_rules_see_them(rule: str, broken: list[str]) -> None:
         "em": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "n"}},
     }
     assert judged(_spec(_with(schema, {"rule": rule})), {"spec": value}) == broken
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ([{"rule": "self > 5", "messageExpression": "'was ' + string(oldSelf)"}], "failed rule: self > 5"),
+        (
+            [
+                {"rule": "self > 5", "messageExpression": "'was ' + string(oldSelf)"},
+                {"rule": "self == oldSelf || true"},
+            ],
+            "was 2",
+        ),
+        (
+            [
+                {
+                    "rule": "self > oldSelf.orValue(9)",
+                    "optionalOldSelf": True,
+                    "messageExpression": "'was ' + string(oldSelf.value())",
+                }
+            ],
+            "failed rule: self > oldSelf.orValue(9)",
+        ),
+        (
+            [
+                {
+                    "rule": "self > oldSelf.orValue(9)",
+                    "optionalOldSelf": True,
+                    "messageExpression": "'was ' + string(oldSelf.orValue(9))",
+                }
+            ],
+            "was 2",
+        ),
+    ],
+)
+def test_what_messages_see_of_the_old_value(rules: list[JsonObject], expected: str) -> None:
+    """Nothing, unless a rule beside them looks at it; and never as an optional."""
+    schema = {
+        "type": "object",
+        "properties": {"i": {"type": "integer", "x-kubernetes-validations": rules}},
+    }
+    assert judged(schema, {"i": 1}, {"i": 2}) == [f"i: Invalid value: 1: {expected}"]
+
+
+def test_a_field_path_is_lost_with_a_broken_message() -> None:
+    rule = {"rule": "false", "fieldPath": ".i", "messageExpression": "nosuch"}
+    schema = {"type": "object", "properties": {"i": {"type": "integer"}}, "x-kubernetes-validations": [rule]}
+    assert judged(schema, {"i": 1}) == ["<nil>: Invalid value: failed rule: false"]

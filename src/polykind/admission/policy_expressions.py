@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from polykind.admission.expression import Environment, composed_type
 from polykind.cel import Condition, ConditionError
+from polykind.cel.failures import EvalError
 from polykind.cel.frame import Check
 from polykind.cel.types import DYN, Type
-from polykind.cel.values import EvalError, Lazy
+from polykind.cel.values import Lazy
 from polykind.contract import JsonObject
 from polykind.gotext import go_quote
 

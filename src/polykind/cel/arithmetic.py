@@ -6,8 +6,8 @@ import math
 import re
 from decimal import Decimal
 
+from polykind.cel.failures import EvalError
 from polykind.cel.tree import UInt
-from polykind.cel.values import EvalError
 
 LEAST, MOST, MOST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from polykind.cel import types
-from polykind.cel.dispatch import dispatcher
+from polykind.cel.constants import constant
+from polykind.cel.failures import EvalError
 from polykind.cel.library.formatting import COMPLAINTS, Clause, FormatError, clauses
 from polykind.cel.library.regex import pattern
 from polykind.cel.messages import MESSAGES, REGISTERED
 from polykind.cel.source import Source
 from polykind.cel.tree import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
 from polykind.cel.types import Type, unwrapped
-from polykind.cel.values import EvalError
 from polykind.schema.pattern import PatternError
 
 _SHOWN = "list map int uint double bool string timestamp bytes duration type null"
@@ -26,8 +25,8 @@ _FITTING = {
     "x": frozenset({"int", "uint", "string", "bytes"}),
     "o": frozenset({"int", "uint"}),
 }
-_PATTERNED = frozenset({"matches", "find", "findAll"})
-_CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"])
+PATTERNED = frozenset({"matches", "find", "findAll"})
+"""Functions that are given a pattern."""
 _RUNTIME_NAMES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}
 
 
@@ -53,13 +52,13 @@ def unusable(tree: Expr) -> str | None:
         if not isinstance(node, Call):
             continue
         try:
-            if node.function in _PATTERNED:
+            if node.function in PATTERNED:
                 args = [*([node.target] if node.target is not None else []), *node.args]
-                given = _constant(args[1]) if len(args) > 1 else None
+                given = constant(args[1]) if len(args) > 1 else None
                 if given is not None and isinstance(given[0], str):
                     pattern(given[0])
             else:
-                _constant(node)
+                constant(node)
         except (EvalError, PatternError) as wrong:
             found.append((node.at, str(wrong)))
     return min(found)[1] if found else None
@@ -70,19 +69,6 @@ def _undefined(name: str, type_: Type) -> bool:
     if name in REGISTERED:
         return False
     return name in MESSAGES or (type_.kind == "struct" and type_.name == name)
-
-
-def _constant(node: Expr) -> tuple[Any] | None:
-    """The value of a constant, or of a conversion of one. Raises EvalError."""
-    if isinstance(node, Literal):
-        return (node.value,)
-    if isinstance(node, ListExpr) and not node.optional:
-        items = [_constant(item) for item in node.items]
-        return ([item[0] for item in items if item is not None],) if None not in items else None
-    if not isinstance(node, Call) or node.function not in _CONVERSIONS or len(node.args) != 1:
-        return None
-    inner = _constant(node.args[0])
-    return (dispatcher(node.function, node.overloads)(inner[0]),) if inner is not None else None
 
 
 def _walk(tree: Expr) -> Iterator[tuple[Expr, bool]]:
@@ -146,7 +132,7 @@ def _call(node: Call, source: Source) -> None:
         if node.function == "matches":
             pattern(str(arg.value))
         else:
-            _constant(node)
+            constant(node)
     except (EvalError, PatternError):
         source.report(arg.at, f"invalid {node.function} argument")
 

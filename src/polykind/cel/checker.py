@@ -35,7 +35,7 @@ _TYPE_NAMES = {
     "list": type_of(list_of(DYN)),
     "map": type_of(map_of(DYN, DYN)),
     "type": type_of(types.TYPE),
-    "optional_type": type_of(optional_of(parameter("V"))),
+    "optional_type": type_of(Type("opaque", "optional_type")),
     "google.protobuf.Timestamp": type_of(types.TIMESTAMP),
     "google.protobuf.Duration": type_of(types.DURATION),
     "net.IP": type_of(types.IP),

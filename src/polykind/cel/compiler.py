@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel import folds, lookup, messages, operators, patches, reading
+from polykind.cel import aggregates, folds, lookup, messages, operators, patches, reading
+from polykind.cel.audit import PATTERNED
+from polykind.cel.constants import constant
 from polykind.cel.declared import Declared
-from polykind.cel.dispatch import dispatcher, guarded
-from polykind.cel.frame import OLD, SELF, Frame, Part, Run
+from polykind.cel.dispatch import dispatcher, guarded, looking
+from polykind.cel.failures import FAILURES, CostExceeded
+from polykind.cel.frame import OLD, SELF, Part, Run
 from polykind.cel.library import IMPLEMENTATIONS, core
 from polykind.cel.overloads import BY_ID, Overload
-from polykind.cel.spending import QUADRATIC, Spend, spend_of
+from polykind.cel.spending import QUADRATIC, SELF_COMPARED, Spend, spend_of
 from polykind.cel.tree import (
+    INDEXED,
     Call,
     Comprehension,
     Expr,
@@ -22,27 +26,25 @@ from polykind.cel.tree import (
     MapExpr,
     Select,
     StructExpr,
+    is_choice,
+    is_path,
     qualified_name,
 )
-from polykind.cel.types import AUTHORIZATION, INT, Type
-from polykind.cel.values import (
-    FAILURES,
-    BuiltList,
-    BuiltMap,
-    CostExceeded,
-    Texts,
-    named_type,
-)
+from polykind.cel.types import AUTHORIZATION, INT, Type, unwrapped
+from polykind.cel.values import BuiltList, BuiltMap, Texts, kind_of, named_type
 
 _AUTHORIZERS = frozenset(AUTHORIZATION.values())
 _NAMED = _AUTHORIZERS | {INT}
+_HASHED = frozenset({"bool", "double", "int", "string", "uint"})
+"""Kinds of constants that are not gone through one by one to find another among them."""
 
 
 class _Variable(NamedTuple):
-    """Where a variable lies; with `declared`, as the JSON it was."""
+    """Where a variable lies; with `declared`, as the JSON it was. A `total` is what a fold has come to."""
 
     slot: int
     declared: Declared | None
+    total: bool = False
 
 
 class Compiler:
@@ -71,6 +73,10 @@ class Compiler:
             return self._ident(node)
         if isinstance(node, Select):
             return self._select(node)
+        made = self._constant(node)
+        if made is not None:
+            ready = made[0]
+            return Part(lambda frame: ready, 0)
         if isinstance(node, Call):
             return self._call(node)
         if isinstance(node, ListExpr):
@@ -80,6 +86,18 @@ class Compiler:
         if isinstance(node, StructExpr):
             return self._struct(node)
         return self._comprehension(node)
+
+    def _constant(self, node: Expr) -> tuple[Any] | None:
+        try:
+            return constant(node, self._named, lists=self.list, maps=self.map)
+        except FAILURES:
+            return None
+
+    def _named(self, node: Expr) -> tuple[Any] | None:
+        """The type that a name stands for."""
+        if node.type.kind != "type" or not self._is_type_name(node):
+            return None
+        return (named_type(node.type.params[0]),)
 
     # ------------------------------------------------------------------ names and fields
 
@@ -94,15 +112,17 @@ class Compiler:
         if variable is None:
             constant = named_type(node.type.params[0])
             return Part(lambda frame: constant, 0)
-        slot, declared = variable
+        slot, declared, total = variable
+        if total:
+            return Part(folds.accumulated(slot), 1)
         if node.type in _AUTHORIZERS:
             return lookup.authorizer(node.name.removeprefix("."), slot)
         read = declared.read if declared is not None else None
         if read is None and node.type == INT:
             # Items are not looked at when their list is read.
             read = reading.whole
-        if slot == OLD and self.optional_old:
-            return Part(lookup.old_reader(read), 1)
+        if slot == OLD and declared is not None:
+            return Part(lookup.optional_old if self.optional_old else lookup.old(read), 1)
         if read is None:
             return Part(lambda frame: frame[slot], 1)
         reader = read
@@ -153,22 +173,27 @@ class Compiler:
             if whole in messages.CONSTANTS:
                 number = messages.CONSTANTS[whole]
                 return Part(lambda frame: number, 0)
-        operand, cost = self.compile(node.operand)
+        operand, cost = self._operand(node.operand)
         name = node.name
         kind = node.operand.type.kind
         if kind == "struct" and patches.made_type(node.operand.type.name) is not None:
             return Part(lambda frame: patches.select(operand(frame), name), cost + 1)
-        if kind == "struct" and not self.plain:
+        if kind == "struct" and not self.plain and not self.optional_old:
             return Part(lambda frame: operand(frame).get(name), cost + 1)
         if kind == "map":
             return Part(lambda frame: core.index_map(operand(frame), name), cost + 1)
         return Part(lambda frame: core.select(operand(frame), name), cost + 1)
 
-    def _is_type_name(self, node: Select) -> bool:
-        operand: Expr = node
+    def _is_type_name(self, node: Expr) -> bool:
+        operand = node
         while isinstance(operand, Select):
             operand = operand.operand
-        return isinstance(operand, Ident) and self._find(operand.name) is None
+        return isinstance(operand, Ident) and self._find(operand.name.removeprefix(".")) is None
+
+    def _operand(self, node: Expr) -> Part:
+        """What a field or an element is taken of: what is no path itself, becomes the start of one."""
+        part = self.compile(node)
+        return part if is_path(node) else Part(part.run, part.cost + 1)
 
     def _test(self, node: Select) -> Part:
         name = node.name
@@ -177,7 +202,7 @@ class Compiler:
             getter, cost = raw[0], raw[2]
             key = raw[1].fields.key(name)
             return Part(lambda frame: getter(frame).get(key) is not None, cost)
-        operand, cost = self.compile(node.operand)
+        operand, cost = self._operand(node.operand)
         if node.operand.type.kind == "struct" and patches.made_type(node.operand.type.name) is not None:
             return Part(lambda frame: patches.has(operand(frame), name), cost)
         return Part(lambda frame: core.has(operand(frame), name), cost)
@@ -190,10 +215,12 @@ class Compiler:
             return operators.logical([self.compile(arg) for arg in node.args], stop=function == "_||_")
         if function == "_?_:_":
             return operators.conditional(
-                self.compile(node.args[0]), self._branch(node.args[1]), self._branch(node.args[2])
+                self.compile(node.args[0]), self._within(node.args[1]), self._within(node.args[2])
             )
         if function == "_?._":
             return self._optional_field(node)
+        if function in INDEXED:
+            return self._index(node)
         args = [*([self.compile(node.target)] if node.target is not None else []), *map(self.compile, node.args)]
         if function in ("or", "orValue") and node.target is not None:
             return operators.otherwise(args[0], args[1], unwrap=function == "orValue")
@@ -201,53 +228,81 @@ class Compiler:
         if function in ("_==_", "_!=_"):
             return operators.equality(nodes, args, negated=function == "_!=_")
         cost = sum(arg.cost for arg in args)
-        if function in ("_[_]", "_[?_]") and any(_is_dynamic(arg.type) for arg in nodes):
-            find = core.index if function == "_[_]" else core.optional_index
-            return Part(operators.applied(find, [arg.run for arg in args]), cost + 1)
         if len(node.overloads) == 1:
             part = self._bound(BY_ID[node.overloads[0]], nodes, args, cost)
         else:
             part = self._dispatched(node, args, cost)
         run = part.run
-        if function == "_[_]" and node.type == INT:
-            return Part(lambda frame: reading.whole(run(frame)), part.cost)
         if not self.plain or function not in ("split", "findAll"):
             return part
         return Part(lambda frame: Texts(run(frame)), part.cost)
 
-    def _branch(self, node: Expr) -> Part:
-        """A branch that is but a variable or a field of one: looking up the variable costs nothing there."""
+    def _index(self, node: Call) -> Part:
+        container, (find, cost) = self._operand(node.args[0]), self._within(node.args[1])
+        if node.function == "_[?_]" or unwrapped(node.args[0].type)[1]:
+            return operators.sought(container.run, Part(find, cost), container.cost)
+        cost += container.cost + 1
+        if self._has_text_keys(node.args[0]) and _is_dynamic(node.args[1].type):
+            return Part(operators.applied(node.function, core.index_texts, [container.run, find]), cost)
+        if any(_is_dynamic(arg.type) for arg in node.args):
+            return Part(operators.applied(node.function, core.index, [container.run, find]), cost)
+        element = operators.applied(node.function, IMPLEMENTATIONS[node.overloads[0]], [container.run, find])
+        if node.type == INT:
+            return Part(lambda frame: reading.whole(element(frame)), cost)
+        return Part(element, cost)
+
+    def _has_text_keys(self, node: Expr) -> bool:
+        """Whether it is a map as a schema describes it: nothing but a text can be asked of it."""
+        raw = self.raw(node) if node.type.kind == "map" else None
+        return raw is not None
+
+    def _within(self, node: Expr) -> Part:
+        """A branch or an index. To begin a path costs nothing there."""
         run, cost = self.compile(node)
-        return Part(run, max(cost - 1, 0) if isinstance(node, Ident | Select) else cost)
+        return Part(run, max(cost - 1, 0) if is_path(node) and not is_choice(node) else cost)
 
     def _optional_field(self, node: Call) -> Part:
-        operand, cost = self.compile(node.args[0])
+        operand, cost = self._operand(node.args[0])
         field = node.args[1]
         name = str(field.value) if isinstance(field, Literal) else ""
-        return Part(lambda frame: core.optional_index(operand(frame), name), cost + 1)
+        return operators.sought(operand, Part(lambda frame: name, 0), cost)
 
     def _bound(self, overload: Overload, nodes: Sequence[Expr], args: Sequence[Part], cost: int) -> Part:
         implementation = IMPLEMENTATIONS[overload.id]
         if overload.id == "in_list":
             implementation = operators.membership(nodes)
-        dynamic = any(_is_dynamic(node.type) for node in nodes)
-        if not dynamic:
+        elif overload.id == "in_map" and self._has_text_keys(nodes[1]):
+            implementation = core.in_texts
+        elif overload.id == "optional_ofNonZeroValue" and self.raw(nodes[0]) is not None:
+            implementation = core.nonzero
+        guard = self.plain or self.optional_old
+        if any(_is_dynamic(node.type) for node in nodes):
+            guard = True
+        else:
             quick = operators.quick(overload.id, nodes, args, cost)
             if quick is not None:
                 return quick
+        if guard:
+            # The reference takes calls with a pattern that it knows for another function.
+            silent = overload.function in PATTERNED and self._constant(nodes[1]) is not None
+            implementation = guarded(overload, implementation, silent=silent)
         else:
-            implementation = guarded(overload, implementation)
+            implementation = looking(overload, implementation)
         spend = spend_of(overload.function, overload.id)
-        if overload.id == "in_list" and _is_constant(nodes[1]):
+        fixed = self._constant(nodes[1]) if overload.id == "in_list" else None
+        if fixed is not None and not fixed[0]:
+            return Part(lambda frame: False, 0)
+        if fixed is not None and all(kind_of(item) in _HASHED for item in fixed[0]):
             spend = 0
         if nodes and all(isinstance(node, Literal) for node in nodes):
             folded = _folded(implementation, spend, [node.value for node in nodes if isinstance(node, Literal)])
             if folded is not None:
                 return folded
-        runs = [arg.run for arg in args]
+        runs = [operators.listed(arg.run) if overload.id in SELF_COMPARED else arg.run for arg in args]
         if isinstance(spend, int):
-            return Part(operators.applied(implementation, runs), cost + spend)
-        return Part(operators.counted(implementation, runs, spend, known=overload.id in QUADRATIC), cost)
+            return Part(operators.applied(overload.function, implementation, runs), cost + spend)
+        known = overload.id in QUADRATIC
+        return Part(operators.counted(overload.function, implementation, runs, spend, known=known), cost)
 
     def _dispatched(self, node: Call, args: Sequence[Part], cost: int) -> Part:
         """Which overload is meant shows only when the arguments are there."""
@@ -255,56 +310,21 @@ class Compiler:
         spend = spend_of(node.function, "")
         runs = [arg.run for arg in args]
         if isinstance(spend, int):
-            return Part(operators.applied(dispatch, runs), cost + spend)
-        return Part(operators.counted(dispatch, runs, spend), cost)
+            return Part(operators.applied(node.function, dispatch, runs), cost + spend)
+        return Part(operators.counted(node.function, dispatch, runs, spend), cost)
 
     # ------------------------------------------------------------------ aggregates and folds
 
     def _list(self, node: ListExpr) -> Part:
-        if _is_constant(node):
-            constants = self.list(item.value for item in node.items if isinstance(item, Literal))
-            return Part(lambda frame: constants, 0)
         parts = [self.compile(item) for item in node.items]
         runs = [part.run for part in parts]
         cost = 10 + sum(part.cost for part in parts)
-        if not node.optional:
-            if self.plain:
-                return Part(lambda frame: BuiltList([run(frame) for run in runs]), cost)
-            return Part(lambda frame: [run(frame) for run in runs], cost)
-        optional, empty = node.optional, self.list
-
-        def build(frame: Frame) -> list[Any]:
-            found = empty()
-            for index, run in enumerate(runs):
-                value = run(frame)
-                if index not in optional:
-                    found.append(value)
-                elif value.present:
-                    found.append(value.value)
-            return found
-
-        return Part(build, cost)
+        return Part(aggregates.listed(runs, node.optional, self.list), cost)
 
     def _map(self, node: MapExpr) -> Part:
-        if all(isinstance(e.key, Literal) and isinstance(e.value, Literal) and not e.optional for e in node.entries):
-            constants = self.map({e.key.value: e.value.value for e in node.entries})  # type: ignore[union-attr]
-            return Part(lambda frame: constants, 0)
         entries = [(self.compile(e.key), self.compile(e.value), e.optional) for e in node.entries]
         cost = 30 + sum(key.cost + value.cost for key, value, _ in entries)
-        empty = self.map
-
-        def build(frame: Frame) -> dict[Any, Any]:
-            found = empty()
-            for key, value, optional in entries:
-                name, item = key.run(frame), value.run(frame)
-                if optional:
-                    if not item.present:
-                        continue
-                    item = item.value
-                found[name] = item
-            return found
-
-        return Part(build, cost)
+        return Part(aggregates.mapped(entries, self.map), cost)
 
     def _struct(self, node: StructExpr) -> Part:
         fields = [(name, self.compile(value), optional) for _, name, value, optional in node.fields]
@@ -336,11 +356,12 @@ class Compiler:
         if node.macro in ("all", "exists", "exists_one", "list"):
             self.scopes.append(scope)
             parts = [self.compile(part) for part in node.parts]
+            fixed = self._constant(node.parts[0]) is not None
             self.scopes.pop()
-            return folds.fold(node.macro, ranged, slots, parts)
+            return folds.fold(node.macro, ranged, slots, parts, fixed=fixed)
         accumulator = self._new_slot()
         initial = self.compile(node.initial)
-        self.scopes.append({node.accumulator: _Variable(accumulator, None)})
+        self.scopes.append({node.accumulator: _Variable(accumulator, None, total=True)})
         self.scopes.append(scope)
         step = self.compile(node.step)
         self.scopes.pop()
@@ -350,15 +371,10 @@ class Compiler:
     def _bind(self, node: Comprehension) -> Part:
         slot = self._new_slot()
         value = self.compile(node.initial)
-        self.scopes.append({node.accumulator: _Variable(slot, None)})
+        self.scopes.append({node.accumulator: _Variable(slot, None, total=True)})
         body = self.compile(node.result)
         self.scopes.pop()
-
-        def run(frame: Frame) -> Any:
-            frame[slot] = value.run(frame)
-            return body.run(frame)
-
-        return Part(run, value.cost + body.cost)
+        return folds.bound(slot, value, body)
 
     def _new_slot(self) -> int:
         self.size += 1
@@ -372,10 +388,6 @@ def _folded(implementation: Callable[..., Any], spend: Spend | int, values: list
     except (*FAILURES, CostExceeded):
         return None
     return Part(lambda frame: result, spend if isinstance(spend, int) else spend(values, result))
-
-
-def _is_constant(node: Expr) -> bool:
-    return isinstance(node, ListExpr) and not node.optional and all(isinstance(item, Literal) for item in node.items)
 
 
 def _is_dynamic(t: Type) -> bool:

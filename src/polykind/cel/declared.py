@@ -154,8 +154,10 @@ class Registry:
         declared = Declared(schema, list_of(elem.type), 2, largest)
         declared.elem = elem
         read = reading.nullable(_of_each(elem), bool(items.get("nullable")))
+        # In the reference, items are told apart by what they have at the names that expressions use, if anything.
+        keys = schema.get("x-kubernetes-list-map-keys") or ()
         declared.read = reading.list_reader(
-            read, schema.get("x-kubernetes-list-type"), tuple(schema.get("x-kubernetes-list-map-keys") or ())
+            read, schema.get("x-kubernetes-list-type"), tuple(escape(key) or key for key in keys)
         )
         return declared
 
@@ -177,7 +179,8 @@ class Registry:
 
     def _object(self, schema: JsonObject, name: str) -> Declared:
         properties = schema.get("properties") or {}
-        keys = {escaped: key for key in properties if (escaped := escape(key)) is not None}
+        # What cannot be written as a name is still there for whoever goes over all fields.
+        keys = {escape(key) or key: key for key in properties}
 
         def declare(key: str) -> Declared | None:
             child = properties[key]
@@ -197,7 +200,7 @@ class Registry:
 
         declared = Declared(schema, struct(name), least)
         declared.fields = Fields(keys, declare)
-        declared.read = reading.object_reader(Shape(declared.fields.read, declared.fields.names))
+        declared.read = reading.object_reader(Shape(declared.fields.read, declared.fields.names, properties))
         self.named[name] = declared
         return declared
 

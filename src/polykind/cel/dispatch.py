@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from polykind.cel.failures import NO_OVERLOAD, EvalError
 from polykind.cel.library import IMPLEMENTATIONS
-from polykind.cel.overloads import BY_ID, Overload
+from polykind.cel.overloads import BY_ID, FUNCTIONS, Overload
 from polykind.cel.types import Type, unwrapped
-from polykind.cel.values import NO_OVERLOAD, EvalError, kind_of, type_value
+from polykind.cel.values import KINDS, kind_of, type_value
 
 _ORDERED = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
+_RECEIVERS = frozenset(["duration", "string", "timestamp"])
+"""What refuses anything by itself."""
 _ABLE = {
-    "_+_": frozenset(["bytes", "double", "duration", "int", "list", "string", "timestamp", "uint"]),
-    "_-_": frozenset(["double", "duration", "int", "string", "timestamp", "uint"]),
-    "_*_": frozenset({"double", "int", "string", "uint"}),
-    "_/_": frozenset({"double", "int", "string", "uint"}),
-    "_%_": frozenset({"int", "string", "uint"}),
-    "-_": frozenset(["bool", "double", "duration", "int", "string", "uint"]),
-    **dict.fromkeys(("matches", "sort", "@sortByAssociatedKeys"), frozenset({"string"})),
+    "_+_": _RECEIVERS | {"bytes", "double", "int", "list", "uint"},
+    "_-_": _RECEIVERS | {"double", "int", "uint"},
+    "_*_": _RECEIVERS | {"double", "int", "uint"},
+    "_/_": _RECEIVERS | {"double", "int", "uint"},
+    "_%_": _RECEIVERS | {"int", "uint"},
+    "-_": _RECEIVERS | {"bool", "double", "int"},
+    **dict.fromkeys(("matches", "size", "sort", "@sortByAssociatedKeys"), _RECEIVERS),
     **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
-    "size": frozenset[str](),
 }
+_OPERATORS = frozenset(["_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", "_>_", "_>=_", "size"])
+_BLIND = frozenset(["@sortByAssociatedKeys", "flatten", "sort"])
+"""Functions that take any list."""
 _SILENT = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith"])
 
 
@@ -29,21 +34,23 @@ def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
     """A function that finds the overload its arguments fit."""
     if function == "sum":
         return _summing([BY_ID[name] for name in overloads])
-    forms = [(_kinds(BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in BY_ID]
+    forms = [(_wanted(BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in BY_ID]
     known: dict[tuple[type, ...], Callable[..., Any]] = {}
 
-    def find(values: Sequence[Any]) -> Callable[..., Any]:
-        found = [kind_of(value) for value in values]
-        for kinds, implementation in forms:
-            if all(want is None or want == kind for want, kind in zip(kinds, found, strict=True)):
+    def find(*values: Any) -> Callable[..., Any]:
+        for wanted, implementation in forms:
+            if all(want.takes(value) for want, value in zip(wanted, values, strict=True)):
                 return implementation
-        raise _no_overload(function, values)
+        raise no_overload(function, values)
+
+    if any(want.item is not None for wanted, _ in forms for want in wanted):
+        return lambda *values: find(*values)(*values)
 
     def dispatch(*values: Any) -> Any:
         classes = tuple(map(type, values))
         implementation = known.get(classes)
         if implementation is None:
-            implementation = known[classes] = find(values)
+            implementation = known[classes] = find(*values)
         return implementation(*values)
 
     return dispatch
@@ -55,13 +62,13 @@ def _summing(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
 
     def total(items: Any) -> Any:
         if kind_of(items) != "list":
-            raise _no_overload("sum", [items])
+            raise no_overload("sum", [items])
         kinds = dict.fromkeys(map(kind_of, items))
         if not kinds:
             return next(iter(forms.values()))(items)
         implementation = forms.get(next(iter(kinds)))
         if implementation is None:
-            raise _no_overload("sum", [items])
+            raise no_overload("sum", [items])
         if len(kinds) > 1:
             raise EvalError(NO_OVERLOAD)
         return implementation(items)
@@ -69,8 +76,23 @@ def _summing(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
     return total
 
 
-def _kinds(overload: Overload) -> list[str | None]:
-    return [_kind(t) for t in overload.args]
+class _Wanted(NamedTuple):
+    """What an overload takes in one place: the kind of a value, and for a list the kind of its first item."""
+
+    kind: str | None
+    item: str | None
+
+    def takes(self, value: Any) -> bool:
+        if self.kind is None:
+            return True
+        if kind_of(value) != self.kind:
+            return False
+        return self.item is None or not value or kind_of(value[0]) == self.item
+
+
+def _wanted(overload: Overload) -> list[_Wanted]:
+    looks = overload.function not in _BLIND
+    return [_Wanted(_kind(t), _kind(t.params[0]) if looks and t.kind == "list" else None) for t in overload.args]
 
 
 def _kind(t: Type) -> str | None:
@@ -81,21 +103,44 @@ def _kind(t: Type) -> str | None:
     return t.name if t.kind in ("opaque", "struct") else t.kind
 
 
-def guarded(overload: Overload, implementation: Callable[..., Any]) -> Callable[..., Any]:
-    kinds = _kinds(overload)
-    if all(kind is None for kind in kinds):
+def looking(overload: Overload, implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that looks at the first item of a list: it may be null, whatever the list's type is."""
+    item = _wanted(overload)[0].item if overload.args else None
+    if item is None:
+        return implementation
+    kinds = KINDS
+
+    def checked(items: Any, *values: Any) -> Any:
+        if items and kinds.get(type(items[0])) != item:
+            raise no_overload(overload.function, [items, *values])
+        return implementation(items, *values)
+
+    return checked
+
+
+def guarded(overload: Overload, implementation: Callable[..., Any], *, silent: bool = False) -> Callable[..., Any]:
+    """A function that refuses what is not of its overload's kinds; a `silent` one does not say what it was given.
+
+    Operators care for what they are given, not for how that was declared.
+    """
+    if overload.function in _OPERATORS:
+        count = len(overload.args)
+        forms = [form.id for form in FUNCTIONS[overload.function] if len(form.args) == count]
+        return dispatcher(overload.function, [form for form in forms if form in IMPLEMENTATIONS])
+    wanted = _wanted(overload)
+    if all(want.kind is None for want in wanted):
         return implementation
 
     def checked(*values: Any) -> Any:
-        for want, value in zip(kinds, values, strict=True):
-            if want is not None and kind_of(value) != want:
-                raise _no_overload(overload.function, values)
+        for want, value in zip(wanted, values, strict=True):
+            if not want.takes(value):
+                raise EvalError(NO_OVERLOAD) if silent else no_overload(overload.function, values)
         return implementation(*values)
 
     return checked
 
 
-def _no_overload(function: str, values: Sequence[Any]) -> EvalError:
+def no_overload(function: str, values: Sequence[Any]) -> EvalError:
     """Operators tell whether the first operand could ever be theirs; most functions tell what they were given."""
     able = _ABLE.get(function)
     if able is not None:
@@ -104,5 +149,5 @@ def _no_overload(function: str, values: Sequence[Any]) -> EvalError:
         return EvalError(NO_OVERLOAD)
     if function == "flatten":
         shown = "map(dyn, dyn)" if kind_of(values[0]) == "map" else str(type_value(values[0]))
-        return EvalError(f"{NO_OVERLOAD}: {shown}.flatten()")
+        return EvalError(f"{NO_OVERLOAD}: {shown}.flatten({', '.join(str(type_value(value)) for value in values[1:])})")
     return EvalError(f"{NO_OVERLOAD}: {function}({', '.join(str(type_value(value)) for value in values)})")

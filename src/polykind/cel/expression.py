@@ -32,6 +32,10 @@ class Expression(NamedTuple):
             raise ValueError(self.problems)
         return Program(self.tree, declared, optional_old=self.optional_old)
 
+    def message(self, declared: Declared) -> Program:
+        """The program of a message: it is never given an optional, whatever its types say."""
+        return self._replace(optional_old=False).program(declared)
+
 
 def check(text: str, declared: Declared, registry: Registry, *, optional_old: bool) -> Expression:
     """Reads an expression about a value of a declared type."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from polykind.cel.values import CostExceeded
+from polykind.cel.failures import CostExceeded
 
 LIMIT = 1_000_000
 """What one evaluation may cost."""

@@ -154,7 +154,7 @@ class Judging:
         detail = None
         if rule.message is not None:
             try:
-                detail = self._message(rule, value, old)
+                detail = self._message(rule, value, old if node.transitional else None)
             except OutOfBudgetError as stopped:
                 self._add(invalid(at, node.schema.get("type") or "", str(stopped)), keep)
                 raise

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from polykind.cel.failures import EvalError
 from polykind.cel.frame import OLD, Frame, Part, Run
-from polykind.cel.values import NONE, EvalError, Optional
+from polykind.cel.values import NONE, Optional
 
 
 def slot_getter(slot: int, key: str, name: str) -> Run:
@@ -50,13 +51,19 @@ def authorizer(name: str, slot: int) -> Part:
     return Part(get, 1)
 
 
-def old_reader(read: Callable[[Any], Any] | None) -> Run:
-    """The old value, which may be missing."""
+def old(read: Callable[[Any], Any] | None) -> Run:
+    """The old value, without which nothing can be said."""
 
-    def get(frame: Frame) -> Optional:
+    def get(frame: Frame) -> Any:
         raw = frame[OLD]
         if raw is None:
-            return NONE
-        return Optional(True, read(raw) if read is not None else raw)
+            raise EvalError("no such attribute(s): oldSelf")
+        return read(raw) if read is not None else raw
 
     return get
+
+
+def optional_old(frame: Frame) -> Optional:
+    """The old value, which may be missing. It is plain JSON: the reference forgets the schema of what is optional."""
+    raw = frame[OLD]
+    return NONE if raw is None else Optional(True, raw)

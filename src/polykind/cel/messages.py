@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel import types
 from polykind.cel.arithmetic import LEAST, MOST
+from polykind.cel.failures import EvalError
 from polykind.cel.native import Unconvertible, json_value, named
 from polykind.cel.tree import UInt
 from polykind.cel.types import DYN, Nullable, Type, list_of, map_of
@@ -16,7 +17,6 @@ from polykind.cel.values import (
     BuiltList,
     BuiltMap,
     Duration,
-    EvalError,
     Made,
     MapList,
     Obj,

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from polykind.cel import times
+from polykind.cel.failures import NO_OVERLOAD
 from polykind.cel.tree import UInt
 from polykind.cel.types import Type
 from polykind.cel.values import (
-    NO_OVERLOAD,
     BuiltList,
     BuiltMap,
     Duration,

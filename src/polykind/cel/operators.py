@@ -7,23 +7,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polykind.cel.arithmetic import LEAST, MOST
+from polykind.cel.dispatch import no_overload
+from polykind.cel.failures import FAILURES, NO_OVERLOAD, CostExceeded, EvalError, InternalError, told
 from polykind.cel.frame import LIMIT, Frame, Part, Run, ahead
-from polykind.cel.library.core import in_list, ordered
+from polykind.cel.library.core import in_list, optional_index, ordered
+from polykind.cel.overloads import BY_ID
 from polykind.cel.spending import Spend
 from polykind.cel.tree import Expr, Literal
-from polykind.cel.values import (
-    FAILURES,
-    NO_OVERLOAD,
-    CostExceeded,
-    EvalError,
-    Optional,
-    equals,
-    size,
-    tenth,
-    told,
-)
+from polykind.cel.values import Optional, equals, size, tenth
 from polykind.schema.pattern import compile_pattern
 
+_MISFITS = (AttributeError, TypeError)
+"""What Python raises where a null stands in the place of something else."""
+_NO_LIST = "interface conversion: *types.Err is not traits.Lister: missing method Add"
 _SCALARS = frozenset({"int", "uint", "bool", "double", "duration"})
 _PLAIN = frozenset({"int", "uint", "bool", "string", "bytes", "double"})
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -141,6 +137,24 @@ def otherwise(first: Part, second: Part, *, unwrap: bool) -> Part:
     return Part(run, first.cost)
 
 
+def sought(container: Run, key: Part, cost: int) -> Part:
+    """An element that may be missing: it costs something only if it is there, and nothing is sought in nothing."""
+    find, key_cost = key
+
+    def run(frame: Frame) -> Optional:
+        held = container(frame)
+        if isinstance(held, Optional):
+            if not held.present:
+                return held
+            held = held.value
+        frame[0] += key_cost
+        found = optional_index(held, find(frame))
+        frame[0] += found.present
+        return found
+
+    return Part(run, cost)
+
+
 def equality(nodes: Sequence[Expr], args: Sequence[Part], *, negated: bool) -> Part:
     left, right = args[0].run, args[1].run
     cost = args[0].cost + args[1].cost
@@ -193,10 +207,14 @@ def quick(overload: str, nodes: Sequence[Expr], args: Sequence[Part], cost: int)
     compute = _INTEGER.get(overload)
     if compute is None:
         return None
-    left, right = args[0].run, args[1].run
+    left, right, function = args[0].run, args[1].run, BY_ID[overload].function
 
     def run(frame: Frame) -> int:
-        value = compute(left(frame), right(frame))
+        one, other = left(frame), right(frame)
+        try:
+            value = compute(one, other)
+        except TypeError:
+            raise no_overload(function, [one, other]) from None
         if LEAST <= value <= MOST:
             return value
         raise EvalError("integer overflow")
@@ -234,28 +252,69 @@ def membership(nodes: Sequence[Expr]) -> Callable[[Any, list[Any]], bool]:
     return in_list
 
 
-def applied(implementation: Callable[..., Any], runs: Sequence[Run]) -> Run:
+def applied(function: str, implementation: Callable[..., Any], runs: Sequence[Run]) -> Run:
     """A call that costs the same whatever it is given."""
     if len(runs) == 1:
         only = runs[0]
-        return lambda frame: implementation(only(frame))
+
+        def single(frame: Frame) -> Any:
+            value = only(frame)
+            try:
+                return implementation(value)
+            except _MISFITS:
+                raise no_overload(function, [value]) from None
+
+        return single
     if len(runs) == 2:
         left, right = runs
-        return lambda frame: implementation(left(frame), right(frame))
-    return lambda frame: implementation(*[run(frame) for run in runs])
+
+        def pair(frame: Frame) -> Any:
+            one, other = left(frame), right(frame)
+            try:
+                return implementation(one, other)
+            except _MISFITS:
+                raise no_overload(function, [one, other]) from None
+
+        return pair
+
+    def call(frame: Frame) -> Any:
+        values = [run(frame) for run in runs]
+        try:
+            return implementation(*values)
+        except _MISFITS:
+            raise no_overload(function, values) from None
+
+    return call
 
 
-def counted(implementation: Callable[..., Any], runs: Sequence[Run], spend: Spend, *, known: bool = False) -> Run:
+def counted(
+    function: str, implementation: Callable[..., Any], runs: Sequence[Run], spend: Spend, *, known: bool = False
+) -> Run:
     """A call whose cost depends on its arguments and result; where it is `known` before, it is looked at before."""
 
     def call(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
         if known:
             ahead(frame, spend(values, None))
-        result = implementation(*values)
+        try:
+            result = implementation(*values)
+        except _MISFITS:
+            raise no_overload(function, values) from None
         frame[0] += spend(values, result)
         if frame[0] > LIMIT:
             raise CostExceeded
         return result
 
     return call
+
+
+def listed(run: Run) -> Run:
+    """An argument that the reference takes for a list even if there is an error instead of it."""
+
+    def checked(frame: Frame) -> Any:
+        try:
+            return run(frame)
+        except FAILURES:
+            raise InternalError(_NO_LIST) from None
+
+    return checked

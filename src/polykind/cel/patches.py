@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from polykind.cel.failures import EvalError
 from polykind.cel.frame import Frame, Run
 from polykind.cel.native import go_type, shown
 from polykind.cel.types import DYN, STRING, Type, struct
-from polykind.cel.values import KINDS, EvalError, Made, Obj, Optional, Shape, equals
+from polykind.cel.values import KINDS, Made, Obj, Optional, Shape, equals
 
 OBJECT, PATCH = struct("Object"), struct("JSONPatch")
 _UNKNOWN = Type("unspecified", "")

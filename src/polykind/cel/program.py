@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from polykind.cel.compiler import Compiler
 from polykind.cel.declared import Declared
+from polykind.cel.failures import FAILURES, NO_OVERLOAD, CostExceeded, InternalError, told
 from polykind.cel.frame import LIMIT, SLOTS, Check, Frame, Run, tail
 from polykind.cel.tree import Expr
-from polykind.cel.values import FAILURES, NO_OVERLOAD, CostExceeded, told
 
 
 class Program:
@@ -27,7 +27,7 @@ class Program:
         frame: Frame = [self._fixed, value, old, *self._spare]
         try:
             return int(frame[0]) if self._run(frame) is True or frame[0] > LIMIT else None
-        except (*FAILURES, RecursionError):
+        except (*FAILURES, InternalError, RecursionError):
             return None
         except CostExceeded:
             return max(int(frame[0]), LIMIT + 1)
@@ -76,6 +76,8 @@ def _outcome(run: Run, frame: Frame) -> Outcome:
         return Outcome(None, told(failure) if frame[0] <= LIMIT else str(CostExceeded()), frame[0])
     except RecursionError:
         return Outcome(None, NO_OVERLOAD, frame[0])
+    except InternalError as failure:
+        return Outcome(None, str(failure), frame[0])
     except CostExceeded as failure:
         return Outcome(None, str(failure), max(frame[0], LIMIT + 1))
     return Outcome(result, None, frame[0])

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.cel import times
-from polykind.cel.values import Duration, EvalError, MapList, Obj, SetList, Shape, Timestamp
+from polykind.cel.failures import EvalError
+from polykind.cel.values import Duration, MapList, Obj, SetList, Shape, Timestamp
 from polykind.schema import gotime
 from polykind.schema.govalue import go_type
 

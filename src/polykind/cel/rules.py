@@ -50,8 +50,9 @@ class Rule:
         self._program = checked.program(declared)
         if raw.get("messageExpression"):
             message = expression.check(raw["messageExpression"], declared, registry, optional_old=self.optional_old)
-            if message.tree is not None and message.tree.type == STRING:
-                self._message = message.program(declared)
+            if message.tree is None or message.tree.type != STRING or message.unusable() is not None:
+                return
+            self._message = message.message(declared)
         if raw.get("fieldPath"):
             self.field = _normal_path(raw["fieldPath"], node.schema)
 
@@ -90,6 +91,11 @@ class RuleNode:
         if self._rules is None:
             self._rules = [Rule(raw, self) for raw in self.raw_rules]
         return self._rules
+
+    @property
+    def transitional(self) -> bool:
+        """Whether any of its rules looks at the old value: only then do messages see it."""
+        return any(rule.uses_old for rule in self.rules)
 
     @property
     def needed(self) -> bool:
@@ -180,12 +186,7 @@ def _node(schema: JsonObject, declared: Declared, registry: Registry) -> RuleNod
     for name, child in (schema.get("properties") or {}).items():
         if not _has_rules(child):
             continue
-        escaped = escape(name)
-        if escaped is None:
-            embedded = bool(child.get("x-kubernetes-embedded-resource"))
-            inner = registry.declare(child, f"{_NAME}.{name}", root=embedded)
-        else:
-            inner = declared.fields.get(escaped) if declared.fields is not None else None
+        inner = declared.fields.get(escape(name) or name) if declared.fields is not None else None
         found = _node(child, inner, registry) if inner is not None else None
         if found is not None:
             node.properties[name] = found

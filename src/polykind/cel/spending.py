@@ -26,11 +26,21 @@ _COMPARED = frozenset(
     [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]
 )
-_UNIT_EQUALITY = frozenset({"IP", "CIDR", "URL", "Quantity", "Semver", "Format"})
+_UNIT_EQUALITY = frozenset({"IP", "CIDR", "URL", "Quantity", "Computed", "Semver", "Format"})
 QUADRATIC = frozenset(
     ["list_distinct", "list_sets_contains_list", "list_sets_intersects_list", "list_sets_equivalent_list"]
 )
 """Overloads that take as long as the product of what they are given is large; their costs say so beforehand."""
+
+SELF_COMPARED = frozenset(
+    ["list_distinct"]
+    + [
+        f"list_{kind}_{name}"
+        for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+        for name in ("sort", "sortByAssociatedKeys")
+    ]
+)
+"""Overloads that cost as much as comparing the items of a list with each other."""
 
 
 def spend_of(function: str, overload: str) -> Spend | int:
@@ -166,16 +176,8 @@ _BY_OVERLOAD: dict[str, Spend] = {
     "list_reverse": _result,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
-    "list_distinct": lambda args, result: _self_compare(args[0]),
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
-    **{
-        f"list_{kind}_sort": lambda args, result: _self_compare(args[0])
-        for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-    },
-    **{
-        f"list_{kind}_sortByAssociatedKeys": lambda args, result: _self_compare(args[1])
-        for kind in ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-    },
+    **dict.fromkeys(SELF_COMPARED, lambda args, result: _self_compare(args[-1])),
 }

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from polykind.cel.values import Duration, EvalError, Timestamp
+from polykind.cel.failures import EvalError
+from polykind.cel.values import Duration, Timestamp
 from polykind.gotext import go_quote
 from polykind.schema.gotime import normal_time
 
@@ -149,8 +150,6 @@ def time_text(time: Timestamp) -> str:
 def part(time: Timestamp, name: str, zone: str = "UTC") -> int:
     """One part of a time on the calendar of a zone."""
     seconds, fraction = divmod(time.ns, _SECOND)
-    if name == "milliseconds":
-        return fraction // 10**6
     years = 0
     try:
         when = _local(seconds, zone)
@@ -175,8 +174,10 @@ def part(time: Timestamp, name: str, zone: str = "UTC") -> int:
             return when.hour
         case "minutes":
             return when.minute
-        case _:
+        case "seconds":
             return when.second
+        case _:
+            return fraction // 10**6
 
 
 def _local(seconds: int, zone: str) -> datetime:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from polykind.cel.types import DYN, Type
 
 ACCUMULATOR = "@result"
+INDEXED = frozenset({"_[_]", "_[?_]"})
 
 
 class UInt(int):
@@ -161,3 +162,14 @@ def qualified_name(node: Expr | None) -> str | None:
     if not isinstance(node, Ident):
         return None
     return ".".join([node.name, *reversed(parts)])
+
+
+def is_path(node: Expr) -> bool:
+    """Whether a field or an element can be looked up together with what leads to it."""
+    if isinstance(node, Call):
+        return node.function in INDEXED or node.function == "_?._" or is_choice(node)
+    return isinstance(node, Ident) or (isinstance(node, Select) and not node.test)
+
+
+def is_choice(node: Expr) -> bool:
+    return isinstance(node, Call) and node.function == "_?_:_"

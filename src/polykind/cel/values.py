@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 from polykind.cel import types
+from polykind.cel.failures import NO_OVERLOAD, EvalError
 from polykind.cel.tree import UInt
 from polykind.cel.types import Type
 from polykind.schema.equality import same
-
-
-class EvalError(Exception):
-    """An evaluation that failed; && and || may absorb it."""
-
-
-class CostExceeded(Exception):
-    """An evaluation that cost more than it may; nothing absorbs this."""
-
-    def __init__(self) -> None:
-        super().__init__("operation cancelled: actual cost limit exceeded")
-
-
-NO_OVERLOAD = "no such overload"
-FAILURES = (EvalError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
-"""What an evaluation may raise: data that is not what its schema says fails somewhere in Python itself."""
-
-
-def told(failure: Exception) -> str:
-    return str(failure) if isinstance(failure, EvalError) else NO_OVERLOAD
 
 
 class Timestamp(NamedTuple):
@@ -59,9 +40,16 @@ Field: TypeAlias = tuple[str, Callable[[Any], Any] | None]
 class Shape:
     """What a schema says about an object: its fields by their names in expressions, and how each is read."""
 
-    __slots__ = ("_known", "_list_names", "_look_up", "_names")
+    __slots__ = ("_known", "_list_names", "_look_up", "_names", "keys")
 
-    def __init__(self, look_up: Callable[[str], Field | None], list_names: Callable[[], dict[str, str]]) -> None:
+    def __init__(
+        self,
+        look_up: Callable[[str], Field | None],
+        list_names: Callable[[], dict[str, str]],
+        keys: Container[str] = (),
+    ) -> None:
+        self.keys = keys
+        """The names of all fields in JSON, also of those that expressions cannot name."""
         self._look_up = look_up
         self._list_names = list_names
         self._known: dict[str, Field | None] = {}
@@ -191,6 +179,12 @@ class Opaque:
     __slots__ = ()
 
 
+class Unmatched:
+    """A value that nothing can be compared with, though it can be compared: the reference hands out its address."""
+
+    __slots__ = ()
+
+
 class MapList(list[Any]):
     """A list of type map: equal whatever the order, added by key."""
 
@@ -204,6 +198,9 @@ class MapList(list[Any]):
         raw = item.raw if isinstance(item, Obj) else item
         return tuple((type(v), v) for v in (raw.get(key) for key in self.keys))
 
+
+_STRICT = (Opaque, SetList, MapList)
+"""What cannot be compared with anything of another kind, like objects and what libraries make."""
 
 KINDS: dict[type, str] = {
     type(None): "null",
@@ -277,7 +274,7 @@ def equals(left: Any, right: Any) -> bool | None:
     if one != other:
         if one in _NUMERIC and other in _NUMERIC:
             return compare(left, right) == 0 if left == left and right == right else False
-        return None if isinstance(left, Opaque) else False
+        return None if isinstance(left, _STRICT) or type(left) is Obj or "." in one else False
     if one == "list":
         return _same_lists(left, right)
     if one == "map":
@@ -290,7 +287,7 @@ def equals(left: Any, right: Any) -> bool | None:
         return bool(left.ns == right.ns)
     if one == "type":
         return bool(left.name == right.name)
-    return None if isinstance(left, Opaque) else bool(left == right)
+    return None if isinstance(left, Opaque) or isinstance(right, Unmatched) else bool(left == right)
 
 
 def _same_lists(left: list[Any], right: list[Any]) -> bool:
@@ -309,30 +306,41 @@ def _same_lists(left: list[Any], right: list[Any]) -> bool:
     return all(equals(a, b) is not False for a, b in zip(left, right, strict=True))
 
 
-def _same_maps(left: Any, right: Any) -> bool:
-    if isinstance(left, Obj) or isinstance(right, Obj):
-        return _same_objects(left, right)
-    if len(left) != len(right):
+def _same_maps(left: Any, right: Any) -> bool | None:
+    if size(left) != size(right):
         return False
+    if isinstance(left, Obj):
+        return _same_objects(left, right)
+    if isinstance(right, Obj):
+        return all(
+            (name := right.shape.names.get(key)) and right.has(name) and equals(value, right.get(name)) is not False
+            for key, value in left.items()
+        )
     return all(key in right and equals(value, right[key]) is not False for key, value in left.items())
 
 
-def _same_objects(left: Any, right: Any) -> bool:
-    if size(left) != size(right):
-        return False
-    if not isinstance(left, Obj):
-        left, right = right, left
-    if not isinstance(right, Obj):
-        return all(key in right and equals(left.get(key), right[key]) for key in left.names() if left.has(key))
+def _same_objects(left: Obj, right: Any) -> bool | None:
+    """Fields that the schema does not know are compared only with those of another object."""
+    other = right.raw if isinstance(right, Obj) else right
     for key, value in left.raw.items():
-        name = left.shape.names.get(key)
-        if name is None:
-            if key in right.raw and not same(value, right.raw[key]):
+        if key not in left.shape.keys:
+            if not isinstance(right, Obj):
+                return None
+            if key in other and not same(value, other[key]):
                 return False
             continue
-        there = left.has(name)
-        if there != right.has(name) or (there and not equals(left.get(name), right.get(name))):
+        there = other.get(key) is not None if isinstance(right, Obj) else key in other
+        if (value is not None) != there:
             return False
+        name = left.shape.names.get(key)
+        if not there:
+            continue
+        if name is None:
+            found: bool | None = same(value, other[key])
+        else:
+            found = equals(left.get(name), right.get(name) if isinstance(right, Obj) else other[key])
+        if not found:
+            return found
     return True
 
 
@@ -368,14 +376,18 @@ def _doubles(left: Any, right: Any) -> tuple[float, float]:
     return float(left), float(right)
 
 
+_FIRST_MOMENT = -62_135_596_800 * 10**9
+"""The year 1 begins, which is Go's zero time."""
+
+
 def is_zero(value: Any) -> bool:
     """Whether optional.ofNonZeroValue sees nothing in it."""
     if isinstance(value, Obj):
         return False
-    if isinstance(value, Timestamp | Duration):
+    if isinstance(value, Timestamp):
+        return value.ns == _FIRST_MOMENT
+    if isinstance(value, Duration):
         return value.ns == 0
-    if isinstance(value, Optional):
-        return not value.present or is_zero(value.value)
     return value is None or value in (0, "", b"", False) or (isinstance(value, list | dict) and not value)
 
 

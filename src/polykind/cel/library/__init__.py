@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from polykind.cel.failures import NO_OVERLOAD, EvalError
 from polykind.cel.library import authorization, core, formats, lists, net, quantity, regex, semver, strings, urls
 from polykind.cel.overloads import BY_ID
-from polykind.cel.values import NO_OVERLOAD, EvalError
 
 
 def _absent(*args: Any) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from polykind.cel.failures import EvalError
 from polykind.cel.library.strings import trim
 from polykind.cel.types import AUTHORIZATION
-from polykind.cel.values import KINDS, EvalError, Opaque
+from polykind.cel.values import KINDS, Opaque
 from polykind.schema.names import dns1123_label, dns1123_subdomain
 
 

@@ -7,17 +7,20 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.cel import arithmetic, times
+from polykind.cel.failures import NO_OVERLOAD, EvalError
 from polykind.cel.tree import UInt
+from polykind.cel.types import Type
 from polykind.cel.values import (
-    NO_OVERLOAD,
     NONE,
+    BuiltList,
+    BuiltMap,
     Duration,
-    EvalError,
     JoinedList,
     MapList,
     Obj,
     Optional,
     SetList,
+    Texts,
     Timestamp,
     compare,
     equals,
@@ -61,10 +64,25 @@ def index_map(entries: Any, key: Any) -> Any:
         raise EvalError(f"no such key: {printed(key)}") from None
 
 
+_UNASKED: dict[type, str] = {
+    type(None): "<nil>",
+    **dict.fromkeys((list, BuiltList, JoinedList, Texts), "[]interface {}"),
+    **dict.fromkeys((dict, BuiltMap), "map[string]interface {}"),
+    Obj: "*common.unstructuredMap",
+    SetList: "*common.unstructuredSetList",
+    MapList: "*common.unstructuredMapList",
+    bytes: "types.Bytes",
+    Duration: "types.Duration",
+    Timestamp: "types.Timestamp",
+    Optional: "*types.Optional",
+    Type: "*types.Type",
+}
+
+
 def _check_qualifier(key: Any) -> None:
-    """Nothing can be asked for by a null, a list or a map."""
-    if key is None or isinstance(key, list | dict):
-        named = "<nil>" if key is None else "[]interface {}" if isinstance(key, list) else "map[string]interface {}"
+    """Only by texts, numbers and booleans can anything be asked for."""
+    named = _UNASKED.get(type(key))
+    if named is not None:
         raise EvalError(f"invalid qualifier type: {named}")
 
 
@@ -100,7 +118,7 @@ def optional_index(container: Any, key: Any) -> Optional:
 def in_list(item: Any, items: list[Any]) -> bool:
     if type(item) is str:
         return item in items
-    return any(equals(one, item) for one in items)
+    return any(equals(item, one) for one in items)
 
 
 def in_map(key: Any, entries: Any) -> bool:
@@ -111,12 +129,17 @@ def in_map(key: Any, entries: Any) -> bool:
 
 def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
     if isinstance(left, SetList):
-        known = {(type(item), item) for item in left}
-        return SetList([*left, *(item for item in right if (type(item), item) not in known)])
+        return SetList(item for _, item in dict.fromkeys((type(item), item) for item in [*left, *right]))
     if isinstance(left, MapList):
-        merged = {left.key_of(item): item for item in left}
-        merged.update((left.key_of(item), item) for item in right)
-        return MapList(merged.values(), left.keys)
+        merged = MapList(left, left.keys)
+        places = {left.key_of(item): at for at, item in enumerate(left)}
+        for item in right:
+            at = places.get(left.key_of(item))
+            if at is None:
+                merged.append(item)
+            else:
+                merged[at] = item
+        return merged
     return JoinedList([*left, *right]) if left and right else left or right
 
 
@@ -145,6 +168,24 @@ def _part(name: str) -> Callable[..., int]:
 
 def _duration_part(name: str) -> Callable[..., int]:
     return lambda duration: times.duration_part(duration, name)
+
+
+def in_texts(key: Any, entries: dict[str, Any]) -> bool:
+    if type(key) is not str:
+        raise EvalError(NO_OVERLOAD)
+    return key in entries
+
+
+def index_texts(entries: dict[str, Any], key: Any) -> Any:
+    _check_qualifier(key)
+    if type(key) is not str:
+        raise EvalError(NO_OVERLOAD)
+    return index_map(entries, key)
+
+
+def nonzero(value: Any) -> Optional:
+    """A value of an object: its lists and maps count as something even if they are empty."""
+    return Optional(True, value) if isinstance(value, list | dict) or not is_zero(value) else NONE
 
 
 def map_insert(entries: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
@@ -294,12 +335,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_to_int64": arithmetic.string_to_int,
     "timestamp_to_int64": lambda time: time.ns // 10**9,
     "uint64_to_int64": lambda value: arithmetic.integer(int(value)),
-    "string_to_string": _same,
+    "string_to_string": str.__str__,
     "bool_to_string": printed,
     "bytes_to_string": _bytes_to_string,
     "double_to_string": arithmetic.double_to_string,
     "duration_to_string": times.duration_text,
-    "int64_to_string": str,
+    "int64_to_string": int.__repr__,
     "timestamp_to_string": times.time_text,
     "uint64_to_string": str,
     "timestamp_to_timestamp": _same,

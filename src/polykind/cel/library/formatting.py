@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polykind.cel import arithmetic, times
-from polykind.cel.values import CostExceeded, EvalError, Obj, kind_of, type_value
+from polykind.cel.failures import CostExceeded, EvalError
+from polykind.cel.values import Obj, kind_of, type_value
 from polykind.gotext import go_quote
 
 _PRECISE = 6

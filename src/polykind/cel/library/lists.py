@@ -8,11 +8,19 @@ from itertools import pairwise
 from typing import Any
 
 from polykind.cel import arithmetic
+from polykind.cel.failures import NO_OVERLOAD, CostExceeded, EvalError
 from polykind.cel.tree import UInt
-from polykind.cel.values import CostExceeded, Duration, EvalError, compare, equals, kind_of
+from polykind.cel.values import Duration, Timestamp, compare, equals, kind_of
 
 _MOST_ITEMS = 1_000_000
+_ORDERED = frozenset([bool, int, UInt, float, str, bytes, Timestamp, Duration])
 _KINDS = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+
+
+def _comparable(items: list[Any]) -> None:
+    """Nulls may stand where a schema allows them, and have no order."""
+    if not _ORDERED.issuperset(map(type, items)):
+        raise EvalError(NO_OVERLOAD)
 
 
 def _order(left: Any, right: Any) -> int | None:
@@ -24,6 +32,7 @@ def _order(left: Any, right: Any) -> int | None:
 
 
 def _is_sorted(items: list[Any]) -> bool:
+    _comparable(items)
     return all(_order(a, b) != 1 for a, b in pairwise(items))
 
 
@@ -31,6 +40,7 @@ def _best(name: str, wanted: int) -> Callable[[list[Any]], Any]:
     def best(items: list[Any]) -> Any:
         if not items:
             raise EvalError(f"{name} called on empty list")
+        _comparable(items)
         found = items[0]
         for item in items[1:]:
             if _order(found, item) == wanted:
@@ -110,6 +120,8 @@ def _distinct(items: list[Any]) -> list[Any]:
 
 
 def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
+    if keys and kind_of(keys[0]) not in _KINDS:
+        raise EvalError("list elements must be comparable")
     if len({kind_of(key) for key in keys}) > 1:
         raise EvalError("list elements must have the same type")
     order = sorted(range(len(items)), key=lambda at: functools.cmp_to_key(compare)(keys[at]))
@@ -117,7 +129,7 @@ def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
 
 
 def _contains(items: list[Any], wanted: list[Any]) -> bool:
-    return all(any(equals(item, want) for item in items) for want in wanted)
+    return all(any(equals(want, item) for item in items) for want in wanted)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

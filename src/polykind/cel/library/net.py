@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polykind.cel.values import KINDS, NO_OVERLOAD, EvalError
+from polykind.cel.failures import NO_OVERLOAD, EvalError
+from polykind.cel.values import KINDS
 from polykind.gotext import go_quote
 
 _hex = re.compile(r"[0-9a-fA-F]*").match

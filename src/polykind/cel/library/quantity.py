@@ -7,7 +7,8 @@ from collections.abc import Callable
 from decimal import ROUND_UP, Context, Decimal
 from typing import Any, NamedTuple
 
-from polykind.cel.values import KINDS, EvalError
+from polykind.cel.failures import EvalError
+from polykind.cel.values import KINDS, Unmatched
 
 _FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX = "unable to parse quantity's suffix"
@@ -36,7 +37,13 @@ class Quantity(NamedTuple):
         return hash(self.amount)
 
 
-KINDS[Quantity] = "kubernetes.Quantity"
+class Computed(Quantity, Unmatched):
+    """A quantity that was added up."""
+
+    __slots__ = ()
+
+
+KINDS[Quantity] = KINDS[Computed] = "kubernetes.Quantity"
 
 
 def parse(text: str) -> Quantity:
@@ -110,7 +117,7 @@ def _combined(left: Quantity, right: Quantity | int, sign: int) -> Quantity:
             one, two = (value * 10 ** (power - scale) for value, power in (left.small, other.small))
             total = one + sign * two
             small = (total, scale) if total in _INT64 else None
-    return Quantity(amount, small)
+    return Computed(amount, small)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

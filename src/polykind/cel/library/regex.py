@@ -8,7 +8,7 @@ from typing import Any
 
 import re2
 
-from polykind.cel.values import EvalError
+from polykind.cel.failures import EvalError
 from polykind.schema.goregexp import Scanner
 from polykind.schema.pattern import PatternError, compile_pattern, whole
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polykind.cel.values import KINDS, EvalError
+from polykind.cel.failures import EvalError
+from polykind.cel.values import KINDS
 from polykind.gotext import go_quote
 
 _digits = re.compile(r"[0-9]+").fullmatch

@@ -6,8 +6,9 @@ import string as ascii_sets
 from collections.abc import Callable
 from typing import Any
 
+from polykind.cel.failures import CostExceeded, EvalError
+from polykind.cel.library.core import printed
 from polykind.cel.library.formatting import format_string
-from polykind.cel.values import NO_OVERLOAD, CostExceeded, EvalError
 
 _LARGEST = 2**26
 """No expression gets to build a text larger than this many characters."""
@@ -87,7 +88,7 @@ def _join(items: list[Any], separator: str = "") -> str:
     total = len(separator) * len(items)
     for item in items:
         if not isinstance(item, str):
-            raise EvalError(f"{NO_OVERLOAD}: join(list{', string' if separator else ''})")
+            raise EvalError(f"join: invalid input: {0 if item is None else printed(item)}")
         total += len(item)
     if total > _LARGEST:
         raise CostExceeded

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
-from polykind.cel.values import KINDS, EvalError
+from polykind.cel.failures import EvalError
+from polykind.cel.values import KINDS
 from polykind.crd.gourl import URLError, parse_url
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*").fullmatch

@@ -1,0 +1,67 @@
+"""What is said of arguments that no overload takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.cel import condition
+from polykind.cel.types import DYN
+from tests.cel.support import value_of
+
+_INT_OR_STRING = {"x-kubernetes-int-or-string": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("self.matches('^a$')", "error: no such overload"),
+        ("self.matches(string(self) + 'a')", "error: no such overload: matches"),
+        ("self.find('a')", "error: no such overload"),
+        ("self.find(string(self))", "error: no such overload: find(int, string)"),
+        ("self.findAll('a', 1)", "error: no such overload"),
+        ("-dyn(1u)", "error: no such overload: -_"),
+        ("dyn(duration('1s')) * self", "error: no such overload"),
+        ("dyn(timestamp(0)).size()", "error: no such overload"),
+        ("self.flatten(1)", "error: no such overload: int.flatten(int)"),
+        ("{'a': 1}[dyn(duration(string(self) + 's'))]", "error: invalid qualifier type: types.Duration"),
+    ],
+)
+def test_an_integer_where_something_else_is_meant(text: str, expected: Any) -> None:
+    assert value_of(text, _INT_OR_STRING, 5) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "self.l.sort()",
+        "self.l.distinct()",
+        "self.l.sortBy(x, x)",
+        "self.l.sort() == [] || true",
+        "[1].map(x, self.l.sort())",
+    ],
+)
+def test_what_is_missing_is_taken_for_a_list(text: str) -> None:
+    """The reference stumbles over the cost of it, whatever stands beside it."""
+    schema = {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}}}
+    told = "error: internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
+    assert value_of(text, schema, {}) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("object.l.last().value() + object.a", "ca"),
+        ("object.l.last().value().size()", 1),
+        ("timestamp(object.l.last().value())", "no such overload: timestamp(string)"),
+        ("object.l.distinct().max()", "no such overload: max(list)"),
+        ("object.l.max()", "c"),
+        ("object.n.distinct().max()", 2),
+        ("object.l[?0].optMap(q, q + object.a).value()", "ba"),
+    ],
+)
+def test_a_guess_of_a_type_is_checked_when_the_value_is_there(text: str, expected: Any) -> None:
+    obj = {"l": ["b", "c"], "n": [1, 2], "a": "a"}
+    outcome = condition(text, {"object": DYN}, results=()).run({"object": obj})
+    assert (outcome.failure or outcome.value) == expected

@@ -1,0 +1,121 @@
+"""Values as schemas describe them: what is equal, what is added up, what counts as nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.cel import expression
+from tests.cel.support import declared, value_of
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "l": {"type": "array", "items": {"type": "string", "nullable": True}},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}},
+        "m": {"type": "object", "additionalProperties": {"type": "integer", "nullable": True}},
+        "o": {"type": "object", "properties": {"x y": {"type": "string"}, "n": {"type": "string", "nullable": True}}},
+        "is": {"x-kubernetes-int-or-string": True},
+        "day": {"type": "string", "format": "date"},
+    },
+}
+_VALUE: dict[str, Any] = {
+    "l": ["a", None],
+    "set": [1, 2],
+    "m": {"a": None},
+    "o": {"x y": "1", "n": None},
+    "is": 5,
+    "day": "1970-01-01",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("self.set + [2, 3, 3]", [1, 2, 3]),
+        ("self.set == dyn(1)", "error: no such overload"),
+        ("self.set != dyn(1)", True),
+        ("self.o == dyn(1)", "error: no such overload"),
+        ("ip('1.2.3.4') == self.is", "error: no such overload"),
+        ("self.is in self.m", "error: no such overload"),
+        ("self.m[self.is]", "error: no such overload"),
+        ("self.m['a'] + 1", "error: no such overload: _+_"),
+        ("string(self.l[1])", "error: no such overload: string(null_type)"),
+        ("cidr(self.l[1])", "error: no such overload: cidr(null_type)"),
+        ("self.l.max()", "error: no such overload"),
+        ("self.l.reverse().max()", "error: no such overload: max(list)"),
+        ("self.l.isSorted()", "error: no such overload"),
+        ("self.l.join('-')", "error: join: invalid input: 0"),
+        ("self.l.reverse().sort()", "error: list elements must be comparable"),
+        ("optional.ofNonZeroValue(self.day).hasValue()", True),
+        ("optional.ofNonZeroValue(self.?day).hasValue()", True),
+        ("self.day.getMilliseconds('nowhere')", "error: unknown time zone nowhere"),
+    ],
+)
+def test_values_of_a_schema(text: str, expected: Any) -> None:
+    assert value_of(text, _SCHEMA, _VALUE) == expected
+
+
+def test_an_empty_list_of_an_object_is_something() -> None:
+    assert value_of("optional.ofNonZeroValue(self.l).hasValue()", _SCHEMA, {"l": []}) is True
+    assert value_of("optional.ofNonZeroValue([]).hasValue()", _SCHEMA, {}) is False
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "equal"),
+    [
+        ({"x y": "1"}, {"x y": "1"}, True),
+        ({"x y": "1"}, {"x y": "2"}, False),
+        ({"x y": "1"}, {"n": "1"}, False),
+        ({"n": None}, {"n": None}, True),
+        ({"n": None}, {"x y": "1"}, True),
+        ({"unknown": 1}, {"unknown": 2}, False),
+        ({"unknown": 1}, {"other": 2}, True),
+    ],
+)
+def test_objects_are_equal_if_their_fields_are(new: Any, old: Any, equal: bool) -> None:
+    found, registry = declared(_SCHEMA["properties"]["o"])  # type: ignore[index]
+    program = expression.check("self == oldSelf", found, registry, optional_old=False).program(found)
+    assert program.run(new, old).value is equal
+
+
+def test_an_optional_old_self_has_no_schema() -> None:
+    found, registry = declared(_SCHEMA)
+
+    def run(text: str) -> Any:
+        return expression.check(text, found, registry, optional_old=True).program(found).run(_VALUE, _VALUE)
+
+    assert run("oldSelf.value().day == dyn('1970-01-01')").value is True
+    assert run("oldSelf.value().o == self.o").value is False
+    assert run("oldSelf.value().set == [2, 1]").value is False
+    assert run("self.set == [2, 1]").value is True
+
+
+def test_items_of_a_list_are_told_apart_by_what_they_have_at_escaped_names() -> None:
+    item = {"type": "object", "properties": {"a-b": {"type": "string"}, "v": {"type": "integer"}}}
+    schema = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["a-b"],
+        "items": item,
+    }
+    one, two = {"a-b": "1", "v": 1}, {"a-b": "2", "v": 2}
+    found, registry = declared(schema)
+    program = expression.check("self == oldSelf", found, registry, optional_old=False).program(found)
+    assert program.run([one, two], [one, two]).value is False
+    assert program.run([two, two], [two, two]).value is True
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("quantity('2').add(quantity('1')) == quantity('3')", True),
+        ("quantity('3') == quantity('2').add(quantity('1'))", "error: no such overload"),
+        ("quantity('3') != quantity('2').sub(-1)", True),
+        ("quantity('3') in [quantity('2').add(1)]", False),
+        ("quantity('3').compareTo(quantity('2').add(1))", 0),
+    ],
+)
+def test_nothing_is_equal_to_a_quantity_that_was_added_up(text: str, expected: Any) -> None:
+    assert value_of(text) == expected
