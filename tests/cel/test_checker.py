@@ -114,3 +114,8 @@ def test_old_self_is_optional_where_the_rule_says_so() -> None:
 )
 def test_constants_are_computed_when_a_program_is_made(text: str, expected: str | None) -> None:
     assert expression.check(text, *declared(SCHEMA), optional_old=False).unusable() == expected
+
+
+def test_a_format_is_told_of_what_comes_first() -> None:
+    told = problems("'%d %s'.format(['a'])")
+    assert told == ("1:17: error during formatting: decimal clause can only be used on integers, was given string",)

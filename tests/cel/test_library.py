@@ -342,3 +342,14 @@ def test_what_is_known_only_when_it_runs(text: str, expected: Any) -> None:
 )
 def test_nothing_large_is_built(text: str) -> None:
     assert value_of(text, {"type": "string"}, "x" * 100_000) == _LIMIT
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(self > 0 ? '%d%s' : '').format(['a'])", "decimal clause can only be used on integers, was given string"),
+        ("(self > 0 ? '%x%' : '').format([1.5])", "only integers, byte buffers, and strings can be formatted as hex"),
+    ],
+)
+def test_a_format_is_told_of_what_comes_first(text: str, expected: str) -> None:
+    assert value_of(text).startswith(f"error: error during formatting: {expected}")

@@ -119,3 +119,34 @@ def test_items_of_a_list_are_told_apart_by_what_they_have_at_escaped_names() -> 
 )
 def test_nothing_is_equal_to_a_quantity_that_was_added_up(text: str, expected: Any) -> None:
     assert value_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("format_", "value", "text", "expected"),
+    [
+        ("byte", "YWI=", "size(self)", 2),
+        (
+            "byte",
+            "YW+/",
+            "size(self)",
+            "error: Invalid byte formatted string YW+/: illegal base64 data at input byte 2",
+        ),
+        ("date-time", "2024-02-29T12:34:56Z", "self.getFullYear()", 2024),
+        (
+            "date-time",
+            "2024-02-29t12:34:56z",
+            "self.getFullYear()",
+            'error: Invalid date-time formatted string 2024-02-29t12:34:56z: parsing time "2024-02-29t12:34:56z" as '
+            '"2006-01-02T15:04:05": cannot parse "t12:34:56z" as "T"',
+        ),
+        (
+            "date-time",
+            "2024-02-29T12:34:56z",
+            "self.getFullYear()",
+            "error: Invalid date-time formatted string 2024-02-29T12:34:56z: parsing time "
+            '"2024-02-29T12:34:56z": extra text: "z"',
+        ),
+    ],
+)
+def test_texts_that_a_format_takes_and_nothing_can_read(format_: str, value: str, text: str, expected: Any) -> None:
+    assert value_of(text, {"type": "string", "format": format_}, value) == expected

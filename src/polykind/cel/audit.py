@@ -144,22 +144,20 @@ def _format(node: Call, source: Source) -> None:
     items = args[0]
     if not isinstance(items, ListExpr):
         return
+    given = iter(items.items)
     try:
-        parts = [part for part in clauses(text.value, len(items.items), lambda index: None) if isinstance(part, Clause)]
+        for part in clauses(text.value, len(items.items), literal=True):
+            bad = _unfit(part.kind, next(given)) if isinstance(part, Clause) else None
+            if bad is not None and isinstance(part, Clause):
+                name = _RUNTIME_NAMES.get(bad.type.kind, bad.type.name)
+                source.report(bad.at, f"error during formatting: {COMPLAINTS[part.kind].format(name)}")
+                return
     except FormatError as wrong:
         source.report(node.at, str(wrong))
         return
-    for clause, item in zip(parts, items.items, strict=False):
-        bad = _unfit(clause.kind, item)
-        if bad is not None:
-            name = _RUNTIME_NAMES.get(bad.type.kind, bad.type.name)
-            source.report(bad.at, f"error during formatting: {COMPLAINTS[clause.kind].format(name)}")
-            return
-    if len(items.items) > len(parts):
-        source.report(
-            node.at,
-            f"too many arguments supplied to string.format (expected {len(parts)}, got {len(items.items)})",
-        )
+    if left := len(list(given)):
+        count = len(items.items)
+        source.report(node.at, f"too many arguments supplied to string.format (expected {count - left}, got {count})")
 
 
 def _unfit(kind: str, item: Expr) -> Expr | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from polykind.schema import gotime
 from polykind.schema.govalue import go_type
 
 Read = Callable[[Any], Any]
+_no_octets = re.compile(r"[^A-Za-z0-9_\-=\r\n]").search
 
 
 def int_or_string(value: Any) -> Any:
@@ -121,7 +123,7 @@ def _date(text: str) -> Timestamp:
 def _date_time(text: str) -> Timestamp:
     if not text:
         return Timestamp(0)
-    found = times.schema_time(text)
+    found = times.parse_rfc3339(text)
     if found is None:
         # Of the layouts that are tried the last one is told.
         raise EvalError(f"Invalid date-time formatted string {text}{_why(text, gotime.LOCAL_TIME)}")
@@ -137,10 +139,15 @@ def _why(text: str, layout: str) -> str:
 
 
 def _octets(text: str) -> bytes:
+    # The format takes the standard alphabet; the reference reads the one for URLs.
+    foreign = _no_octets(text)
     try:
-        return base64.b64decode(text.encode("utf-8", "replace"), validate=True)
+        if foreign is None:
+            return base64.b64decode(text.encode(), altchars=b"-_")
     except (binascii.Error, ValueError):
-        raise EvalError(f"Invalid byte formatted string {text}: illegal base64 data at input byte 0") from None
+        pass
+    at = foreign.start() if foreign is not None else 0
+    raise EvalError(f"Invalid byte formatted string {text}: illegal base64 data at input byte {at}")
 
 
 FORMATTED: dict[str, Read] = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _octets}

@@ -66,11 +66,6 @@ def parse_rfc3339(text: str) -> Timestamp | None:
     return Timestamp(seconds * _SECOND + fraction, offset)
 
 
-def schema_time(text: str) -> Timestamp | None:
-    """What the format date-time accepts: RFC 3339, in either case."""
-    return parse_rfc3339(text) or parse_rfc3339(text.upper())
-
-
 def timestamp_of(text: str) -> Timestamp:
     found = parse_rfc3339(text)
     if found is None:

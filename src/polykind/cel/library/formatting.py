@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from polykind.cel import arithmetic, times
@@ -37,35 +37,34 @@ class Clause(NamedTuple):
 
 
 class FormatError(ValueError):
-    """The text of a format is wrong, after `taken` arguments were asked for."""
+    """The text of a format is wrong."""
 
 
-def clauses(text: str, available: int, asked: Callable[[int], None] | None = None) -> list[str | Clause]:
-    """The parts of a format in order. Raises FormatError; `asked` is told of each argument as it is needed."""
-    parts: list[str | Clause] = []
+def clauses(text: str, available: int, *, literal: bool = False) -> Iterator[str | Clause]:
+    """The parts of a format in order, each before the next is read. Raises FormatError.
+
+    A `literal` is read before there is anything to be shown, and told of its end before its arguments.
+    """
     at = taken = 0
     while at < len(text):
         found = text.find("%", at)
         if found < 0:
-            parts.append(text[at:])
-            break
-        parts.append(text[at:found])
+            yield text[at:]
+            return
+        yield text[at:found]
         if text[found + 1 : found + 2] == "%":
-            parts.append("%")
+            yield "%"
             at = found + 2
             continue
-        if taken >= available and asked is None:
+        if taken >= available and not literal:
             raise FormatError(f"index {taken} out of range")
         if found + 1 >= len(text):
             raise FormatError("unexpected end of string")
         if taken >= available:
             raise FormatError(f"index {taken} out of range")
         clause, at = _clause(text, found + 1)
-        parts.append(clause)
-        if asked is not None:
-            asked(taken)
+        yield clause
         taken += 1
-    return parts
 
 
 def _clause(text: str, at: int) -> tuple[Clause, int]:
@@ -94,12 +93,12 @@ def _clause(text: str, at: int) -> tuple[Clause, int]:
 
 
 def format_string(text: str, args: list[Any]) -> str:
+    given = iter(args)
     try:
         parts = clauses(text, len(args))
+        return "".join([part if isinstance(part, str) else _formatted(part, next(given)) for part in parts])
     except FormatError as wrong:
         raise EvalError(str(wrong)) from None
-    given = iter(args)
-    return "".join([part if isinstance(part, str) else _formatted(part, next(given)) for part in parts])
 
 
 def _formatted(clause: Clause, value: Any) -> str:
