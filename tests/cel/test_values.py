@@ -115,9 +115,14 @@ def test_items_of_a_list_are_told_apart_by_what_they_have_at_escaped_names() -> 
         ("quantity('3') != quantity('2').sub(-1)", True),
         ("quantity('3') in [quantity('2').add(1)]", False),
         ("quantity('3').compareTo(quantity('2').add(1))", 0),
+        ("quantity('1.2').asApproximateFloat()", 1.2000000000000002),
+        ("quantity('1.2').add(quantity('0')).asApproximateFloat()", 1.2000000000000002),
+        ("quantity('1234567890123456789012').asApproximateFloat()", 1.234567890123457e21),
+        ("quantity('12345678901234567890.5Ei').compareTo(quantity('9223372036854775807'))", 0),
+        ("isQuantity('.Ei')", False),
     ],
 )
-def test_nothing_is_equal_to_a_quantity_that_was_added_up(text: str, expected: Any) -> None:
+def test_quantities(text: str, expected: Any) -> None:
     assert value_of(text) == expected
 
 

@@ -73,9 +73,12 @@ def parse(text: str) -> Quantity:
         precision = 18 - len(whole or "0") - len(fraction)
         small = (number, exponent - len(fraction))
     if precision < 0 or small[1] < -9 or small[0] not in _INT64:
-        least = Decimal(1).scaleb(-9)
-        if amount.adjusted() < 30 and amount != amount.quantize(least, ROUND_UP, _WIDE):
-            amount = amount.quantize(least, ROUND_UP, _WIDE)
+        if not found[2] and not fraction:
+            raise EvalError(_NUMERIC)
+        if amount.adjusted() < _LONGEST:
+            amount = amount.quantize(Decimal(1).scaleb(-9), ROUND_UP, _WIDE)
+        if binary and abs(amount) > _INT64[-1]:
+            amount = Decimal(_INT64[-1]).copy_sign(amount)
         return Quantity(amount, None)
     return Quantity(amount, small)
 
@@ -110,7 +113,9 @@ def _combined(left: Quantity, right: Quantity | int, sign: int) -> Quantity:
     other = Quantity(Decimal(right), (right, 0)) if isinstance(right, int) else right
     amount = _WIDE.add(left.amount, _WIDE.multiply(other.amount, Decimal(sign)))
     small = None
-    if left.small is not None and other.small is not None:
+    if left.small is not None and other.small is not None and not (left.small[0] and other.small[0]):
+        small = left.small if left.small[0] else (sign * other.small[0], other.small[1])
+    elif left.small is not None and other.small is not None:
         scale = min(left.small[1], other.small[1])
         apart = max(left.small[1], other.small[1]) - scale
         if apart <= 40:
@@ -120,6 +125,16 @@ def _combined(left: Quantity, right: Quantity | int, sign: int) -> Quantity:
     return Computed(amount, small)
 
 
+def _float(quantity: Quantity) -> float:
+    """The digits times a power of ten, which is not always the nearest number."""
+    if quantity.small is not None:
+        digits, exponent = quantity.small
+    else:
+        _, _, exponent = quantity.amount.as_tuple()  # type: ignore[assignment]
+        digits = int(quantity.amount.scaleb(-exponent, _WIDE))
+    return float(digits) * float(f"1e{exponent}") if exponent else float(digits)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_to_quantity": parse,
     "is_quantity_string": _is_quantity,
@@ -127,7 +142,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "quantity_is_greater_than": lambda a, b: _compare(a, b) > 0,
     "quantity_is_less_than": lambda a, b: _compare(a, b) < 0,
     "quantity_compare_to": _compare,
-    "quantity_get_float": lambda quantity: float(quantity.amount),
+    "quantity_get_float": _float,
     "quantity_get_int": _as_integer,
     "quantity_is_integer": lambda quantity: _integer(quantity) is not None,
     "quantity_add": lambda a, b: _combined(a, b, 1),
