@@ -353,3 +353,16 @@ def test_nothing_large_is_built(text: str) -> None:
 )
 def test_a_format_is_told_of_what_comes_first(text: str, expected: str) -> None:
     assert value_of(text).startswith(f"error: error during formatting: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("['b', 'a'].filter(x, x.startsWith('a')).first().optMap(v, v + 'b').orValue('')", "ab"),
+        ("['b', 'a'].map(x, strings.quote(x)).first().optMap(v, v + 'b').orValue('')", '"b"b'),
+        ("['b', 'a'].filter(x, x.startsWith('a')).first().optFlatMap(v, optional.of(v)).orValue('')", "a"),
+        ("optional.of([1].map(x, optional.of(x).optMap(z, z + 1))).optMap(q, q.size()).orValue(0)", 1),
+    ],
+)
+def test_a_fold_in_what_is_mapped(text: str, expected: Any) -> None:
+    assert value_of(text) == expected

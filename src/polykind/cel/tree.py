@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -122,34 +123,45 @@ def children(node: Expr) -> list[Expr]:
 
 
 def copied(node: Expr) -> Expr:
-    """The same expression in new nodes."""
+    """The same expression in new nodes. What stands in two places, as the parts of a fold do, still does."""
+    made: dict[int, Expr] = {}
+
+    def copy(node: Expr) -> Expr:
+        if id(node) not in made:
+            made[id(node)] = _copied(node, copy)
+        return made[id(node)]
+
+    return copy(node)
+
+
+def _copied(node: Expr, copy: Callable[[Expr], Expr]) -> Expr:
     if isinstance(node, Literal):
         return Literal(node.at, node.value)
     if isinstance(node, Ident):
         return Ident(node.at, node.name)
     if isinstance(node, Select):
-        return Select(node.at, copied(node.operand), node.name, node.test)
+        return Select(node.at, copy(node.operand), node.name, node.test)
     if isinstance(node, Call):
-        target = copied(node.target) if node.target is not None else None
-        return Call(node.at, node.function, target, [copied(arg) for arg in node.args])
+        target = copy(node.target) if node.target is not None else None
+        return Call(node.at, node.function, target, [copy(arg) for arg in node.args])
     if isinstance(node, ListExpr):
-        return ListExpr(node.at, [copied(item) for item in node.items], node.optional)
+        return ListExpr(node.at, [copy(item) for item in node.items], node.optional)
     if isinstance(node, MapExpr):
-        entries = [MapEntry(e.at, copied(e.key), copied(e.value), e.optional) for e in node.entries]
+        entries = [MapEntry(e.at, copy(e.key), copy(e.value), e.optional) for e in node.entries]
         return MapExpr(node.at, entries)
     if isinstance(node, StructExpr):
-        return StructExpr(node.at, node.name, [(at, n, copied(v), opt) for at, n, v, opt in node.fields])
+        return StructExpr(node.at, node.name, [(at, n, copy(v), opt) for at, n, v, opt in node.fields])
     return Comprehension(
         node.at,
         node.macro,
-        copied(node.range),
+        copy(node.range),
         node.variables,
         node.accumulator,
-        copied(node.initial),
-        copied(node.condition),
-        copied(node.step),
-        copied(node.result),
-        tuple(copied(part) for part in node.parts),
+        copy(node.initial),
+        copy(node.condition),
+        copy(node.step),
+        copy(node.result),
+        tuple(copy(part) for part in node.parts),
     )
 
 
