@@ -366,3 +366,19 @@ def test_a_format_is_told_of_what_comes_first(text: str, expected: str) -> None:
 )
 def test_a_fold_in_what_is_mapped(text: str, expected: Any) -> None:
     assert value_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'aab'.findAll('a*')", ["aa", ""]),
+        ("'aé'.findAll('')", ["", "", ""]),
+        ("'日本a'.findAll('a*')", ["", "", "a"]),
+        ("'abc'.findAll('b*')", ["", "b", ""]),
+        ("'abc'.findAll('a*', 2)", ["a", ""]),
+        ("'a'.findAll('a', 0)", []),
+        ("'a'.findAll(string(self) + '(', 0)", "error: Illegal regex: error parsing regexp: missing closing ): `1(`"),
+    ],
+)
+def test_all_that_is_found(text: str, expected: Any) -> None:
+    assert value_of(text) == expected

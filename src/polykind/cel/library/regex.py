@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -37,14 +37,31 @@ def _find(text: str, expression: str) -> str:
 
 
 def _find_all(text: str, expression: str, most: int = -1) -> list[str]:
-    if most == 0:
-        return []
+    text = whole(text)
+    matches = _pattern(expression, "Illegal regex: ").finditer(text)
     found: list[str] = []
-    for match in _pattern(expression, "Illegal regex: ").finditer(whole(text)):
-        found.append(match.group())
+    end = -1
+    for start, stop in _apart(matches) if most else ():
+        # Nothing is found where something has just ended.
+        if stop == start <= end:
+            continue
+        end = stop
+        found.append(text[start:stop])
         if len(found) == most:
             break
     return found
+
+
+def _apart(matches: Iterable[Any]) -> Iterator[tuple[int, int]]:
+    """Where matches begin and end. Those within a character are said to begin behind it: the last that does is real."""
+    last: tuple[int, int] | None = None
+    for match in matches:
+        span = match.span()
+        if last is not None and span[0] != last[0]:
+            yield last
+        last = span
+    if last is not None:
+        yield last
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
