@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from polykind.contract import JsonObject
+from polykind.wire.request import Request
+from polykind.wire.response import Stream
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
 
@@ -182,6 +185,43 @@ async def test_a_table_tells_its_columns_with_the_first_event_and_a_bookmark_end
     told = [(e["type"], bool(e["object"]["columnDefinitions"])) for e in lines]
     assert told == [("ADDED", True), ("ADDED", False), ("BOOKMARK", False)]
     assert lines[2]["object"]["rows"][0]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+async def test_the_columns_of_a_table_go_with_the_first_event_whatever_happens_meanwhile(running: Live) -> None:
+    await running.ask("POST", WIDGETS, widget("a"))
+    headers = {
+        b"authorization": f"Bearer {running.server.token}".encode(),
+        b"accept": b"application/json;as=Table;v=v1;g=meta.k8s.io",
+    }
+    answer = await running.server.http.app(Request("GET", WIDGETS, "watch=1", headers, b""))
+    assert isinstance(answer, Stream)
+    # Nobody has taken the first events yet.
+    await running.ask("POST", WIDGETS, widget("b"))
+    sink = Taken()
+    answer.begin(sink)
+    while len(sink.lines) < 2:
+        await asyncio.sleep(0.001)
+    answer.ended()
+    told = [(e["object"]["rows"][0]["cells"][0], bool(e["object"]["columnDefinitions"])) for e in sink.lines]
+    assert told == [("a", True), ("b", False)]
+
+
+class Taken:
+    """A sink that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.lines: list[JsonObject] = []
+
+    def send(self, frame: bytes) -> None:
+        body = frame.partition(b"\r\n")[2].removesuffix(b"\r\n")
+        self.lines += [json.loads(line) for line in body.splitlines()]
+
+    async def drained(self) -> None:
+        await asyncio.sleep(0)
+
+    def finish(self) -> None: ...
+
+    def abort(self) -> None: ...
 
 
 @pytest.mark.parametrize(

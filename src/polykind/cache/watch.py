@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol
 
 from polykind import errors
@@ -136,8 +136,11 @@ class Watcher:
             sink.abort()
 
     def silent(self) -> bool:
-        """Whether there is nothing to begin with. It takes the first of what there is."""
-        return next(iter(self.first), None) is None
+        """Whether there is nothing to begin with. The first of what there is is encoded by this."""
+        events = iter(self.first)
+        head = next(events, None)
+        self.first = () if head is None else chain((head,), events)
+        return head is None
 
     def deliver(self, data: bytes) -> None:
         """Framed events."""
@@ -210,6 +213,7 @@ class Channel:
         self._backlog: deque[Occurrence] = deque()
         self._made: dict[Entry, Form] = {}
         """Forms that were waited for, while the event that needs them is being made."""
+        self._held = False
         self._task: asyncio.Task[None] | None = None
         self._on_sent = on_sent
         cache.observers.append(self)
@@ -246,8 +250,18 @@ class Channel:
     def on_reset(self) -> None:
         self.end()
 
+    def hold(self) -> None:
+        """Let what happens from now on wait."""
+        self._held = True
+
+    def release(self) -> None:
+        """Tell what has waited since `hold`, and go on."""
+        held, self._held = self._held, False
+        if held and self._backlog:
+            self._task = asyncio.get_running_loop().create_task(self._work_off())
+
     def on_occurrences(self, occurrences: list[Occurrence]) -> None:
-        if self._task is not None:
+        if self._task is not None or self._held:
             self._backlog.extend(occurrences)
             return
         ready: list[tuple[int, bytes]] = []

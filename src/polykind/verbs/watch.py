@@ -58,6 +58,9 @@ async def watch(call: Call) -> Response | Stream:
     channel = _channel(call, selected, projection)
     watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, api.bookmark_interval)
     channel.join(watcher)
+    if projection.key is None:
+        # What it tells once goes with the first event: what happens meanwhile must not take it.
+        channel.hold()
     begun: list[bytes] = []
     try:
         if initial:
@@ -72,9 +75,10 @@ async def watch(call: Call) -> Response | Stream:
     except BaseException:
         channel.leave(watcher)
         raise
-    if projection.mute and not watcher.silent():
+    if not watcher.silent() and projection.mute:
         channel.leave(watcher)
         return Response(200, b"", projection.content_type)
+    channel.release()
     return Stream(watcher.begin, watcher.ended, projection.content_type)
 
 
