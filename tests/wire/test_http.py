@@ -402,10 +402,10 @@ async def test_a_request_may_set_itself_a_shorter_time(serve: Serve) -> None:
 
 async def test_requests_behind_a_slow_one_do_not_shorten_its_time(serve: Serve) -> None:
     held = Held()
-    async with serve(held, Limits(arrival=0.03, sweep=0.01)) as server:
+    async with serve(held, Limits(arrival=0.3, sweep=0.01)) as server:
         peer = await server.peer()
         peer.send(get("/slow") + b"GET /next HTTP/1.1\r\n")
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.4)
         held.go.set()
         assert (await peer.answer()).body == b"/slow"
         peer.send(b"\r\n")
