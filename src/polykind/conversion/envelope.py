@@ -11,9 +11,10 @@ from msgspec import Raw
 from polykind import typed
 from polykind.contract import JsonObject
 from polykind.conversion.failure import text
-from polykind.gotext import go_quote, json_name
+from polykind.errors import BadRequest
+from polykind.gotext import go_quote
 from polykind.typed import Struct
-from polykind.wire import codec, yamlcodec
+from polykind.wire import codec, typemeta, yamlcodec
 
 _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 _SUPPORTED = ("v1", "v1beta1")
@@ -21,7 +22,6 @@ _UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroup", "APIGroupList", "
 _OPTIONS = frozenset(f"{verb}Options" for verb in ("List", "Get", "Delete", "Create", "Update", "Patch"))
 _EVERYWHERE = _OPTIONS | {"WatchEvent"}
 """What every version of every group has."""
-_HEADER = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 raw_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
@@ -61,9 +61,7 @@ def supported(versions: list[str] | tuple[str, ...]) -> str | None:
 def header(reviews: Reviews, version: str, body: bytes) -> Header:
     """The head of an answer that is a review of a version. Raises Malformed."""
     fields = _fields(body)
-    api_version, kind = _kind(fields)
-    if api_version.count("/") > 1:
-        raise Malformed(f"unexpected GroupVersion string: {api_version}")
+    api_version, kind = _stated({name: decoded(raw) for name, raw in fields.items() if typemeta.meant(name)})
     group, _, given = api_version.rpartition("/")
     if not group and not given:
         group, given = reviews.group, version
@@ -108,13 +106,12 @@ def _unopened(raw: Raw) -> Any:
     return [] if first == b"[" else {} if first == b"{" else decoded(raw)
 
 
-def _kind(fields: dict[str, Raw]) -> tuple[str, str]:
-    """The apiVersion and kind by which the reference chooses what to decode: here alone it heeds no upper case."""
-    folded = {name.lower(): value for name, value in fields.items()}
-    place = "struct field .{} of type string"
-    return string(folded.get("apiversion"), place.format("apiVersion")), string(
-        folded.get("kind"), place.format("kind")
-    )
+def _stated(value: Any) -> tuple[str, str]:
+    """The apiVersion and kind by which the reference chooses what to decode."""
+    try:
+        return typemeta.interpret(value)
+    except BadRequest as error:
+        raise Malformed(error.message) from None
 
 
 def _fields(body: bytes) -> dict[str, Raw]:
@@ -127,25 +124,11 @@ def _fields(body: bytes) -> dict[str, Raw]:
         value = codec.decode(body) if body.lstrip().startswith(b"{") else yamlcodec.decode(body)
     except (codec.Malformed, yamlcodec.MalformedYAML) as error:
         raise Malformed(str(error)) from None
-    if value is None:
-        return {}
     if not isinstance(value, dict):
-        parse = "couldn't get version/kind; json parse error:"
-        raise Malformed(f"{parse} json: cannot unmarshal {json_name(value)} into Go value of type {_HEADER}")
+        # Nothing but a null is taken for one.
+        _stated(value)
+        return {}
     return {k: Raw(codec.encode(v)) for k, v in value.items()}
-
-
-def string(raw: Raw | None, place: str) -> str:
-    """A text that may be absent; what else stands there is refused, as being in a place."""
-    value = None if raw is None else codec.decode(bytes(raw))
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        unmarshal = f"json: cannot unmarshal {json_name(value)} into Go {place}"
-        within = "struct field .apiVersion", "struct field .kind"
-        prefix = "couldn't get version/kind; json parse error: " if place.startswith(within) else ""
-        raise Malformed(f"{prefix}{unmarshal}")
-    return value
 
 
 def decoded(raw: Raw | None) -> Any:

@@ -19,8 +19,8 @@ def interpret(value: Any) -> tuple[str, str]:
         raise _parse_error(f"{json_name(value)} into Go value of type {_STRUCT}")
     found = {"apiVersion": "", "kind": ""}
     for key, item in value.items():
-        # This reader alone does not mind the case of keys; the last of several counts.
-        if len(key) in (4, 10) and (name := _NAMES.get(_folded(key))) and item is not None:
+        # The last of several counts.
+        if item is not None and (name := meant(key)):
             if type(item) is not str:
                 raise _parse_error(f"{json_name(item)} into Go struct field .{name} of type string")
             found[name] = item
@@ -28,6 +28,11 @@ def interpret(value: Any) -> tuple[str, str]:
     if version.count("/") > 1:
         raise BadRequest(f"unexpected GroupVersion string: {version}")
     return version, found["kind"]
+
+
+def meant(key: str) -> str | None:
+    """Which of the two a key names; this reader alone does not mind its case."""
+    return _NAMES.get(_folded(key)) if len(key) in (4, 10) else None
 
 
 def _folded(key: str) -> str:
