@@ -59,7 +59,7 @@ class Inventory:
         for stanza in kind.crd["spec"]["versions"]:
             version = stanza["name"]
             at, by = stored.get(version, Found()), managed.get(version, Found())
-            clients = _clients(self._metrics.uses(group, version, plural), self._clock)
+            clients = _clients(self._metrics.uses.of(group, version, plural), self._clock)
             in_the_way = hindrances(
                 name,
                 version,

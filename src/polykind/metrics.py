@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from polykind.migrate.uses import Uses
+from polykind.migrate.uses import Book
 
 
 class Number:
@@ -171,7 +171,8 @@ class Metrics:
         self.gauges: list[Family[Number]] = []
         self.histograms: list[tuple[Family[Spread], tuple[float, ...]]] = []
         self._requests: dict[tuple[str, ...], RequestSeries] = {}
-        self._uses: dict[tuple[str, str, str], Uses] = {}
+        self.uses = Book()
+        """Who asks for which version."""
         self.before_scrape: list[Callable[[], None]] = []
         """Called before each scrape, to measure what is not counted as it happens."""
         self._declare_requests()
@@ -251,10 +252,6 @@ class Metrics:
             )
         return series
 
-    def uses(self, group: str, version: str, resource: str) -> Uses:
-        """Who asks for a version of a resource."""
-        return self._uses.setdefault((group, version, resource), Uses())
-
     def forget_resource(self, group: str, resource: str) -> None:
         """Drop the series of a resource that is no longer served."""
         for key in [k for k in self._requests if k[3] == resource and k[1] == group]:
@@ -269,8 +266,7 @@ class Metrics:
         self.resource_objects.drop(group, resource)
         for family in (self.stored_objects, self.migration_objects):
             family.drop_all(group, resource)
-        for used in [u for u in self._uses if (u[0], u[2]) == (group, resource)]:
-            del self._uses[used]
+        self.uses.forget(group, resource)
 
     def _declare_conversions(self) -> None:
         self.webhook_calls = self.counter(

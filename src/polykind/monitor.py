@@ -57,7 +57,7 @@ class Monitor:
         series = self._metrics.request(verb, kind.group, version.version, kind.plural, part, scope, dry_run)
         version.series[key] = series
         if not version.typed:
-            version.uses = self._metrics.uses(kind.group, version.version, kind.plural)
+            version.uses = self._metrics.uses.of(kind.group, version.version, kind.plural)
         if (part, scope, dry_run) == ("", "resource", ""):
             version.series[verb] = series
         return series

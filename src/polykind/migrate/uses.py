@@ -53,3 +53,20 @@ class Uses:
     def __iter__(self) -> Iterator[Use]:
         """The last to ask first."""
         return iter(sorted(self._by.values(), key=lambda use: use.last, reverse=True))
+
+
+class Book:
+    """The uses of every version of every resource."""
+
+    __slots__ = ("_by",)
+
+    def __init__(self) -> None:
+        self._by: dict[tuple[str, str, str], Uses] = {}
+
+    def of(self, group: str, version: str, resource: str) -> Uses:
+        return self._by.setdefault((group, version, resource), Uses())
+
+    def forget(self, group: str, resource: str) -> None:
+        """Drop what is known of a resource that is no longer served."""
+        for key in [key for key in self._by if (key[0], key[2]) == (group, resource)]:
+            del self._by[key]
