@@ -16,10 +16,10 @@ from pathlib import Path
 
 import uvloop
 
+from polykind.http.listener import HttpServer
+from polykind.http.request import Request
+from polykind.http.response import Response, Sink, Stream, frame
 from polykind.store.sqlite import SqliteStore
-from polykind.wire.http import HttpServer
-from polykind.wire.request import Request
-from polykind.wire.response import Response, Sink, Stream, frame
 
 
 class Bare:

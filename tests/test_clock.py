@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, timedelta
 
-from polykind.clock import SystemChance, SystemClock
+from polykind.clock import SystemClock, SystemIdSource
 
 
 def test_the_clock_runs_in_utc() -> None:
@@ -16,12 +16,12 @@ def test_the_clock_runs_in_utc() -> None:
 
 
 def test_uids_are_random_uuids() -> None:
-    uids = [SystemChance().uid() for _ in range(100)]
+    uids = [SystemIdSource().uid() for _ in range(100)]
     assert len(set(uids)) == 100
     assert all(uuid.UUID(u).version == 4 for u in uids)
 
 
 def test_suffixes_have_no_letters_that_make_words_or_are_mistaken() -> None:
-    suffixes = [SystemChance().suffix() for _ in range(500)]
+    suffixes = [SystemIdSource().suffix() for _ in range(500)]
     assert {len(s) for s in suffixes} == {5}
     assert set("".join(suffixes)) == set("bcdfghjklmnpqrstvwxz2456789")

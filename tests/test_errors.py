@@ -59,34 +59,34 @@ def status(error: errors.APIError) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("error", "code", "reason", "message", "details"),
     [
-        (errors.BadRequest("no"), 400, "BadRequest", "no", None),
-        (errors.Unauthorized(), 401, "Unauthorized", "Unauthorized", None),
+        (errors.BadRequestError("no"), 400, "BadRequest", "no", None),
+        (errors.UnauthorizedError(), 401, "Unauthorized", "Unauthorized", None),
         (
-            errors.Forbidden("foos", "g", "x", "no"),
+            errors.ForbiddenError("foos", "g", "x", "no"),
             403,
             "Forbidden",
             'foos.g "x" is forbidden: no',
             {"name": "x", "group": "g", "kind": "foos"},
         ),
-        (errors.Forbidden("foos", "", "", "no"), 403, "Forbidden", "foos is forbidden: no", {"kind": "foos"}),
+        (errors.ForbiddenError("foos", "", "", "no"), 403, "Forbidden", "foos is forbidden: no", {"kind": "foos"}),
         (
-            errors.NotFound("pods", "", 'a"\n'),
+            errors.NotFoundError("pods", "", 'a"\n'),
             404,
             "NotFound",
             'pods "a\\"\\n" not found',
             {"name": 'a"\n', "kind": "pods"},
         ),
-        (errors.NotFound("pods", "", "x"), 404, "NotFound", 'pods "x" not found', {"name": "x", "kind": "pods"}),
+        (errors.NotFoundError("pods", "", "x"), 404, "NotFound", 'pods "x" not found', {"name": "x", "kind": "pods"}),
         (
-            errors.MethodNotAllowed("foos", "g", "create"),
+            errors.MethodNotAllowedError("foos", "g", "create"),
             405,
             "MethodNotAllowed",
             'create is not supported on resources of kind "foos.g"',
             {"group": "g", "kind": "foos"},
         ),
-        (errors.NotAcceptable("no"), 406, "NotAcceptable", "no", None),
+        (errors.NotAcceptableError("no"), 406, "NotAcceptable", "no", None),
         (
-            errors.AlreadyExists("foos", "g", "x"),
+            errors.AlreadyExistsError("foos", "g", "x"),
             409,
             "AlreadyExists",
             'foos.g "x" already exists',
@@ -99,11 +99,11 @@ def status(error: errors.APIError) -> dict[str, Any]:
             'Operation cannot be fulfilled on foos.g "x": it changed',
             {"name": "x", "group": "g", "kind": "foos"},
         ),
-        (errors.Expired("old"), 410, "Expired", "old", None),
-        (errors.TooLarge("big"), 413, "RequestEntityTooLarge", "big", None),
-        (errors.UnsupportedMediaType("no"), 415, "UnsupportedMediaType", "no", None),
+        (errors.ExpiredError("old"), 410, "Expired", "old", None),
+        (errors.RequestTooLargeError("big"), 413, "RequestEntityTooLarge", "big", None),
+        (errors.UnsupportedMediaTypeError("no"), 415, "UnsupportedMediaType", "no", None),
         (
-            errors.ServiceUnavailable("later", retry_after=3),
+            errors.ServiceUnavailableError("later", retry_after=3),
             503,
             "ServiceUnavailable",
             "later",
@@ -116,9 +116,9 @@ def status(error: errors.APIError) -> dict[str, Any]:
             "Internal error occurred: oh",
             {"causes": [{"message": "oh"}]},
         ),
-        (errors.Unexplained("oh"), 500, None, "oh", None),
-        (errors.ServiceUnavailable("no"), 503, "ServiceUnavailable", "no", None),
-        (errors.Timeout("slow"), 504, "Timeout", "slow", None),
+        (errors.UnknownReasonError("oh"), 500, None, "oh", None),
+        (errors.ServiceUnavailableError("no"), 503, "ServiceUnavailable", "no", None),
+        (errors.RequestTimeoutError("slow"), 504, "Timeout", "slow", None),
     ],
 )
 def test_refusals(error: errors.APIError, code: int, reason: str | None, message: str, details: object) -> None:
@@ -129,7 +129,7 @@ def test_refusals(error: errors.APIError, code: int, reason: str | None, message
 
 
 def test_what_is_invalid_lists_its_causes() -> None:
-    told = status(errors.Invalid("Foo", "g", "x", [errors.required("a"), errors.invalid("b", 1, "no")]))
+    told = status(errors.InvalidError("Foo", "g", "x", [errors.required("a"), errors.invalid("b", 1, "no")]))
     assert told["message"] == 'Foo.g "x" is invalid: [a: Required value, b: Invalid value: 1: no]'
     assert told["details"] == {
         "name": "x",
@@ -140,8 +140,8 @@ def test_what_is_invalid_lists_its_causes() -> None:
             {"reason": "FieldValueInvalid", "message": "Invalid value: 1: no", "field": "b"},
         ],
     }
-    assert status(errors.Invalid("", "", "", []))["details"] == {}
+    assert status(errors.InvalidError("", "", "", []))["details"] == {}
 
 
 def test_a_status_can_be_written_whatever_the_texts_hold() -> None:
-    assert json.loads(errors.BadRequest("half \ud800").encode())["message"].startswith("half ")
+    assert json.loads(errors.BadRequestError("half \ud800").encode())["message"].startswith("half ")

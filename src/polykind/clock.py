@@ -22,7 +22,7 @@ class SystemClock:
         return time.monotonic()
 
 
-class SystemChance:
+class SystemIdSource:
     """The machine's randomness, drawn in larger lots: each draw lets go of the interpreter's lock."""
 
     def __init__(self) -> None:

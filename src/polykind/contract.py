@@ -48,7 +48,7 @@ class StoreError(Exception):
     """A store refused or failed."""
 
 
-class Conflict(StoreError):
+class ConflictError(StoreError):
     """A conditional write met another state: `current` is what the key holds now (None: nothing)."""
 
     def __init__(self, key: str, current: KeyValue | None) -> None:
@@ -57,7 +57,7 @@ class Conflict(StoreError):
         self.current = current
 
 
-class Compacted(StoreError):
+class CompactedError(StoreError):
     """The revision asked for is no longer kept; the oldest one that can be read is `oldest`."""
 
     def __init__(self, asked: int, oldest: int) -> None:
@@ -66,7 +66,7 @@ class Compacted(StoreError):
         self.oldest = oldest
 
 
-class FutureRevision(StoreError):
+class FutureRevisionError(StoreError):
     """The revision asked for has not been written yet; `current` is the newest."""
 
     def __init__(self, asked: int, current: int) -> None:
@@ -75,11 +75,11 @@ class FutureRevision(StoreError):
         self.current = current
 
 
-class Unavailable(StoreError):
+class UnavailableError(StoreError):
     """The store cannot be reached or is closed."""
 
 
-class Uncertain(Unavailable):
+class UnknownOutcomeError(UnavailableError):
     """A write was sent and no answer came: it may have been made or not."""
 
 
@@ -188,7 +188,7 @@ class Clock(Protocol):
     def monotonic(self) -> float: ...
 
 
-class Chance(Protocol):
+class IdSource(Protocol):
     """Where random names come from; handed in, so that tests can repeat."""
 
     def uid(self) -> str: ...

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from polykind.contract import JsonObject
-from polykind.gotext import go_float, go_json, go_quote, json_bytes
+from polykind.golang.text import go_float, go_json, go_quote, json_bytes
 
 
 class _Omitted:
@@ -190,18 +190,18 @@ def _about(name: str, group: str, kind: str) -> JsonObject:
     return {k: v for k, v in (("name", name), ("group", group), ("kind", kind)) if v}
 
 
-class BadRequest(APIError):
+class BadRequestError(APIError):
     code, reason = 400, "BadRequest"
 
 
-class Unauthorized(APIError):
+class UnauthorizedError(APIError):
     code, reason = 401, "Unauthorized"
 
     def __init__(self) -> None:
         super().__init__("Unauthorized")
 
 
-class Forbidden(APIError):
+class ForbiddenError(APIError):
     code, reason = 403, "Forbidden"
     detailed = True
 
@@ -217,7 +217,7 @@ class Forbidden(APIError):
         super().__init__(f"{subject}forbidden: {why}", details=details)
 
 
-class NotFound(APIError):
+class NotFoundError(APIError):
     code, reason = 404, "NotFound"
     detailed = True
 
@@ -226,7 +226,7 @@ class NotFound(APIError):
         super().__init__(text, details=_about(name, group, resource))
 
 
-class MethodNotAllowed(APIError):
+class MethodNotAllowedError(APIError):
     code, reason = 405, "MethodNotAllowed"
     detailed = True
 
@@ -237,25 +237,25 @@ class MethodNotAllowed(APIError):
         )
 
 
-def nothing_here() -> NotFound:
+def nothing_here() -> NotFoundError:
     """What is said of a path that no built-in resource has."""
-    error = NotFound("", "", "")
+    error = NotFoundError("", "", "")
     error.message, error.details, error.detailed = "the server could not find the requested resource", {}, True
     return error
 
 
-def not_allowed_here() -> MethodNotAllowed:
+def not_allowed_here() -> MethodNotAllowedError:
     """What is said of a method where what is asked for is no custom resource."""
-    error = MethodNotAllowed("", "", "")
+    error = MethodNotAllowedError("", "", "")
     error.message, error.details = "the server does not allow this method on the requested resource", {}
     return error
 
 
-class NotAcceptable(APIError):
+class NotAcceptableError(APIError):
     code, reason = 406, "NotAcceptable"
 
 
-class AlreadyExists(APIError):
+class AlreadyExistsError(APIError):
     code, reason = 409, "AlreadyExists"
     detailed = True
 
@@ -264,31 +264,31 @@ class AlreadyExists(APIError):
         super().__init__(text, details=_about(name, group, resource))
 
 
-class Conflicted(APIError):
+class ConflictError(APIError):
     code, reason = 409, "Conflict"
     detailed = True
 
 
-def conflict(resource: str, group: str, name: str, why: str) -> Conflicted:
-    return Conflicted(
+def conflict(resource: str, group: str, name: str, why: str) -> ConflictError:
+    return ConflictError(
         f"Operation cannot be fulfilled on {qualified(resource, group)} {go_quote(name)}: {why}",
         details=_about(name, group, resource),
     )
 
 
-class Expired(APIError):
+class ExpiredError(APIError):
     code, reason = 410, "Expired"
 
 
-class TooLarge(APIError):
+class RequestTooLargeError(APIError):
     code, reason = 413, "RequestEntityTooLarge"
 
 
-class UnsupportedMediaType(APIError):
+class UnsupportedMediaTypeError(APIError):
     code, reason = 415, "UnsupportedMediaType"
 
 
-class Invalid(APIError):
+class InvalidError(APIError):
     code, reason = 422, "Invalid"
     detailed = True
 
@@ -308,16 +308,16 @@ class InternalError(APIError):
         super().__init__(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
 
 
-class Unexplained(APIError):
+class UnknownReasonError(APIError):
     """What the reference makes of an error that is not a Status of its own: a 500 with nothing but a message."""
 
     def as_event(self) -> APIError:
         return InternalError(self.message)
 
 
-class ServiceUnavailable(APIError):
+class ServiceUnavailableError(APIError):
     code, reason = 503, "ServiceUnavailable"
 
 
-class Timeout(APIError):
+class RequestTimeoutError(APIError):
     code, reason = 504, "Timeout"

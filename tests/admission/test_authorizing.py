@@ -12,7 +12,7 @@ from polykind.auth.user import User
 from polykind.cel.library.authorization import Answer, Question
 from polykind.contract import JsonObject
 from polykind.errors import APIError
-from polykind.metrics import Metrics
+from polykind.metrics.metrics import Metrics
 from tests.admission.support import asked, binding, policy
 
 VAT: JsonObject = {"apiVersion": "x.io/v1", "kind": "Vat", "metadata": {"name": "v"}, "spec": {}}

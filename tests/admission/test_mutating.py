@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.admission.admission import Admission
+from polykind.admission.admission_review import Shown, Verdict
 from polykind.admission.attributes import Attributes
 from polykind.admission.mutating import MutatingWebhooks
-from polykind.admission.review import Shown, Verdict
 from polykind.admission.webhook import CallFailed, Observer, Webhook
 from polykind.contract import JsonObject
-from polykind.errors import APIError, InternalError, Unexplained
+from polykind.errors import APIError, InternalError, UnknownReasonError
 from tests.admission.hooks import add
 from tests.admission.support import asked
 from tests.admission.test_webhook import Counting
@@ -87,13 +87,13 @@ async def test_the_object_is_told_at_the_version_of_each_and_ends_at_its_own() -
 
 
 async def test_an_object_of_another_group_cannot_go_back() -> None:
-    with pytest.raises(Unexplained) as caught:
+    with pytest.raises(UnknownReasonError) as caught:
         await admit(asked(OBJ, convert=both), Fake("a", lambda obj: [add("/apiVersion", "y.io/v1")]))
     assert caught.value.message == ('y.io/v1, Kind=Vat is unstructured and is not suitable for converting to "x.io/v1"')
 
 
 async def test_an_object_of_no_known_version_cannot_go_back() -> None:
-    with pytest.raises(Unexplained) as caught:
+    with pytest.raises(UnknownReasonError) as caught:
         await admit(asked(OBJ, convert=both), Fake("a", lambda obj: [add("/apiVersion", "x.io/v9")]))
     assert caught.value.message == "request to convert CR from an invalid group/version: x.io/v9"
 

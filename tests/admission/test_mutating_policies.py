@@ -13,8 +13,8 @@ from polykind.admission.attributes import Attributes
 from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicies, MutatingPolicy
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
-from polykind.metrics import Metrics
-from polykind.selection.labels import LabelSelector
+from polykind.metrics.metrics import Metrics
+from polykind.selectors.labels import LabelSelector
 from tests.admission.support import NAMESPACE, asked
 
 MODEL = TypeModel(
@@ -88,7 +88,7 @@ async def ask(
 
 
 async def denied(given: Attributes, *policies: MutatingPolicy, bindings: Sequence[MutatingBinding] = ()) -> list[str]:
-    with pytest.raises(errors.Forbidden) as refusal:
+    with pytest.raises(errors.ForbiddenError) as refusal:
         await ask(given, *policies, bindings=bindings)
     assert refusal.value.code == 403
     causes = [cause["message"] for cause in (refusal.value.details or {})["causes"]]
@@ -216,7 +216,7 @@ async def test_a_strict_reader_may_have_something_against_it() -> None:
 
 
 async def test_what_is_no_number_cannot_be_stored() -> None:
-    with pytest.raises(errors.Unexplained, match="json: unsupported value: NaN"):
+    with pytest.raises(errors.UnknownReasonError, match="json: unsupported value: NaN"):
         await ask(write(vat()), policy(laid("Object{spec: Object.spec{ratio: 0.0 / 0.0}}")))
 
 
@@ -270,7 +270,7 @@ async def test_of_what_is_done_at_several_versions_the_last_counts() -> None:
 
 async def test_a_version_that_cannot_be_converted_to_is_a_fault_of_the_policy() -> None:
     async def refuse(obj: JsonObject, api_version: str) -> JsonObject:
-        raise errors.BadRequest("no way")
+        raise errors.BadRequestError("no way")
 
     (told,) = await denied(write(vat(), convert=refuse), policy(done(APPEND % "x"), versions=["v2"]))
     why = "failed to configure policy: no way"

@@ -10,10 +10,10 @@ import pytest
 from polykind.admission.policy_params import ParamStore
 from polykind.admission.policy_step import Binding, Policies, Policy
 from polykind.contract import JsonObject
-from polykind.conversion.failure import CALL, ConversionFailed, Failure
-from polykind.errors import APIError, NotFound
-from polykind.metrics import Metrics
-from polykind.selection.labels import LabelSelector
+from polykind.conversion.failure import CALL, ConversionFailedError, Failure
+from polykind.errors import APIError, NotFoundError
+from polykind.metrics.metrics import Metrics
+from polykind.selectors.labels import LabelSelector
 from tests.admission.support import asked, binding, policy
 
 VAT: JsonObject = {"apiVersion": "x.io/v1", "kind": "Vat", "metadata": {"name": "v", "labels": {"a": "b"}}, "litres": 5}
@@ -230,7 +230,7 @@ async def test_another_version_of_the_resource() -> None:
 
 async def test_of_a_failed_conversion_no_more_is_quoted_than_the_reference_says() -> None:
     async def failing(obj: JsonObject, api_version: str) -> JsonObject:
-        raise ConversionFailed(Failure("told to fail", CALL, "Answer"), obj, api_version, "https://x.io")
+        raise ConversionFailedError(Failure("told to fail", CALL, "Answer"), obj, api_version, "https://x.io")
 
     match = policy()["spec"]["matchConstraints"]
     rule = {**match["resourceRules"][0], "apiVersions": ["v2"]}
@@ -269,7 +269,7 @@ async def test_what_a_binding_is_about() -> None:
 
 async def test_a_namespace_that_is_gone() -> None:
     step = _step([policy("true")], [binding()])
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFoundError):
         await step.admit(asked(VAT, namespace_object=lambda: None))
     match = {**policy()["spec"]["matchConstraints"], "namespaceSelector": {"matchLabels": {"a": "b"}}}
     selecting = _step([policy("true", matchConstraints=match)], [binding()])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from polykind.admission.selection import in_namespace, selects
-from polykind.errors import NotFound
-from polykind.selection.objects import selector
+from polykind.errors import NotFoundError
+from polykind.selectors.objects import selector
 from tests.admission.support import asked
 
 TEST = {"matchLabels": {"env": "test"}}
@@ -45,5 +45,5 @@ def test_a_namespace_itself_is_selected_by_what_it_shall_be_and_deleted_by_what_
 
 
 def test_a_namespace_that_is_not_there_is_told() -> None:
-    with pytest.raises(NotFound, match='namespaces "gone" not found'):
+    with pytest.raises(NotFoundError, match='namespaces "gone" not found'):
         in_namespace(selector(TEST), asked(labelled(), namespace="gone", namespace_object=lambda: None))

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from polykind.admission.review import Shown
+from polykind.admission.admission_review import Shown
 from polykind.admission.telling import own
 from polykind.admission.webhook import Webhook
 from polykind.auth.authorizer import AlwaysAllow, AlwaysDeny
-from polykind.conversion.answer import Answer
-from polykind.conversion.http import Session
-from polykind.conversion.resolver import Endpoint, Resolver
-from polykind.errors import APIError, BadRequest, Forbidden, InternalError
+from polykind.errors import APIError, BadRequestError, ForbiddenError, InternalError
+from polykind.webhook.resolver import Endpoint, Resolver
+from polykind.webhook.status_errors import Answer
+from polykind.webhook.transport import Session
 from tests.admission.hooks import AdmissionHook, refuse
 from tests.admission.hooks import said as answer
 from tests.admission.support import asked
@@ -186,7 +186,7 @@ async def test_connections_are_kept_between_calls(hook: AdmissionHook, counting:
 
 async def test_side_effects_forbid_a_dry_run(hook: AdmissionHook, counting: Counting) -> None:
     error = await refusal(hook.stanza(sideEffects="Some"), counting, dry_run=True)
-    assert isinstance(error, BadRequest)
+    assert isinstance(error, BadRequestError)
     assert error.message == 'admission webhook "one.example.com" does not support dry run'
     await ask(hook.stanza(sideEffects="Some"), counting)
     await ask(hook.stanza(sideEffects="NoneOnDryRun"), counting, dry_run=True)
@@ -210,7 +210,7 @@ async def test_conditions_that_cannot_be_told_forbid_the_write(hook: AdmissionHo
     conditions = [{"name": "n", "expression": "object.spec.nothing == 1"}]
     write = asked(OBJ)
     strict = Webhook("c", hook.stanza(matchConditions=conditions), 0, Resolver(), mutating=False)
-    with pytest.raises(Forbidden) as caught:
+    with pytest.raises(ForbiddenError) as caught:
         await strict.meant(write, own(write))
     said = "vats.x.io \"v\" is forbidden: expression 'object.spec.nothing == 1' resulted in error: "
     assert caught.value.message.startswith(said)

@@ -47,7 +47,7 @@ class Garden:
         stored = self.objects.get(name or "")
         if method == "GET":
             if stored is None:
-                raise errors.NotFound("gardens", "", name)
+                raise errors.NotFoundError("gardens", "", name)
             return self.at(stored, version)
         if method == "DELETE":
             return self.objects.pop(name)

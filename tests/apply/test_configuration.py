@@ -8,7 +8,7 @@ import pytest
 
 from polykind.apply.configuration import Unfit, configured
 from polykind.apply.typemodel import TypeModel
-from polykind.gotext import Foreign
+from polykind.golang.text import Foreign
 
 SCHEMA = {
     "type": "object",

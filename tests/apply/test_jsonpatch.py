@@ -100,7 +100,7 @@ def test_what_does_not_fit_is_rejected_without_a_word_on_why(operation: dict[str
     ],
 )
 def test_what_is_no_patch_cannot_be_decoded(operations: Any, text: str) -> None:
-    with pytest.raises(errors.BadRequest) as caught:
+    with pytest.raises(errors.BadRequestError) as caught:
         jsonpatch.apply(BOAT, operations)
     assert caught.value.message == f"error decoding patch: {text}"
 
@@ -113,7 +113,7 @@ def test_what_is_no_patch_cannot_be_decoded(operations: Any, text: str) -> None:
     ],
 )
 def test_without_a_strict_reader_the_patch_speaks_for_itself(operations: Any, text: str) -> None:
-    with pytest.raises(errors.BadRequest) as caught:
+    with pytest.raises(errors.BadRequestError) as caught:
         jsonpatch.apply(BOAT, operations, lenient=True)
     assert caught.value.message == text
     assert jsonpatch.apply(BOAT, None, lenient=True) == BOAT
@@ -122,7 +122,7 @@ def test_without_a_strict_reader_the_patch_speaks_for_itself(operations: Any, te
 
 
 def test_broken_text_cannot_be_decoded() -> None:
-    with pytest.raises(errors.BadRequest, match=r"^error decoding patch: "):
+    with pytest.raises(errors.BadRequestError, match=r"^error decoding patch: "):
         jsonpatch.apply(BOAT, b"[{]")
 
 
@@ -133,7 +133,7 @@ def test_bytes_are_decoded() -> None:
 def test_there_is_a_limit_to_operations() -> None:
     operation = {"op": "test", "path": "/spec/sails", "value": 2}
     assert jsonpatch.apply(BOAT, [operation] * 10000) == BOAT
-    with pytest.raises(errors.TooLarge) as caught:
+    with pytest.raises(errors.RequestTooLargeError) as caught:
         jsonpatch.apply(BOAT, [operation] * 10001)
     assert caught.value.message == (
         "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
@@ -169,7 +169,7 @@ def test_what_does_not_change_is_shared() -> None:
 
 
 def test_a_result_that_is_no_object_is_invalid() -> None:
-    with pytest.raises(errors.Invalid) as caught:
+    with pytest.raises(errors.InvalidError) as caught:
         patched({"op": "replace", "path": "", "value": []})
     assert caught.value.message.startswith(' "" is invalid: patch: Invalid value: "[]": couldn\'t get version/kind')
 
@@ -294,5 +294,5 @@ def test_why_a_patch_does_not_apply_is_known(operation: dict[str, object], why: 
 
 
 def test_of_several_misfits_the_first_that_is_written_is_told() -> None:
-    with pytest.raises(errors.BadRequest, match=r"cannot unmarshal number into Go struct field jsonPatchOp.path"):
+    with pytest.raises(errors.BadRequestError, match=r"cannot unmarshal number into Go struct field jsonPatchOp.path"):
         jsonpatch.check([{"path": 2, "op": 1}])

@@ -27,7 +27,7 @@ async def convert(document: Json, version: str) -> Json | None:
 
 async def refusing(document: Json, version: str) -> Json | None:
     if version not in MODELS:
-        raise errors.Unexplained(f"no such version: {version}")
+        raise errors.UnknownReasonError(f"no such version: {version}")
     return await convert(document, version)
 
 
@@ -122,7 +122,7 @@ async def test_entries_of_versions_that_are_gone_are_dropped_and_the_others_kept
 
 async def test_a_converter_that_fails_does_not_fail_an_update_but_nobody_is_tracked_any_more() -> None:
     async def broken(document: Json, version: str) -> Json | None:
-        raise errors.Unexplained("conversion webhook failed")
+        raise errors.UnknownReasonError("conversion webhook failed")
 
     live = await written(None, garden(V2, name="a", size=1), "amy")
     live = await written({**live, "apiVersion": V1}, garden(name="b", size=1), "ben", convert=broken)

@@ -44,7 +44,7 @@ def test_a_patch_is_merged(document: Any, patch: Any, result: Any) -> None:
     ],
 )
 def test_what_is_no_object_is_refused(patch: Any, text: str) -> None:
-    with pytest.raises(errors.BadRequest) as caught:
+    with pytest.raises(errors.BadRequestError) as caught:
         mergepatch.apply({}, patch)
     assert caught.value.message == text
 
@@ -52,7 +52,7 @@ def test_what_is_no_object_is_refused(patch: Any, text: str) -> None:
 def test_without_a_strict_reader_a_list_takes_the_place_of_the_document() -> None:
     assert mergepatch.apply({}, [{"a": None}, None], lenient=True) == [{}, None]
     for patch in ("x", 5, None):
-        with pytest.raises(errors.BadRequest) as caught:
+        with pytest.raises(errors.BadRequestError) as caught:
             mergepatch.apply({}, patch, lenient=True)
         assert caught.value.message == "Invalid JSON Patch"
 
@@ -61,7 +61,7 @@ def test_deep_nesting_is_refused_at_most() -> None:
     deep: Any = {}
     for _ in range(5000):
         deep = {"a": deep}
-    with pytest.raises(errors.BadRequest):
+    with pytest.raises(errors.BadRequestError):
         mergepatch.apply({"a": []}, deep)
 
 

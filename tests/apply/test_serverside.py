@@ -15,7 +15,7 @@ from tests.apply.test_managed import MODELS, V1, V2, Json, applied, convert, ent
 
 async def test_a_conflict_names_manager_version_and_field() -> None:
     live = await written(None, garden(size=1, name="a"), "amy")
-    with pytest.raises(errors.Conflicted) as caught:
+    with pytest.raises(errors.ConflictError) as caught:
         await applied(live, garden(size=2), "ben")
     assert caught.value.message == 'Apply failed with 1 conflict: conflict with "amy" using g.io/v1: .spec.size'
     assert caught.value.details == {
@@ -32,7 +32,7 @@ async def test_a_conflict_names_manager_version_and_field() -> None:
 async def test_several_conflicts_are_listed_by_manager() -> None:
     live = await applied(None, garden(size=1, beds=[{"name": "a", "rows": 1}]), "zoe")
     live = await written(live, {**live, "spec": {**live["spec"], "name": "x"}}, "amy", subresource="status")
-    with pytest.raises(errors.Conflicted) as caught:
+    with pytest.raises(errors.ConflictError) as caught:
         await applied(live, garden(size=2, name="y", beds=[{"name": "a", "rows": 2}]), "ben")
     assert caught.value.message == (
         "Apply failed with 3 conflicts: "
@@ -84,7 +84,7 @@ async def test_an_apply_at_another_version_drops_what_the_last_one_stated() -> N
 
 async def test_conflicts_are_found_at_the_version_of_the_owner() -> None:
     live = await written(None, garden(V2, size=1), "amy")
-    with pytest.raises(errors.Conflicted) as caught:
+    with pytest.raises(errors.ConflictError) as caught:
         await applied({**live, "apiVersion": V1}, garden(size=2), "ben")
     assert caught.value.message == 'Apply failed with 1 conflict: conflict with "amy" using g.io/v2: .spec.size'
 
@@ -92,7 +92,7 @@ async def test_conflicts_are_found_at_the_version_of_the_owner() -> None:
 async def test_what_is_left_of_an_object_that_moves_to_another_version_is_nothing_to_convert() -> None:
     async def demanding(document: Json, version: str) -> Json | None:
         if "metadata" not in document and document.keys() != {"apiVersion", "kind"}:
-            raise errors.Unexplained("missing metadata")
+            raise errors.UnknownReasonError("missing metadata")
         return await convert(document, version)
 
     live = await applied(None, garden(metadata={"labels": {"a": "b"}}), "amy")
@@ -111,7 +111,7 @@ async def test_an_owner_at_a_version_that_is_gone_is_forgotten() -> None:
 async def test_an_owner_at_a_version_that_is_gone_is_in_the_way_where_such_are_refused() -> None:
     live = await written(None, garden(size=1), "amy")
     live["metadata"]["managedFields"][0]["apiVersion"] = "g.io/v0"
-    with pytest.raises(errors.Unexplained) as caught:
+    with pytest.raises(errors.UnknownReasonError) as caught:
         await applied(live, garden(size=2), "ben", convert=refusing)
     assert caught.value.message == "no such version: g.io/v0"
 
@@ -122,7 +122,7 @@ async def test_an_object_that_does_not_fit_an_owners_version_cannot_be_applied_t
         return converted and {**converted, "spec": {"pond": "deep"}}
 
     live = await written(None, garden(V2, size=1), "amy")
-    with pytest.raises(errors.Unexplained) as caught:
+    with pytest.raises(errors.UnknownReasonError) as caught:
         await applied({**live, "apiVersion": V1}, garden(size=2), "ben", convert=foreign)
     assert caught.value.message == ".spec.pond: field not declared in schema"
 
@@ -142,7 +142,7 @@ async def test_managed_fields_that_cannot_be_read_count_as_none(entry: Any) -> N
     ],
 )
 async def test_managed_fields_of_another_type_cannot_be_applied(entry: Any, why: str) -> None:
-    with pytest.raises(errors.Unexplained) as caught:
+    with pytest.raises(errors.UnknownReasonError) as caught:
         await applied(None, garden(size=1, metadata={"managedFields": [entry]}), "amy")
     assert caught.value.message.endswith(f": .metadata.managedFields{why}")
 
@@ -157,13 +157,13 @@ async def test_managed_fields_of_another_type_cannot_be_applied(entry: Any, why:
     ],
 )
 async def test_a_body_that_is_no_configuration_of_the_kind_is_refused(config: Json, text: str) -> None:
-    with pytest.raises(errors.BadRequest) as caught:
+    with pytest.raises(errors.BadRequestError) as caught:
         await applied(None, {"apiVersion": "", **config}, "amy", api_version=V1)
     assert caught.value.message == text
 
 
 async def test_unknown_fields_are_an_unexplained_error() -> None:
-    with pytest.raises(errors.Unexplained) as caught:
+    with pytest.raises(errors.UnknownReasonError) as caught:
         await applied(None, garden(metadata={"namespace": "n"}, pond="deep"), "amy")
     assert caught.value.status() == {
         "kind": "Status",
@@ -187,20 +187,20 @@ async def test_kubectl_takes_over_what_it_applied_on_the_clients_side() -> None:
     assert after["metadata"]["annotations"][ANNOTATION] == (
         '{"apiVersion":"g.io/v1","kind":"Garden","metadata":{"name":"x"},"spec":{"name":"a","size":2}}\n'
     )
-    with pytest.raises(errors.Conflicted):
+    with pytest.raises(errors.ConflictError):
         await applied(live, garden(size=2), "another")
 
 
 async def test_kubectl_does_not_take_what_it_applied_to_another_kind() -> None:
     other = {**garden(size=1, name="a"), "kind": "Park"}
     live = await written(None, garden(metadata=last(other), size=1, name="a"), "kubectl-client")
-    with pytest.raises(errors.Conflicted):
+    with pytest.raises(errors.ConflictError):
         await applied(live, garden(size=2, name="a"), "kubectl")
 
 
 async def test_kubectl_does_not_take_what_has_changed_since() -> None:
     live = await written(None, garden(metadata=last(garden(size=1, name="b")), size=1, name="a"), "editor")
-    with pytest.raises(errors.Conflicted) as caught:
+    with pytest.raises(errors.ConflictError) as caught:
         await applied(live, garden(size=2, name="c"), "kubectl")
     assert caught.value.message == 'Apply failed with 1 conflict: conflict with "editor" using g.io/v1: .spec.name'
 
@@ -210,7 +210,7 @@ async def test_deep_nesting_is_refused_at_most() -> None:
     for _ in range(3000):
         deep = {"a": deep}
     rules: Json = {"manager": "amy", "api_version": V1, "subresource": "", "now": "", "models": MODELS}
-    with pytest.raises(errors.BadRequest):
+    with pytest.raises(errors.BadRequestError):
         await managed.apply(None, garden(free=deep), kind="Garden", force=False, convert=convert, **rules)
     assert await managed.update(None, garden(free=deep), convert=convert, **rules) == []
 
@@ -227,7 +227,7 @@ async def test_deep_nesting_is_refused_at_most() -> None:
 )
 async def test_nothing_is_merged_with_what_fits_its_schema_no_more(metadata: Json, what: str) -> None:
     live = garden(metadata=metadata, size="big")
-    with pytest.raises(errors.Unexplained) as caught:
+    with pytest.raises(errors.UnknownReasonError) as caught:
         await applied(live, garden(size=1), "ben", force=True)
     named = what.format("g.io/v1, Kind=Garden")
     assert caught.value.message == f"{named}: .spec.size: expected numeric (int or float), got string"

@@ -85,23 +85,23 @@ def test_conditions_and_versions_of_a_definition_are_replaced() -> None:
 @pytest.mark.parametrize(
     ("patch", "kind", "text"),
     [
-        ([], errors.BadRequest, "json: cannot unmarshal array into Go value of type map[string]interface {}"),
-        ({"$patch": "explode"}, errors.Unexplained, "unknown patch type: explode in map: map[$patch:explode]"),
+        ([], errors.BadRequestError, "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+        ({"$patch": "explode"}, errors.UnknownReasonError, "unknown patch type: explode in map: map[$patch:explode]"),
         (
             {"metadata": {"ownerReferences": [{"name": "x"}]}},
-            errors.Unexplained,
+            errors.UnknownReasonError,
             "map: map[name:x] does not contain declared merge key: uid",
         ),
-        ({"metadata": {"$retainKeys": "x"}}, errors.BadRequest, "invalid patch format of retainKeys"),
-        ({"metadata": {"$retainKeys": [], "labels": {}}}, errors.BadRequest, "invalid patch format of retainKeys"),
+        ({"metadata": {"$retainKeys": "x"}}, errors.BadRequestError, "invalid patch format of retainKeys"),
+        ({"metadata": {"$retainKeys": [], "labels": {}}}, errors.BadRequestError, "invalid patch format of retainKeys"),
         (
             {"metadata": {"$deleteFromPrimitiveList": ["x"]}},
-            errors.BadRequest,
+            errors.BadRequestError,
             "invalid patch format of primitive list",
         ),
         (
             {"metadata": {"$setElementOrder": ["x"]}},
-            errors.BadRequest,
+            errors.BadRequestError,
             "invalid patch format of setElementOrder list",
         ),
         (
@@ -111,7 +111,7 @@ def test_conditions_and_versions_of_a_definition_are_replaced() -> None:
         ),
         (
             {"metadata": {"$setElementOrder/finalizers": ["f1"], "finalizers": ["f9"]}},
-            errors.Unexplained,
+            errors.UnknownReasonError,
             "The order in patch list:\n[f9]\n doesn't match $setElementOrder list:\n[f1]\n",
         ),
     ],

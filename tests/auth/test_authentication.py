@@ -10,7 +10,7 @@ from polykind import errors
 from polykind.auth.authentication import Authentication
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
-from polykind.wire.request import Request
+from polykind.http.request import Request
 
 ALL = "system:authenticated"
 
@@ -38,7 +38,7 @@ def test_a_bearer_token(header: bytes) -> None:
     "header", [None, b"", b"Bearer", b"Bearer ", b"Bearer t2", b"Basic t1", b"t1", b"Bearer t1,t1"]
 )
 def test_no_credential_or_a_wrong_one(header: bytes | None) -> None:
-    with pytest.raises(errors.Unauthorized, match="Unauthorized"):
+    with pytest.raises(errors.UnauthorizedError, match="Unauthorized"):
         ask(header)
 
 
@@ -49,7 +49,7 @@ def test_who_shows_no_credential_may_be_somebody_as_well(header: bytes | None) -
 
 @pytest.mark.parametrize("header", [b"Bearer t2", b"Bearer t1,t1"])
 def test_a_wrong_token_is_refused_even_where_none_would_do(header: bytes) -> None:
-    with pytest.raises(errors.Unauthorized):
+    with pytest.raises(errors.UnauthorizedError):
         ask(header, anonymous=True)
 
 
@@ -67,7 +67,7 @@ def test_a_client_certificate_comes_before_a_token() -> None:
 def test_a_client_certificate_without_a_name_says_nothing() -> None:
     nameless = certificate(("organizationName", "dev"))
     assert ask(b"Bearer t1", nameless).name == "alice"
-    with pytest.raises(errors.Unauthorized):
+    with pytest.raises(errors.UnauthorizedError):
         ask(None, nameless)
 
 
@@ -87,5 +87,5 @@ def test_a_wrong_token_after_a_right_one() -> None:
         "alice",
     ]
     for header in (b"Bearer t3", b"Bearer t", b"Bearer t11", b""):
-        with pytest.raises(errors.Unauthorized):
+        with pytest.raises(errors.UnauthorizedError):
             user(header)

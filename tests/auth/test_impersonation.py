@@ -33,7 +33,7 @@ class Granting:
 
 
 def refusal(authorizer: Granting, other: User, impersonation: Impersonation | None = None) -> str:
-    with pytest.raises(errors.Forbidden) as caught:
+    with pytest.raises(errors.ForbiddenError) as caught:
         (impersonation or Impersonation(authorizer)).taken_for(other, READING)
     return caught.value.message
 
@@ -76,7 +76,7 @@ def test_without_such_headers_there_is_no_other() -> None:
     ],
 )
 def test_nobody_is_impersonated_without_a_name(headers: dict[bytes, bytes], shown: str) -> None:
-    with pytest.raises(errors.BadRequest) as caught:
+    with pytest.raises(errors.BadRequestError) as caught:
         wanted(headers)
     assert caught.value.message == f"requested &user.DefaultInfo{shown} without impersonating a user name"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from polykind import errors
-from polykind.cache.entry import Entry, Form
-from polykind.cache.resource import ResourceCache
-from polykind.cache.root import WatchCache
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch import Channel, Watcher
+from polykind.cache.watch_cache import WatchCache
+from polykind.codec import json_codec
 from polykind.store.sqlite import SqliteStore
-from polykind.wire import codec
 
 PREFIX = "/registry/example.com/foos/"
 
@@ -26,7 +26,7 @@ def value(key: str, **more: Any) -> bytes:
     meta: dict[str, Any] = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     if labels:
         meta["labels"] = labels
-    return codec.encode({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": meta, **more})
+    return json_codec.encode({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": meta, **more})
 
 
 @asynccontextmanager
@@ -58,22 +58,22 @@ class Viewer:
         self.error: Exception | None = None
         self.batches: list[list[str]] = []
 
-    def ready(self, entry: Entry) -> Form | None:
+    def ready(self, entry: CachedObject) -> Representation | None:
         return None if self.slow else entry
 
-    async def view_many(self, entries: Sequence[Entry]) -> list[Form]:
+    async def view_many(self, entries: Sequence[CachedObject]) -> list[Representation]:
         if not self.slow or not entries:
             return list(entries)
         self.batches.append([f"{e.key}@{e.revision}" for e in entries])
         await self.go.wait()
         if self.error is not None:
             raise self.error
-        return [Form(e.raw, e.labels) for e in entries]
+        return [Representation(e.raw, e.labels) for e in entries]
 
-    def restamp(self, form: Form, revision: int) -> bytes:
-        obj: dict[str, Any] = codec.decode(form.data)
+    def restamp(self, form: Representation, revision: int) -> bytes:
+        obj: dict[str, Any] = json_codec.decode(form.data)
         obj["metadata"]["resourceVersion"] = str(revision)
-        return codec.encode(obj)
+        return json_codec.encode(obj)
 
 
 class Whole:
@@ -90,7 +90,7 @@ class Whole:
         return data
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
-        return codec.encode({"metadata": {"resourceVersion": str(revision)}, "end": initial_end})
+        return json_codec.encode({"metadata": {"resourceVersion": str(revision)}, "end": initial_end})
 
     def event(self, kind: str, data: bytes) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
@@ -109,7 +109,7 @@ class Selecting:
         self.everything = not labels
         self.key: Hashable = (namespace, name, tuple(self._labels.items()))
 
-    def matches(self, form: Form) -> bool:
+    def matches(self, form: Representation) -> bool:
         return self._labels.items() <= (form.labels or {}).items()
 
 
@@ -208,7 +208,7 @@ class Following:
 def added(key: str, revision: int) -> bytes:
     obj = json.loads(value(key))
     obj["metadata"]["resourceVersion"] = str(revision)
-    return Whole().event("ADDED", codec.encode(obj))
+    return Whole().event("ADDED", json_codec.encode(obj))
 
 
 async def turns(number: int = 10) -> None:

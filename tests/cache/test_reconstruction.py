@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polykind.cache import resource
-from polykind.cache.resource import ResourceCache
-from polykind.cache.root import WatchCache
+from polykind.cache import resource_cache
+from polykind.cache.resource_cache import ResourceCache
+from polykind.cache.watch_cache import WatchCache
 from tests.cache.build import PREFIX, Client, Following, Selecting, Viewer, opened, put, turns
 
 keys = st.sampled_from(["a/x", "a/y", "a-b/x", "b/x"])
@@ -88,5 +88,5 @@ def test_list_and_watch_from_any_revision_give_the_present(
     script: list[Write], selecting: tuple[Any, Any], slow: bool, window: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resource, "WINDOW_EVENTS", window)
+        patch.setattr(resource_cache, "WINDOW_EVENTS", window)
         asyncio.run(walk(Path(folder), script, selecting, slow))

@@ -11,8 +11,8 @@ import pytest
 
 from polykind import errors
 from polykind.cache import watch
-from polykind.cache.resource import ResourceCache
-from polykind.cache.root import WatchCache
+from polykind.cache.resource_cache import ResourceCache
+from polykind.cache.watch_cache import WatchCache
 from polykind.store.sqlite import SqliteStore
 from tests.cache.build import PREFIX, Client, Following, Selecting, Viewer, Whole, added, opened, put, turns
 
@@ -249,7 +249,8 @@ async def test_bookmarks_do_not_run_ahead_of_events_that_wait(parts: Opened) -> 
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [(errors.Unexplained("converter down"), "converter down"), (KeyError("bug"), "the watch failed")]
+    ("error", "told"),
+    [(errors.UnknownReasonError("converter down"), "converter down"), (KeyError("bug"), "the watch failed")],
 )
 async def test_a_conversion_that_fails_ends_the_watch_with_an_error(
     parts: Opened, caplog: pytest.LogCaptureFixture, error: Exception, told: str

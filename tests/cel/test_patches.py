@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from polykind.cel import ConditionError, condition
-from polykind.cel.native import Unconvertible, json_value, mismatches, native
+from polykind.cel.native import UnconvertibleError, json_value, mismatches, native
 from polykind.cel.patches import OBJECT, PATCH, Patch
 from polykind.cel.program import Condition
 from polykind.cel.types import BOOL, DYN, list_of
 from polykind.cel.values import Made
-from polykind.gotext import Foreign
+from polykind.golang.text import Foreign
 
 OBJ = {"spec": {"name": "n", "list": ["a", "b"], "flag": True}, "metadata": {"labels": {"l": "1"}}}
 
@@ -186,7 +186,7 @@ def test_fields_as_go_hands_them_out(text: str, expected: Any) -> None:
 
 def test_keys_must_be_texts() -> None:
     why = "fail to convert field \"f\": map key '\\x01' is of type types.Int, not string"
-    with pytest.raises(Unconvertible) as wrong:
+    with pytest.raises(UnconvertibleError) as wrong:
         native(made("Object{f: {1: 2}}"))
     assert str(wrong.value) == why
     assert native(made("Object{a: Object.a{f: {1: 2}}}")) == {"a": Foreign(why, why, "*types.Err")}
@@ -235,6 +235,6 @@ def test_values_of_patches(text: str, expected: Any) -> None:
     ],
 )
 def test_what_is_no_value_of_a_patch(text: str, why: str) -> None:
-    with pytest.raises(Unconvertible) as wrong:
+    with pytest.raises(UnconvertibleError) as wrong:
         json_value(made(text))
     assert str(wrong.value) == why

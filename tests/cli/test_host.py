@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from polykind.cli import main
-from tests.convert.definitions import HOST, HOSTS, crd
 from tests.support.kubectl import Kubectl
 from tests.support.server import ServerProcess, free_port, serving, trusting
+from tests.toolkit.definitions import HOST, HOSTS, crd
 
 CONVERSIONS = """
 from polykind.convert import Conversions

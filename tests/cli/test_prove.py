@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from polykind.cli import main
-from tests.convert.proving import converters as c
-from tests.convert.proving.converters import conversions
+from tests.toolkit.proving import converters as c
+from tests.toolkit.proving.converters import conversions
 
 good = conversions()
 lossy = conversions(c.bare_down)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from polykind.cli import main
-from tests.convert.test_declarative import DOCUMENT
-from tests.rehearsal.test_rehearsal import OBJECT, ONE, TWO
+from tests.toolkit.declare.test_rules_file import DOCUMENT
+from tests.toolkit.rehearsal.test_rehearsal import OBJECT, ONE, TWO
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from polykind import __version__
 from polykind.cli import main, parser
 from polykind.cli.serve import settings
-from polykind.settings import Settings, SettingsError
+from polykind.server.settings import Settings, SettingsError
 
 
 def flags(*given: str) -> Settings:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from polykind.serve import Server
-from polykind.settings import Settings
+from polykind.server.server import Server
+from polykind.server.settings import Settings
 from tests.support.client import Client
 from tests.support.crontabs import crontab, definition
 

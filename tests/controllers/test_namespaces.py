@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from polykind.contract import Compacted
+from polykind.contract import CompactedError
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, definition, namespace, widget
 
@@ -117,7 +117,7 @@ async def test_a_deletion_that_the_watch_missed_is_seen_to(running: Live) -> Non
     await running.ask("POST", NAMESPACES, namespace("other"))
     asked = asyncio.create_task(running.ask("DELETE", f"{NAMESPACES}/doomed"))
     await asyncio.sleep(0.01)
-    server.cache.on_lost(Compacted(1, 2))
+    server.cache.on_lost(CompactedError(1, 2))
     await asked
     await running.gone(NAMESPACES, "doomed")
 

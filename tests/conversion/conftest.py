@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from polykind.conversion.resolver import Resolver
-from polykind.conversion.webhook import WebhookConverter
+from polykind.conversion.webhook_converter import WebhookConverter
+from polykind.webhook.resolver import Resolver
 from tests.conversion.hook import Hook
 
 Make = Callable[..., WebhookConverter]

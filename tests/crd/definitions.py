@@ -10,11 +10,11 @@ import yaml
 
 from polykind import crd, errors
 from polykind.apply import jsonpatch, mergepatch
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.crd.codec import GROUP, KIND, Version
 from polykind.crd.emptiness import bare_definition
 from polykind.crd.warnings import warnings
-from polykind.wire import codec
 from tests.conformance.client import Answer
 from tests.crd.build import NOW, at_rest
 
@@ -66,7 +66,7 @@ class Definitions:
         if type_ not in ("", "application/json", "application/merge-patch+json", "application/json-patch+json"):
             raise NotForUsError(type_)
         if old is None:
-            raise errors.NotFound(RESOURCE, GROUP, name)
+            raise errors.NotFoundError(RESOURCE, GROUP, name)
         if verb == "GET":
             return 200, crd.encode(old, version)
         shown = crd.encode(old, version)
@@ -89,9 +89,9 @@ class Definitions:
         found = crd.validate_create(new, version)
         name = new["metadata"].get("name", "")
         if found:
-            raise errors.Invalid(KIND, GROUP, name, found)
+            raise errors.InvalidError(KIND, GROUP, name, found)
         if name in self.kept:
-            raise errors.AlreadyExists(RESOURCE, GROUP, name)
+            raise errors.AlreadyExistsError(RESOURCE, GROUP, name)
         new["metadata"] |= {"uid": "0a000000-0000-0000-0000-000000000000", "creationTimestamp": NOW}
         self.notes += warnings(new)
         return 201, self._keep(new, version, query)
@@ -116,7 +116,7 @@ class Definitions:
             found = crd.validate_update(new, old, version)
             self.notes += warnings(new, old)
         if found:
-            raise errors.Invalid(KIND, GROUP, new["metadata"]["name"], found)
+            raise errors.InvalidError(KIND, GROUP, new["metadata"]["name"], found)
         return 200, self._keep(new, version, query)
 
     def _keep(self, new: JsonObject, version: Version, query: dict[str, str]) -> JsonObject:
@@ -148,13 +148,13 @@ class Definitions:
         found = [f'unknown field "{path}"' for path in unknown]
         if found and how == "Strict":
             why = f"cannot be handled as a {KIND}: strict decoding error: {', '.join(found)}"
-            raise errors.BadRequest(f'{KIND} in version "{version}" {why}')
+            raise errors.BadRequestError(f'{KIND} in version "{version}" {why}')
         self.notes += found
         return new
 
 
 def _loaded(body: bytes, type_: str) -> JsonObject:
-    value = yaml.safe_load(body) if type_ == "application/yaml" else codec.decode_literal(body)[0]
+    value = yaml.safe_load(body) if type_ == "application/yaml" else json_codec.decode_literal(body)[0]
     return dict(value)
 
 

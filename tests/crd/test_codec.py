@@ -7,7 +7,7 @@ import pytest
 from polykind import crd
 from polykind.contract import JsonObject
 from polykind.crd.emptiness import bare_definition
-from polykind.errors import Invalid
+from polykind.errors import InvalidError
 from tests.crd.build import OBJECT, beta, body, made, version
 
 
@@ -122,7 +122,7 @@ def test_what_the_server_added_is_shown_in_its_place() -> None:
 
 
 def refused(**spec: Any) -> list[str]:
-    with pytest.raises(Invalid) as told:
+    with pytest.raises(InvalidError) as told:
         crd.decode(ask(**spec), "v1beta1", True)
     assert told.value.message.startswith('CustomResourceDefinition.apiextensions.k8s.io "tools.example.com" is invalid')
     return [f"{error.field}: {error.detail}" for error in told.value.errors]

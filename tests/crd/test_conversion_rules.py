@@ -6,8 +6,8 @@ import pytest
 import trustme
 
 from polykind.crd.cabundle import bundle_problem
-from polykind.crd.gourl import URLError, parse_url
-from polykind.typed.base64 import encode_base64
+from polykind.golang.base64 import encode_base64
+from polykind.golang.url import URLError, parse_url
 from tests.crd.build import problems
 
 AT = "spec.conversion."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trustme
 
-from polykind.typed.base64 import encode_base64
+from polykind.golang.base64 import encode_base64
 from tests.conformance.grades import grade
 from tests.conformance.normal import Normal, Step, drop
 from tests.conformance.scenario import Scenario

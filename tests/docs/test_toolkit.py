@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 import polykind.convert
-from polykind.convert import Conversions, declarative, put, take
-from polykind.convert.review import answered
-from polykind.wire import yamlcodec
-from tests.convert.example import EXAMPLE, importable
+from polykind.codec import yaml_codec
+from polykind.convert import Conversions, put, take
+from polykind.toolkit.declare import rules_file
+from polykind.toolkit.hosting.review import answered
 from tests.support.server import free_port
+from tests.toolkit.example import EXAMPLE, importable
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "toolkit.md"
@@ -51,7 +52,7 @@ def test_the_python_of_the_page_is_true(folder: Path, monkeypatch: pytest.Monkey
 
 def test_the_rules_of_the_page_are_rules() -> None:
     [block] = blocks(PAGE, "yaml")
-    assert declarative.conversions(yamlcodec.decode(block.encode())).versions == ["v1", "v2"]
+    assert rules_file.conversions(yaml_codec.decode(block.encode())).versions == ["v1", "v2"]
 
 
 class Shell:
@@ -164,7 +165,7 @@ def test_every_public_name_and_every_argument_is_mentioned() -> None:
 
 
 def test_every_property_is_mentioned() -> None:
-    from polykind.convert.proof import PROPERTIES
+    from polykind.toolkit.proving.proofs import PROPERTIES
 
     text = PAGE.read_text()
     assert [name for name in PROPERTIES if f"`{name}`" not in text] == []

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from polykind.serve import Server
-from polykind.settings import Settings
+from polykind.server.server import Server
+from polykind.server.settings import Settings
 from polykind.store.etcd import Access, EtcdStore, messages
 from polykind.store.etcd.protobuf import MAGIC
 from polykind.store.etcd.wire import data, fields, message

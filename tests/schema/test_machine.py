@@ -146,7 +146,7 @@ def test_malformed_embedded_metadata_is_refused_on_the_way_in_and_dropped_from_s
     stored = thing(open={**bad, "kind": 5})
     schema.read(stored)
     assert stored["open"] == {"apiVersion": "v1", "metadata": {"name": "p"}}
-    with pytest.raises(errors.Unexplained):
+    with pytest.raises(errors.UnknownReasonError):
         schema.prune(thing(open=dict(bad)))
 
 
@@ -308,7 +308,7 @@ def test_deep_nesting_gives_an_answer_or_a_refusal(warm: bool) -> None:
     if warm:
         schema.warm()
     for act in (schema.admit, schema.take):
-        with contextlib.suppress(errors.BadRequest):
+        with contextlib.suppress(errors.BadRequestError):
             act(dict(value), report=True)
             schema.validate(dict(value))
     lists: Any = []

@@ -88,7 +88,7 @@ def test_unknown_fields_are_named_at_every_level() -> None:
     ],
 )
 def test_what_is_malformed_is_refused_in_the_words_of_the_reference(meta: object, text: str) -> None:
-    with pytest.raises(errors.BadRequest) as refusal:
+    with pytest.raises(errors.BadRequestError) as refusal:
         objectmeta.coerce(meta, strict=True, kind="Thing", version="v1")
     assert refusal.value.message == f'Thing in version "v1" cannot be handled as a Thing: {text}'
 

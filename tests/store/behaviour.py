@@ -9,14 +9,14 @@ from typing import Protocol
 import pytest
 
 from polykind.contract import (
-    Compacted,
-    Conflict,
+    CompactedError,
+    ConflictError,
     Event,
-    FutureRevision,
+    FutureRevisionError,
     KeyValue,
     Store,
     StoreError,
-    Unavailable,
+    UnavailableError,
 )
 
 
@@ -67,7 +67,7 @@ class Recorder:
 
 async def refused(writing: Awaitable[int]) -> KeyValue | None:
     """What the conflict says the key holds."""
-    with pytest.raises(Conflict) as caught:
+    with pytest.raises(ConflictError) as caught:
         await writing
     return caught.value.current
 
@@ -133,7 +133,7 @@ class TestWriting:
         assert len(won) == 1
         held = KeyValue("/r/a", b"%d" % won[0][0], won[0][1])
         assert await store.get("/r/a") == held
-        assert [answer.current for answer in answers if isinstance(answer, Conflict)] == [held] * 39
+        assert [answer.current for answer in answers if isinstance(answer, ConflictError)] == [held] * 39
 
     async def test_concurrent_counters_lose_no_step(self, store: Store) -> None:
         async def count() -> None:
@@ -144,7 +144,7 @@ class TestWriting:
                     value = b"%d" % (int(now.value if now else b"0") + 1)
                     await store.put("/r/counter", value, expect=now.revision if now else 0)
                     done += 1
-                except Conflict:
+                except ConflictError:
                     pass
 
         await asyncio.gather(*(count() for _ in range(5)))
@@ -190,10 +190,10 @@ class TestReading:
 
     async def test_the_future_cannot_be_read(self, store: Store) -> None:
         newest = await store.put("/r/a", b"1", expect=0)
-        with pytest.raises(FutureRevision) as caught:
+        with pytest.raises(FutureRevisionError) as caught:
             await store.get("/r/a", at=newest + 1)
         assert caught.value.current == newest
-        with pytest.raises(FutureRevision):
+        with pytest.raises(FutureRevisionError):
             await store.range("/r/", at=newest + 1000)
 
     async def test_a_range_comes_in_key_order_with_the_revision_of_the_store(self, store: Store) -> None:
@@ -466,23 +466,23 @@ class TestCompaction:
         a3 = await store.put("/r/a", b"a3", expect=a2)
         await store.compact(gone)
         for at in (a1, b1, c1, a2):
-            with pytest.raises(Compacted) as caught:
+            with pytest.raises(CompactedError) as caught:
                 await store.range("/r/", at=at)
             assert (caught.value.asked, caught.value.oldest) == (at, gone)
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 await store.get("/r/c", at=at)
         assert (await store.range("/r/", at=gone)).items == [KeyValue("/r/a", b"a2", a2), KeyValue("/r/c", b"c1", c1)]
         assert (await store.range("/r/", at=a3)).items == [KeyValue("/r/a", b"a3", a3), KeyValue("/r/c", b"c1", c1)]
         assert await store.get("/r/c") == KeyValue("/r/c", b"c1", c1)
         changes = await store.history("/r/", gone, a3)
         assert [tuple(change) for change in changes] == [("/r/a", b"a3", a3, KeyValue("/r/a", b"a2", a2))]
-        with pytest.raises(Compacted):
+        with pytest.raises(CompactedError):
             await store.history("/r/", a1, a3)
 
     async def test_a_watch_from_before_is_refused_and_one_from_it_is_not(self, store: Store) -> None:
         written = [await store.put("/r/a", b"%d" % n, expect=None) for n in range(6)]
         await store.compact(written[3])
-        with pytest.raises(Compacted):
+        with pytest.raises(CompactedError):
             store.watch("/r/", written[1], Recorder())
         listener = Recorder()
         watching = store.watch("/r/", written[3], listener)
@@ -502,7 +502,7 @@ class TestCompaction:
         await store.close()
 
     async def test_the_future_cannot_be_compacted(self, store: Store) -> None:
-        with pytest.raises(FutureRevision):
+        with pytest.raises(FutureRevisionError):
             await store.compact(await store.revision() + 1)
 
     async def test_compacting_what_is_compacted_changes_nothing(self, store: Store) -> None:
@@ -557,7 +557,7 @@ class TestLifetime:
         store.watch("/r/", await store.revision() - 1, replaying)
         await store.close()
         await store.close()
-        assert [type(error) for error in live.lost + replaying.lost] == [Unavailable, Unavailable]
+        assert [type(error) for error in live.lost + replaying.lost] == [UnavailableError, UnavailableError]
         calls: list[Callable[[], Awaitable[object]]] = [
             lambda: store.get("/r/a"),
             lambda: store.range("/r/"),
@@ -567,7 +567,7 @@ class TestLifetime:
             lambda: store.history("/r/", 0, 1),
         ]
         for call in calls:
-            with pytest.raises(Unavailable):
+            with pytest.raises(UnavailableError):
                 await call()
-        with pytest.raises(Unavailable):
+        with pytest.raises(UnavailableError):
             store.watch("/r/", 0, Recorder())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from polykind.contract import Change, Compacted, Conflict, Event, FutureRevision, KeyValue, Store
+from polykind.contract import Change, CompactedError, ConflictError, Event, FutureRevisionError, KeyValue, Store
 from tests.store.behaviour import Recorder
 
 KEYS = ["/r/a", "/r/a/b", "/r/b", "/r/é", "/s/a"]
@@ -113,11 +113,11 @@ class StoreMachine(RuleBasedStateMachine):
             if isinstance(answer, int):
                 assert self.model.write(key, value, expect) == answer
             else:
-                assert isinstance(answer, Conflict)
+                assert isinstance(answer, ConflictError)
                 assert answer.key == key
         for number in order:
             answer = answers[number]
-            if isinstance(answer, Conflict) and len(planned) == 1:
+            if isinstance(answer, ConflictError) and len(planned) == 1:
                 assert answer.current == self.model.state(self.model.newest).get(answer.key)
                 assert self.model.write(*planned[number]) is None
 
@@ -126,7 +126,7 @@ class StoreMachine(RuleBasedStateMachine):
         at = max(self.model.newest - past, self.model.base)
         asked = 0 if past == 0 else at
         if asked and at < self.model.floor:
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 self.runner.run(self.store.range(prefix, after=after, limit=limit, at=asked))
             return
         page = self.runner.run(self.store.range(prefix, after=after, limit=limit, at=asked))
@@ -143,14 +143,14 @@ class StoreMachine(RuleBasedStateMachine):
     def read_key(self, key: str, past: int) -> None:
         at = max(self.model.newest - past, self.model.base)
         if at < self.model.floor:
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 self.runner.run(self.store.get(key, at=at))
         else:
             assert self.runner.run(self.store.get(key, at=at)) == self.model.state(at).get(key)
 
     @rule(key=keys)
     def read_the_future(self, key: str) -> None:
-        with pytest.raises(FutureRevision):
+        with pytest.raises(FutureRevisionError):
             self.runner.run(self.store.get(key, at=self.model.newest + 1))
 
     @rule(prefix=prefixes, past=back, length=st.integers(0, 12))

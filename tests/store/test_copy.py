@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from polykind.cli import main
-from polykind.contract import Compacted, Store
+from polykind.contract import CompactedError, Store
 from polykind.store.copy import Contents, Copy, CopyError
 from polykind.store.etcd import Access, EtcdStore
 from polykind.store.sqlite import SqliteStore
@@ -67,9 +67,9 @@ async def test_old_revisions_are_gone_and_new_ones_lie_above(tmp_path: Path) -> 
         await Copy(source, target, "/registry/", "a", quiet).run()
         assert min(item.revision for item in (await target.range("/registry/")).items) > newest
         for old in (1, 10, newest):
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 target.watch("/registry/", old, Recorder())
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 await target.range("/registry/", at=old)
 
 

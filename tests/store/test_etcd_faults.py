@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from polykind.contract import Compacted, StoreError, Unavailable, Uncertain
+from polykind.contract import CompactedError, StoreError, UnavailableError, UnknownOutcomeError
 from polykind.store.etcd import Access, EtcdStore
 from tests.store.behaviour import Recorder
 from tests.support.etcd import etcd
@@ -39,7 +39,7 @@ async def test_a_cluster_that_is_not_there_is_told_within_seconds(monkeypatch: p
     monkeypatch.setattr("polykind.store.etcd.newest.PATIENCE", 1.0)
     store = EtcdStore(Access(["http://127.0.0.1:1"]))
     async with asyncio.timeout(5):
-        with pytest.raises(Unavailable, match=r"etcd at http://127\.0\.0\.1:1 does not answer"):
+        with pytest.raises(UnavailableError, match=r"etcd at http://127\.0\.0\.1:1 does not answer"):
             await store.start()
 
 
@@ -62,7 +62,12 @@ async def test_silence_makes_reads_unavailable_and_writes_uncertain_until_it_end
                 other.put("/r/a", b"2", expect=first),
                 return_exceptions=True,
             )
-            assert [type(answer) for answer in answers] == [Unavailable, Unavailable, Uncertain, int]
+            assert [type(answer) for answer in answers] == [
+                UnavailableError,
+                UnavailableError,
+                UnknownOutcomeError,
+                int,
+            ]
             assert not store.healthy
             proxy.heal()
             await until_healthy(store, True)
@@ -86,7 +91,7 @@ async def test_a_watch_that_slept_through_a_compaction_is_lost_and_can_begin_ane
             store._feed._stream.cancel()  # type: ignore[union-attr]
             proxy.heal()
             await listener.until_lost()
-            assert isinstance(listener.lost[0], Compacted)
+            assert isinstance(listener.lost[0], CompactedError)
             again = Recorder()
             store.watch("/r/", await store.revision(), again)
             written = await store.put("/r/b", b"", expect=None)
@@ -118,5 +123,5 @@ async def eventually(store: EtcdStore) -> int:
         while True:
             try:
                 return await store.put("/r/a", b"", expect=None)
-            except Unavailable:
+            except UnavailableError:
                 await asyncio.sleep(0.05)

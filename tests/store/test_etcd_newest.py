@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from polykind.contract import StoreError, Unavailable
+from polykind.contract import StoreError, UnavailableError
 from polykind.store.etcd import wire
 from polykind.store.etcd.call import UNAVAILABLE, CallError, Then
 from polykind.store.etcd.client import Client
@@ -106,7 +106,7 @@ async def test_a_question_that_fails_is_asked_again_elsewhere(newest: Newest, cl
 
 async def test_nobody_answers(newest: Newest, cluster: Cluster) -> None:
     def refuse() -> bytes:
-        raise Unavailable("nobody is there")
+        raise UnavailableError("nobody is there")
 
     cluster.connected, cluster.insistent = False, refuse
     with pytest.raises(StoreError, match="nobody is there"):
@@ -117,7 +117,7 @@ async def test_an_answer_that_cannot_be_read(newest: Newest, cluster: Cluster) -
     reader = asyncio.ensure_future(read(newest))
     await turns()
     cluster.questions[0](b"\x0a\xff")
-    with pytest.raises(Unavailable, match="cannot be read"):
+    with pytest.raises(UnavailableError, match="cannot be read"):
         await reader
 
 
@@ -129,5 +129,5 @@ async def test_closing_tells_who_waits(newest: Newest, cluster: Cluster) -> None
     await newest.close()
     cluster.questions[0](CallError(UNAVAILABLE, "the connection was lost"))
     for reader in (asked, waiting):
-        with pytest.raises(Unavailable, match="the store was closed"):
+        with pytest.raises(UnavailableError, match="the store was closed"):
             await reader

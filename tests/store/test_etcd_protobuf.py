@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY, MUTATING_WEBHOOK_CONFIGURATION
+from polykind.codec.protobuf_envelope import encode_object
 from polykind.store.etcd.messages import header_revision
 from polykind.store.etcd.protobuf import MAGIC, as_json
 from polykind.store.etcd.wire import data, fields, long_number, message, number, varint
-from polykind.typed.admissionregistration import MUTATING_ADMISSION_POLICY, MUTATING_WEBHOOK_CONFIGURATION
-from polykind.typed.protobuf import encode_object
 
 # The namespace "default", as a Kubernetes 1.36 wrote it.
 DEFAULT = bytes.fromhex(

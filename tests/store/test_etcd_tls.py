@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 import trustme
 
-from polykind.contract import Unavailable
+from polykind.contract import UnavailableError
 from polykind.store.etcd import Access, EtcdStore
 from tests.support.etcd import etcd
 
@@ -60,11 +60,11 @@ async def test_with_the_right_certificates_everything_works(files: Files) -> Non
 
 
 async def test_without_a_client_certificate_etcd_refuses(files: Files) -> None:
-    with pytest.raises(Unavailable, match=f"etcd at {files.url} does not answer"):
+    with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not answer"):
         await EtcdStore(Access([files.url], files.ca)).start()
 
 
 async def test_an_etcd_that_another_ca_vouches_for_is_refused(files: Files, tmp_path: Path) -> None:
     trustme.CA().cert_pem.write_to_path(tmp_path / "other.pem")
-    with pytest.raises(Unavailable, match=f"etcd at {files.url} does not answer"):
+    with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not answer"):
         await EtcdStore(Access([files.url], tmp_path / "other.pem", files.certificate, files.key)).start()

@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from polykind.contract import Compacted, KeyValue, Page, StoreError, Unavailable
+from polykind.contract import CompactedError, KeyValue, Page, StoreError, UnavailableError
 from polykind.store.sqlite import SqliteStore
 from polykind.store.sqlite.file import DatabaseFile
 from polykind.store.sqlite.log import successor
@@ -160,7 +160,7 @@ class TestFile:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["polykind.db", "polykind.lock"]
 
     async def test_before_it_is_started_everything_is_unavailable(self, tmp_path: Path) -> None:
-        with pytest.raises(Unavailable, match="is closed"):
+        with pytest.raises(UnavailableError, match="is closed"):
             await SqliteStore(tmp_path).get("/r/a")
 
     async def test_text_that_is_not_unicode_is_refused_alone(self, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ class TestFullDisk:
                 await store.compact(newest)
             await store.put("/r/b", b"", expect=0)
             await store.compact(newest)
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 await store.get("/r/a", at=newest - 1)
         assert "goes on after the next write" in caplog.text
         assert rows(tmp_path) == [(newest, "/r/a"), (newest + 1, "/r/b")]
@@ -291,7 +291,7 @@ class TestBounds:
             await store.put("/r/0", b"", expect=None)  # by its return, what the last batch made due is in effect
             stats = store.stats()
             assert stats.newest - stats.oldest >= 100
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 await store.get("/r/0", at=stats.oldest - 1)
             assert len((await store.range("/r/", at=stats.oldest)).items) == 51
             assert await store.get("/r/old") == KeyValue("/r/old", b"stays", old)
@@ -307,9 +307,9 @@ class TestBounds:
         connection.execute("UPDATE facts SET number = ? WHERE name = 'floor'", (newest,))
         connection.close()
         async with opened(tmp_path) as store:
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 store.watch("/r/", newest - 1, Recorder())
-            with pytest.raises(Compacted):
+            with pytest.raises(CompactedError):
                 await store.get("/r/a", at=newest - 1)
             newest = await store.put("/r/b", b"", expect=0)
             await store.compact(newest)

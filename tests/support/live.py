@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject, Store
-from polykind.serve import Server
-from polykind.settings import Settings
+from polykind.server.server import Server
+from polykind.server.settings import Settings
 from tests.support.client import Client
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

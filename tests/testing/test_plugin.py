@@ -61,7 +61,7 @@ def test_environment_afterwards():
 
 def test_modules_are_imported_as_they_are(polykind):
     import sys
-    assert "Assertion" not in type(sys.modules["polykind.serve"].__spec__.loader).__name__
+    assert "Assertion" not in type(sys.modules["polykind.server.server"].__spec__.loader).__name__
 
 def test_shared(polykind_server):
     polykind_server.apply(TAB)

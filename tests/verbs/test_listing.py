@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from polykind.contract import Asked
+from polykind.http.request import Request
+from polykind.http.response import Response
 from polykind.store.sqlite import SqliteStore
-from polykind.wire.request import Request
-from polykind.wire.response import Response
 from tests.conversion.hook import Hook, failing
 from tests.support.client import Reply
 from tests.support.live import DEFINITIONS, Live, live

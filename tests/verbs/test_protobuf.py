@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
-from polykind import errors, typed
+from polykind import errors
+from polykind.apis import machinery
+from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as DEFINITION
+from polykind.apis.core.types import NAMESPACE
+from polykind.apis.machinery.fields import Struct
+from polykind.apis.machinery.protobuf_reader import decode_message
+from polykind.apis.meta.types import DELETE_OPTIONS, PARTIAL_OBJECT_METADATA, STATUS
+from polykind.codec.protobuf_envelope import encode_object, envelope, open_envelope
+from polykind.codec.protobuf_wire import parts
 from polykind.contract import JsonObject
-from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1 as DEFINITION
-from polykind.typed.core import NAMESPACE
-from polykind.typed.kinds import Struct
-from polykind.typed.messagereader import decode_message
-from polykind.typed.meta import DELETE_OPTIONS, PARTIAL_OBJECT_METADATA, STATUS
-from polykind.typed.protobuf import encode_object, envelope, open_envelope
-from polykind.typed.protowire import parts
-from polykind.verbs.call import Call
+from polykind.http.request import Request
+from polykind.verbs.context import RequestContext
 from polykind.verbs.projection import Messages
-from polykind.wire.request import Request
 from tests.support.client import Client, Reply
 from tests.support.crontabs import crontab, definition
 from tests.support.live import DEFINITIONS, Live
@@ -92,7 +93,7 @@ THINGS: JsonObject = {
 def read(data: bytes, type_: Struct) -> JsonObject:
     api_version, kind, message = open_envelope(data)
     fields = decode_message(message, type_)
-    return typed.decode({"kind": kind, "apiVersion": api_version, **fields}, type_, report=False)[0]
+    return machinery.decode({"kind": kind, "apiVersion": api_version, **fields}, type_, report=False)[0]
 
 
 def items(data: bytes, type_: Struct) -> list[JsonObject]:
@@ -101,7 +102,7 @@ def items(data: bytes, type_: Struct) -> list[JsonObject]:
 
 
 def written(obj: Any, type_: Struct) -> bytes:
-    return encode_object(typed.decode(obj, type_, report=False)[0], type_)
+    return encode_object(machinery.decode(obj, type_, report=False)[0], type_)
 
 
 @pytest.fixture
@@ -291,8 +292,8 @@ async def test_a_watch_is_told_its_end_in_protobuf(server: Live, client: Client)
     version = server.server.registry.find("", "v1", "namespaces")
     assert version is not None
     request = Request("GET", NAMESPACES, "watch=1", {}, b"")
-    projection = Messages(Call(server.server.api, request, version, None, "", ""))
-    assert projection.error(errors.Expired("too old resource version: 1 (99)")) == EXPIRED
+    projection = Messages(RequestContext(server.server.api, request, version, None, "", ""))
+    assert projection.error(errors.ExpiredError("too old resource version: 1 (99)")) == EXPIRED
 
 
 async def test_discovery(server: Live, client: Client) -> None:

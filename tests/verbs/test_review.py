@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from polykind.apis.authentication.types import TOKEN_REVIEW
+from polykind.apis.authorization.types import SUBJECT_ACCESS_REVIEW
+from polykind.apis.machinery.protobuf_reader import decode_message
+from polykind.auth.identity_review import AUDIENCE
+from polykind.codec.protobuf_envelope import encode_object, open_envelope
 from polykind.contract import JsonObject
-from polykind.reviews.identity import AUDIENCE
-from polykind.typed.authentication import TOKEN_REVIEW
-from polykind.typed.authorization import SUBJECT_ACCESS_REVIEW
-from polykind.typed.messagereader import decode_message
-from polykind.typed.protobuf import encode_object, open_envelope
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, add, configuration, patching, refuse
 from tests.support.live import Live, live
 

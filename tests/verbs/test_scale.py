@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from polykind.apis.core.types import SCALE as MESSAGE
+from polykind.codec.protobuf_envelope import encode_object
 from polykind.contract import JsonObject
-from polykind.typed.core import SCALE as MESSAGE
-from polykind.typed.protobuf import encode_object
 from tests.support.live import Live
 from tests.support.widgets import APPLY, GROUP, MERGE, NAME, WIDGETS, definition, widget
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from polykind.contract import JsonObject
-from polykind.wire.request import Request
-from polykind.wire.response import Stream
+from polykind.http.request import Request
+from polykind.http.response import Stream
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
 

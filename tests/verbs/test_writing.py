@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from polykind.serve import Server
-from polykind.settings import Settings
-from polykind.wire import codec
+from polykind.codec import json_codec
+from polykind.server.server import Server
+from polykind.server.settings import Settings
 from tests.support.client import Client
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, JSON, MERGE, WIDGETS, definition, widget
@@ -303,7 +303,9 @@ async def test_numbers_are_answered_and_stored_as_the_reference_spells_them(
         spec["m"] = {"type": "number"}
     async with live(tmp_path) as running:
         await running.define(made)
-        raw = codec.encode(widget("w")).replace(b'"spec":{}', b'"spec":{"m":%b}' % given if given else b'"spec":{}')
+        raw = json_codec.encode(widget("w")).replace(
+            b'"spec":{}', b'"spec":{"m":%b}' % given if given else b'"spec":{}'
+        )
         async with running.another() as client:
             answers = [
                 (await client.call(method, path, sent)).body
@@ -389,7 +391,7 @@ async def test_an_object_that_is_applied_is_pruned_when_it_is_read(tmp_path: Pat
         assert reply.json()["spec"] == {"free": {}}
         stored = await running.server.store.get("/registry/test.example.com/widgets/default/w")
         assert stored is not None
-        assert codec.decode(stored.value)["spec"] == {"free": {"a": 1}}
+        assert json_codec.decode(stored.value)["spec"] == {"free": {"a": 1}}
 
 
 async def test_an_apply_does_not_take_a_deletion_back(running: Live) -> None:

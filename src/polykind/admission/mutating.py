@@ -7,19 +7,19 @@ from functools import partial
 from typing import Any
 
 from polykind import errors
+from polykind.admission.admission_review import JSON_PATCH, Shown, Verdict
 from polykind.admission.attributes import Attributes
 from polykind.admission.patching import defaulted, reread
 from polykind.admission.reinvocation import Asked
-from polykind.admission.review import JSON_PATCH, Shown, Verdict
 from polykind.admission.telling import converted, inconvertible, own, told_at
 from polykind.admission.webhook import CallFailed, Observer, Webhook, Webhooks
 from polykind.apply import jsonpatch
 from polykind.apply.rejected import Rejected
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.eager import in_task
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 from polykind.schema.equality import same
-from polykind.wire import codec
+from polykind.server.taskless import in_task
 
 
 class MutatingWebhooks(Webhooks):
@@ -86,7 +86,7 @@ class _Round:
         stated = obj.get("apiVersion")
         if stated != resource.kind_version:
             if why := inconvertible(resource, obj):
-                raise errors.Unexplained(why)
+                raise errors.UnknownReasonError(why)
             obj = await converted(asked, obj, resource.kind_version)
         self._base = obj
 
@@ -116,9 +116,9 @@ def _operations(webhook: Webhook, patch: bytes) -> list[JsonObject]:
     if not patch:
         return []
     try:
-        operations: list[JsonObject] = jsonpatch.as_written(jsonpatch.loosely(codec.decode(patch)), patch)
-    except errors.BadRequest as error:
-        why = error.text if isinstance(error, codec.Malformed) else error.message
+        operations: list[JsonObject] = jsonpatch.as_written(jsonpatch.loosely(json_codec.decode(patch)), patch)
+    except errors.BadRequestError as error:
+        why = error.text if isinstance(error, json_codec.Malformed) else error.message
         raise CallFailed(webhook.name, f"received undecodable patch in webhook response: {why}") from None
     return operations
 

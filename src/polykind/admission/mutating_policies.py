@@ -22,8 +22,8 @@ from polykind.admission.reinvocation import Asked
 from polykind.admission.telling import inconvertible, told_at
 from polykind.cel.types import Type
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
-from polykind.metrics import Metrics
+from polykind.golang.text import go_quote
+from polykind.metrics.metrics import Metrics
 from polykind.schema.equality import same
 
 
@@ -258,7 +258,7 @@ def _refusal(asked: Attributes, failures: Sequence[_Failure]) -> errors.APIError
     """All who deny are told, the first in front."""
     resource = asked.resource
     causes = [{"message": failure.message} for failure in failures]
-    error = errors.Forbidden(resource.plural, resource.group, told_name(asked), "", causes=causes)
+    error = errors.ForbiddenError(resource.plural, resource.group, told_name(asked), "", causes=causes)
     error.message = failures[0].message
     error.reason = failures[0].reason
     return error

@@ -7,20 +7,21 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from polykind import errors, typed
+from polykind import errors
 from polykind.admission.attributes import Attributes
 from polykind.admission.expression import MUTATIONS, OUT_OF_BUDGET, PER_EVALUATION, Environment
 from polykind.admission.patching import defaulted, reread
 from polykind.admission.patience import Interrupted, patiently
 from polykind.admission.policy_expressions import Expression, OutOfBudget, Scope
+from polykind.apis import machinery
 from polykind.apply import jsonpatch
 from polykind.apply.configuration import Unfit, configured
 from polykind.apply.rejected import Rejected, TestFailed
-from polykind.cel.native import Unconvertible, json_value, mismatches, native
+from polykind.cel.native import UnconvertibleError, json_value, mismatches, native
 from polykind.cel.patches import Patch
 from polykind.cel.values import Made
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.wire import codec
 
 _printable = re.compile(r"[^\x00-\x07\x0b\x0e-\x1f\x7f]*").fullmatch
 _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
@@ -69,7 +70,7 @@ def _laid(asked: Attributes, obj: JsonObject, made: Made) -> JsonObject:
     _check_names(made)
     try:
         applied = native(made)
-    except Unconvertible:
+    except UnconvertibleError:
         raise MutationFailure("invalid return type: *dynamic.ObjectVal") from None
     applied |= {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     model = asked.model(obj["apiVersion"])
@@ -82,8 +83,8 @@ def _laid(asked: Attributes, obj: JsonObject, made: Made) -> JsonObject:
         raise MutationFailure(f"error applying patch: {unfit}") from None
     _refuse_odd_numbers(applied)
     try:
-        return asked.default(codec.decode(codec.encode(merged)))
-    except typed.Undecodable as error:
+        return asked.default(json_codec.decode(json_codec.encode(merged)))
+    except machinery.Undecodable as error:
         raise MutationFailure(error.why) from None
 
 
@@ -114,7 +115,7 @@ def _operation(patch: Patch) -> JsonObject:
             _check_names(value)
         try:
             operation["value"] = json_value(value)
-        except Unconvertible as wrong:
+        except UnconvertibleError as wrong:
             raise MutationFailure(f"{_NO_JSON}: {wrong}") from None
     return operation
 
@@ -138,4 +139,4 @@ def _refuse_odd_numbers(applied: JsonObject) -> None:
             pending.extend(value.values() if isinstance(value, dict) else value)
         elif isinstance(value, float) and not math.isfinite(value):
             shown = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
-            raise errors.Unexplained(f"json: unsupported value: {shown}")
+            raise errors.UnknownReasonError(f"json: unsupported value: {shown}")

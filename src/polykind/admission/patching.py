@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind import errors, typed
+from polykind import errors
 from polykind.admission.attributes import Attributes
+from polykind.apis import machinery
 from polykind.apply import jsonpatch
+from polykind.codec import json_codec, type_meta
 from polykind.contract import JsonObject
-from polykind.gotext import json_name
+from polykind.golang.text import json_name
 from polykind.schema.objectmeta import MisfitError
-from polykind.wire import codec, typemeta
 
 
 def reread(asked: Attributes, made: Any) -> JsonObject:
     """What a patch has made, as an object of its own, which must still say what it is. Raises InternalError."""
     if not isinstance(made, dict):
         raise errors.InternalError(jsonpatch.NO_OBJECT % json_name(made))
-    own: JsonObject = codec.decode(codec.encode(made))
+    own: JsonObject = json_codec.decode(json_codec.encode(made))
     try:
-        version, kind = typemeta.interpret(own)
-    except errors.BadRequest as error:
+        version, kind = type_meta.interpret(own)
+    except errors.BadRequestError as error:
         raise errors.InternalError(error.message) from None
     if asked.typed:
         own["apiVersion"], own["kind"] = version or asked.resource.kind_version, kind or asked.resource.kind
     elif not kind:
-        raise errors.InternalError(f"Object 'Kind' is missing in '{codec.encode(made).decode()}'")
+        raise errors.InternalError(f"Object 'Kind' is missing in '{json_codec.encode(made).decode()}'")
     return own
 
 
@@ -33,9 +34,9 @@ def defaulted(asked: Attributes, obj: JsonObject) -> JsonObject:
     """An object with its defaults. Raises InternalError."""
     try:
         return asked.default(obj)
-    except errors.Unexplained:
+    except errors.UnknownReasonError:
         raise
-    except (typed.Undecodable, MisfitError) as error:
+    except (machinery.Undecodable, MisfitError) as error:
         raise errors.InternalError(error.why) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None

@@ -101,7 +101,7 @@ def own_namespace(asked: Attributes) -> JsonObject | None:
         return None
     namespace = asked.namespace_object()
     if namespace is None:
-        raise errors.NotFound("namespaces", "", asked.namespace)
+        raise errors.NotFoundError("namespaces", "", asked.namespace)
     return namespace
 
 

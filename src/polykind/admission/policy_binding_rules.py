@@ -6,7 +6,7 @@ from polykind.admission.policy_rules import match_problems
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from polykind.schema.names import path_segment, subdomain_name
-from polykind.selection.objects import selector_problems
+from polykind.selectors.objects import selector_problems
 
 _ACTIONS = ("Audit", "Deny", "Warn")
 _NOT_FOUND_ACTIONS = ("Deny", "Allow")

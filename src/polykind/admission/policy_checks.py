@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind.admission.expression import OUT_OF_BUDGET
-from polykind.metrics import Metrics
+from polykind.metrics.metrics import Metrics
 
 NO_ERROR = "no_error"
 _SECONDS = (0.0000005, 0.001, 0.01, 0.1, 1.0)

@@ -12,7 +12,7 @@ from polykind.cel.frame import Check
 from polykind.cel.types import DYN, Type
 from polykind.cel.values import Lazy
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 
 
 class OutOfBudget(Exception):

@@ -6,8 +6,8 @@ from polykind.admission.attributes import Attributes
 from polykind.admission.rules import Rule, matching_version
 from polykind.admission.selection import in_namespace, selects
 from polykind.contract import JsonObject
-from polykind.errors import NotFound
-from polykind.selection.objects import selector
+from polykind.errors import NotFoundError
+from polykind.selectors.objects import selector
 
 
 class Match:
@@ -27,11 +27,11 @@ class Match:
 
         NotFound if it would but for a namespace that is not there.
         """
-        missing: NotFound | None = None
+        missing: NotFoundError | None = None
         try:
             if not in_namespace(self._namespaces, asked):
                 return None
-        except NotFound as error:
+        except NotFoundError as error:
             missing = error
         if not selects(self._objects, asked) or self._matching(self._excluded, asked) is not None:
             return None

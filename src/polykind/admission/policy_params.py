@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from polykind.contract import JsonObject
-from polykind.selection.labels import LabelSelector
-from polykind.selection.objects import selector
+from polykind.selectors.labels import LabelSelector
+from polykind.selectors.objects import selector
 
 
 class ParamStore(Protocol):

@@ -13,7 +13,7 @@ from polykind.cel.types import DYN, NULL, STRING, Type
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
 from polykind.schema.names import dns1035_label, dns1123_subdomain, qualified_name, size
-from polykind.selection.objects import selector_problems
+from polykind.selectors.objects import selector_problems
 
 _FAILURE_POLICIES = ("Fail", "Ignore")
 _MATCH_POLICIES = ("Equivalent", "Exact")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from polykind import errors
+from polykind.admission.admission_review import Shown
 from polykind.admission.attributes import Attributes
 from polykind.admission.authorizing import authorizer_values
 from polykind.admission.expressionvalues import namespace_value, request_value
@@ -13,10 +14,9 @@ from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding,
 from polykind.admission.policy_checks import Checks, error_type
 from polykind.admission.policy_evaluation import Denial, Evaluation
 from polykind.admission.policy_params import FindParams, ParamError, collect
-from polykind.admission.review import Shown
 from polykind.admission.telling import own
 from polykind.contract import JsonObject
-from polykind.metrics import Metrics
+from polykind.metrics.metrics import Metrics
 
 _CODES = {"Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 
@@ -159,7 +159,9 @@ def _refusal(asked: Attributes, denied: _Denied) -> errors.APIError:
     with_binding = f" with binding '{binding.name}'" if binding is not None else ""
     message = f"ValidatingAdmissionPolicy '{policy.name}'{with_binding} denied request: {denial.message}"
     resource = asked.resource
-    error = errors.Forbidden(resource.plural, resource.group, told_name(asked), message, causes=[{"message": message}])
+    error = errors.ForbiddenError(
+        resource.plural, resource.group, told_name(asked), message, causes=[{"message": message}]
+    )
     error.reason = denial.reason or "Invalid"
     error.code = _CODES.get(error.reason, 422)
     return error

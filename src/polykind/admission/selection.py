@@ -7,8 +7,8 @@ from typing import Any
 from polykind import errors
 from polykind.admission.attributes import DELETE, Attributes
 from polykind.contract import JsonObject
-from polykind.selection.labels import LabelSelector
-from polykind.selection.objects import labels_of
+from polykind.selectors.labels import LabelSelector
+from polykind.selectors.objects import labels_of
 
 
 def in_namespace(wanted: LabelSelector, asked: Attributes) -> bool:
@@ -24,7 +24,7 @@ def _namespace_labels(asked: Attributes) -> dict[str, str]:
         return labels_of(asked.obj)
     namespace = asked.old if (resource.group, resource.plural) == ("", "namespaces") else asked.namespace_object()
     if namespace is None:
-        raise errors.NotFound("namespaces", "", asked.namespace)
+        raise errors.NotFoundError("namespaces", "", asked.namespace)
     return labels_of(namespace)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from polykind import errors
+from polykind.admission.admission_review import Shown
 from polykind.admission.attributes import Attributes, Resource
-from polykind.admission.review import Shown
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 
 
 def own(asked: Attributes) -> Shown:
@@ -42,5 +42,5 @@ async def converted(asked: Attributes, obj: JsonObject, api_version: str) -> Jso
     made = await asked.convert(obj, api_version)
     if made is None:
         resource = asked.resource
-        raise errors.Unexplained(f"unable to convert to {api_version}, Resource={resource.plural}: unknown kind")
+        raise errors.UnknownReasonError(f"unable to convert to {api_version}, Resource={resource.plural}: unknown kind")
     return made

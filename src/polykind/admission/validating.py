@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 
 from polykind import errors
+from polykind.admission.admission_review import Shown
 from polykind.admission.attributes import Attributes
-from polykind.admission.review import Shown
 from polykind.admission.telling import told_at
 from polykind.admission.webhook import Webhook, Webhooks
-from polykind.eager import in_task
+from polykind.server.taskless import in_task
 
 
 class ValidatingWebhooks(Webhooks):

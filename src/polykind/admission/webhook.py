@@ -11,20 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from polykind import errors
-from polykind.admission import review, rules, selection
+from polykind.admission import admission_review, rules, selection
+from polykind.admission.admission_review import Denied, Misanswered, Shown, Verdict
 from polykind.admission.attributes import Attributes
 from polykind.admission.authorizing import authorizer_values
 from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
 from polykind.admission.expressionvalues import request_value
-from polykind.admission.review import Denied, Misanswered, Shown, Verdict
 from polykind.admission.webhook_rules import HARMLESS
 from polykind.contract import JsonObject
-from polykind.conversion import answer, envelope
-from polykind.conversion.fault import Fault
-from polykind.conversion.line import Line, Unusable
-from polykind.conversion.resolver import Resolver
-from polykind.gotext import go_quote
-from polykind.selection.objects import selector
+from polykind.golang.text import go_quote
+from polykind.selectors.objects import selector
+from polykind.webhook import envelope, status_errors
+from polykind.webhook.client import WebhookClient, WebhookConfigError
+from polykind.webhook.resolver import Resolver
+from polykind.webhook.transport_errors import Fault
 
 log = logging.getLogger("polykind.admission")
 
@@ -110,7 +110,7 @@ class Webhook:
         self._side_effects: str | None = stanza.get("sideEffects")
         self._seconds: int = stanza.get("timeoutSeconds") or _DEFAULT_SECONDS
         self._version = envelope.supported(stanza.get("admissionReviewVersions") or [])
-        self._line = Line(stanza["clientConfig"], self.name, resolver, bare=True)
+        self._line = WebhookClient(stanza["clientConfig"], self.name, resolver, bare=True)
         self._new_uid = uid
 
     async def close(self) -> None:
@@ -141,7 +141,7 @@ class Webhook:
             return await self._conditions.match(values)
         except MatchFailure as failure:
             resource = asked.resource
-            raise errors.Forbidden(resource.plural, resource.group, asked.name, str(failure)) from None
+            raise errors.ForbiddenError(resource.plural, resource.group, asked.name, str(failure)) from None
 
     async def ask(
         self, asked: Attributes, shown: Shown, observer: Observer, use: Callable[[Verdict], None] | None = None
@@ -193,25 +193,25 @@ class Webhook:
             if self._side_effects is None:
                 raise CallFailed(self.name, "Webhook SideEffects is nil", 400)
             if self._side_effects not in HARMLESS:
-                raise errors.BadRequest(f"admission webhook {go_quote(self.name)} does not support dry run")
+                raise errors.BadRequestError(f"admission webhook {go_quote(self.name)} does not support dry run")
         if self._version is None:
             why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
             raise CallFailed(self.name, f"could not create admission objects: {why}", 400)
         uid = self._new_uid()
-        body = review.request(self._version, uid, asked, shown)
+        body = admission_review.request(self._version, uid, asked, shown)
         try:
             async with self._line.open() as session:
                 got = await session.post(body, _ANSWER_BYTES, *self._patience(asked))
-        except Unusable as error:
+        except WebhookConfigError as error:
             raise CallFailed(self.name, f"could not get REST client: {error}", 500) from error
         except Fault as fault:
             raise CallFailed(self.name, f"failed to call webhook: {fault.text}") from fault
-        complaint = answer.complaint(got)
+        complaint = status_errors.complaint(got)
         if complaint is not None:
             code = 503 if 200 <= got.status <= 206 else got.status
             raise CallFailed(self.name, f"failed to call webhook: {complaint}", code)
         try:
-            verdict = review.answered(self._version, uid, got.body, mutating=self._mutating)
+            verdict = admission_review.answered(self._version, uid, got.body, mutating=self._mutating)
         except Misanswered as error:
             raise CallFailed(self.name, str(error)) from None
         for text in verdict.warnings:

@@ -10,7 +10,7 @@ from polykind.contract import JsonObject
 from polykind.crd.client_rules import service_problems, url_problems
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
 from polykind.schema.names import dns1035_label, dns1123_subdomain
-from polykind.selection.objects import selector_problems
+from polykind.selectors.objects import selector_problems
 
 _FAILURE_POLICIES = ("Fail", "Ignore")
 _MATCH_POLICIES = ("Equivalent", "Exact")

@@ -16,14 +16,14 @@ def check(applied: JsonObject, api_version: str, kind: str) -> None:
     listed = metadata.get("managedFields") if isinstance(metadata, dict) else None
     # Entries that cannot be read are none at all.
     if isinstance(listed, list) and all(map(entries.readable, listed)):
-        raise errors.BadRequest("metadata.managedFields must be nil")
+        raise errors.BadRequestError("metadata.managedFields must be nil")
 
 
 def check_kind(applied: JsonObject, api_version: str, kind: str) -> None:
     """Refuses the body of an apply that is not of the kind and version of the request."""
     named = kind_text(applied.get("apiVersion"), applied.get("kind"))
     if named != kind_text(api_version, kind):
-        raise errors.BadRequest(f"invalid object type: {named}")
+        raise errors.BadRequestError(f"invalid object type: {named}")
 
 
 def kind_text(api_version: Any, kind: Any) -> str:
@@ -49,9 +49,9 @@ def check_name(merged: JsonObject, name: str) -> None:
     stated = metadata.get("name") if isinstance(metadata, dict) else None
     if not stated:
         why = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        raise errors.BadRequest(why)
+        raise errors.BadRequestError(why)
     if stated != name:
-        raise errors.BadRequest(f"the name of the object ({stated}) does not match the name on the URL ({name})")
+        raise errors.BadRequestError(f"the name of the object ({stated}) does not match the name on the URL ({name})")
 
 
 def check_namespace(merged: JsonObject, namespace: str) -> None:
@@ -59,10 +59,12 @@ def check_namespace(merged: JsonObject, namespace: str) -> None:
     metadata = merged.get("metadata")
     stated = metadata.get("namespace") if isinstance(metadata, dict) else None
     if stated and stated != namespace:
-        raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        raise errors.BadRequestError(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
 
 
-def uid_mismatch(resource: str, group: str, name: str, uid: str) -> errors.Conflicted:
+def uid_mismatch(resource: str, group: str, name: str, uid: str) -> errors.ConflictError:
     """The answer to an apply that names the uid of an object that does not exist."""
     why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
     return errors.conflict(resource, group, name, why)

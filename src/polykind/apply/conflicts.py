@@ -5,10 +5,10 @@ from __future__ import annotations
 from polykind import errors
 from polykind.apply.entries import Owner
 from polykind.apply.fieldset import Fields, path_text, paths
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 
 
-def conflict(found: dict[Owner, Fields]) -> errors.Conflicted:
+def conflict(found: dict[Owner, Fields]) -> errors.ConflictError:
     """The answer to an apply that meets such fields and is not forced."""
     listed = [
         (_named(owner), [path_text(path, read=True) for path in paths(found[owner])])
@@ -25,7 +25,7 @@ def conflict(found: dict[Owner, Fields]) -> errors.Conflicted:
     else:
         lines = [line for name, fields in listed for line in (f"conflicts with {name}:", *(f"- {f}" for f in fields))]
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
-    return errors.Conflicted(message, details={"causes": causes})
+    return errors.ConflictError(message, details={"causes": causes})
 
 
 def _named(owner: Owner) -> str:

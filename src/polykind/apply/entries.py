@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from polykind.apply import fieldset
 from polykind.apply.fieldset import Fields
 from polykind.contract import JsonObject
-from polykind.gotext import go_json, go_quote
+from polykind.golang.text import go_json, go_quote
 
 MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"

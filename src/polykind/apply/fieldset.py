@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from polykind.gotext import Foreign, go_float, go_json, go_quote, json_float
+from polykind.golang.text import Foreign, go_float, go_json, go_quote, json_float
 
 Fields = dict[str, Any]
 

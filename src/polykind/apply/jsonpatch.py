@@ -11,9 +11,9 @@ import orjson
 
 from polykind import errors
 from polykind.apply.rejected import Rejected, TestFailed, too_deep
+from polykind.codec.copying import copied
 from polykind.contract import JsonObject
-from polykind.gotext import go_json, go_quote, json_bytes, json_name
-from polykind.values import copied
+from polykind.golang.text import go_json, go_quote, json_bytes, json_name
 
 MOST_OPERATIONS = 10000
 MOST_COPIED_BYTES = 3 * 1024 * 1024
@@ -38,14 +38,14 @@ def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> Js
         operations = _decode(operations)
     operations = loosely(operations) if lenient else check(operations)
     if len(operations) > MOST_OPERATIONS:
-        raise errors.TooLarge(
+        raise errors.RequestTooLargeError(
             "Request entity too large: "
             f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
         )
     made = patched(document, operations)
     if isinstance(made, dict):
         return made
-    raise errors.Invalid("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % json_name(made))])
+    raise errors.InvalidError("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % json_name(made))])
 
 
 def patched(document: JsonObject, operations: list[JsonObject]) -> Any:
@@ -87,11 +87,13 @@ def loosely(operations: Any) -> list[JsonObject]:
     if operations is None:
         return []
     if not isinstance(operations, list):
-        raise errors.BadRequest(f"json: cannot unmarshal {json_name(operations)} into Go value of type jsonpatch.Patch")
+        raise errors.BadRequestError(
+            f"json: cannot unmarshal {json_name(operations)} into Go value of type jsonpatch.Patch"
+        )
     for operation in operations:
         if operation is not None and not isinstance(operation, dict):
             kind = json_name(operation)
-            raise errors.BadRequest(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Operation")
+            raise errors.BadRequestError(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Operation")
     return [operation or {} for operation in operations]
 
 
@@ -149,8 +151,8 @@ def _decode(text: bytes) -> Any:
         raise _undecodable(str(error)) from None
 
 
-def _undecodable(why: str) -> errors.BadRequest:
-    return errors.BadRequest(f"error decoding patch: {why}")
+def _undecodable(why: str) -> errors.BadRequestError:
+    return errors.BadRequestError(f"error decoding patch: {why}")
 
 
 class _Patching:

@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.apply.rejected import too_deep
 from polykind.contract import JsonObject
-from polykind.gotext import json_name
+from polykind.golang.text import json_name
 
 
 def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
@@ -18,10 +18,10 @@ def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
     if lenient and isinstance(patch, list):
         return without_nulls(patch)
     if patch is None or (lenient and not isinstance(patch, dict)):
-        raise errors.BadRequest("Invalid JSON Patch")
+        raise errors.BadRequestError("Invalid JSON Patch")
     if not isinstance(patch, dict):
         kind = json_name(patch)
-        raise errors.BadRequest(
+        raise errors.BadRequestError(
             f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )
     try:

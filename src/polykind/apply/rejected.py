@@ -25,6 +25,6 @@ class TestFailed(Rejected):
     __test__ = False
 
 
-def too_deep() -> errors.BadRequest:
+def too_deep() -> errors.BadRequestError:
     """Refuses values nested deeper than a walk can follow."""
-    return errors.BadRequest("exceeded max depth")
+    return errors.BadRequestError("exceeded max depth")

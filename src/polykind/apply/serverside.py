@@ -101,7 +101,7 @@ class _Applying:
             merged = await Pruning(self.entries, self.me, self.versions).pruned(merged, last)
             found = compare(self.live, merged, self.kind)
         except MisfitError as error:
-            raise errors.Unexplained(f"failed to merge config: {error}") from None
+            raise errors.UnknownReasonError(f"failed to merge config: {error}") from None
         await self._take(found, lives, merged, force)
         for owner in [owner for owner, entry in self.entries.items() if not entry.fields and owner != self.me]:
             del self.entries[owner]

@@ -59,7 +59,7 @@ def apply(document: JsonObject, patch: Any, strategy: Strategy | None = None) ->
     if patch is None:
         return document
     if not isinstance(patch, dict):
-        raise errors.BadRequest(
+        raise errors.BadRequestError(
             f"json: cannot unmarshal {_json_name(patch)} into Go value of type map[string]interface {{}}"
         )
     if strategy is None:
@@ -135,10 +135,10 @@ def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
         return original.copy()
     keys = patch[_RETAIN]
     if not isinstance(keys, list):
-        raise errors.BadRequest("invalid patch format of retainKeys")
+        raise errors.BadRequestError("invalid patch format of retainKeys")
     for key, value in patch.items():
         if value is not None and key != _RETAIN and not key.startswith((_DELETE, _ORDER)) and key not in keys:
-            raise errors.BadRequest("invalid patch format of retainKeys")
+            raise errors.BadRequestError("invalid patch format of retainKeys")
     return {key: value for key, value in original.items() if key in keys}
 
 
@@ -162,7 +162,7 @@ def _order_list(out: JsonObject, patch: JsonObject, directive: str, order: Any, 
     else:
         merged = _merge_lists(before, value, field, False)
     if not before and not value:
-        raise errors.Unexplained("no elements in any of the given slices")
+        raise errors.UnknownReasonError("no elements in any of the given slices")
     out[name] = _arranged(merged, order, before or [], field.key or "")
     return name
 
@@ -179,7 +179,7 @@ def _check_order(items: list[Any], order: list[Any], key: str) -> None:
         if _name_of(wanted[place], key) == _name_of(item, key):
             place += 1
     if order and place < len(wanted):
-        raise errors.Unexplained(
+        raise errors.UnknownReasonError(
             f"The order in patch list:\n{go_plain(items)}\n doesn't match {_ORDER} list:\n{go_plain(order)}\n"
         )
 
@@ -194,13 +194,13 @@ def _merge_lists(before: list[Any], value: list[Any], field: Strategy, deleting:
         raise Rejected
     if len(kinds) > 1:
         shown = f"{go_plain(before)} {go_plain(value)}"
-        raise errors.Unexplained(f"list element types are not identical: [{shown}]")
+        raise errors.UnknownReasonError(f"list element types are not identical: [{shown}]")
     if dict not in kinds:
         if deleting:
             return [item for item in before if item not in value]
         return _arranged(list(dict.fromkeys((*before, *value))), value, before, "")
     if not field.key:
-        raise errors.Unexplained("cannot merge lists without merge key for struct")
+        raise errors.UnknownReasonError("cannot merge lists without merge key for struct")
     return _merge_items(before, value, field, field.key)
 
 
@@ -217,7 +217,7 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
         elif directive == "replace":
             replace = True
         elif directive == "merge":
-            raise errors.Unexplained("merging lists cannot yet be specified in the patch")
+            raise errors.UnknownReasonError("merging lists cannot yet be specified in the patch")
         else:
             raise _unknown_directive(item)
     if replace:
@@ -271,21 +271,21 @@ def _name_of(item: Any, key: str) -> Any:
     if not isinstance(item, dict):
         raise _wrong_type("map[string]interface {}", item)
     if key not in item:
-        raise errors.Unexplained(f"map: {go_plain(item)} does not contain declared merge key: {key}")
+        raise errors.UnknownReasonError(f"map: {go_plain(item)} does not contain declared merge key: {key}")
     return item[key]
 
 
 def _list_name(directive: str, prefix: str, why: str) -> str:
     head, slash, name = directive.partition("/")
     if not slash or head != prefix:
-        raise errors.BadRequest(why)
+        raise errors.BadRequestError(why)
     return name
 
 
-def _wrong_type(wanted: str, value: Any) -> errors.Unexplained:
+def _wrong_type(wanted: str, value: Any) -> errors.UnknownReasonError:
     found = "%!s(<nil>)" if value is None else go_type(value)
-    return errors.Unexplained(f"expected a {wanted}, but received a {found}")
+    return errors.UnknownReasonError(f"expected a {wanted}, but received a {found}")
 
 
-def _unknown_directive(patch: JsonObject) -> errors.Unexplained:
-    return errors.Unexplained(f"unknown patch type: {go_plain(patch[_PATCH])} in map: {go_plain(patch)}")
+def _unknown_directive(patch: JsonObject) -> errors.UnknownReasonError:
+    return errors.UnknownReasonError(f"unknown patch type: {go_plain(patch[_PATCH])} in map: {go_plain(patch)}")

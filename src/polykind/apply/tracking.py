@@ -163,7 +163,7 @@ class Versions:
             if converted is not None:
                 owned(converted, kind, unique=True)
         except errors.APIError as error:
-            raise errors.Unexplained(what + error.message) from None
+            raise errors.UnknownReasonError(what + error.message) from None
         except MisfitError:
-            raise errors.Unexplained(what + explain(converted, kind)) from None
+            raise errors.UnknownReasonError(what + explain(converted, kind)) from None
         return converted

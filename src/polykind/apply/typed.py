@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.apply.fieldset import LEAF, Fields, path_text, with_self
 from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
-from polykind.gotext import Foreign, go_float, go_quote
+from polykind.golang.text import Foreign, go_float, go_quote
 
 _MOST_SHAPES = 64
 """Shapes remembered of one type, and the most keys of one that is."""
@@ -306,6 +306,6 @@ def go_literal(value: Any) -> str:
     return "interface {}(nil)" if value is None else go_plain(value)
 
 
-def misfit_error(what: str, value: Any, kind: Type, *, unique: bool = True) -> errors.Unexplained:
+def misfit_error(what: str, value: Any, kind: Type, *, unique: bool = True) -> errors.UnknownReasonError:
     """The answer to an apply where something does not fit: a 500 without a reason, as the reference gives."""
-    return errors.Unexplained(f"{what}: {explain(value, kind, unique=unique)}")
+    return errors.UnknownReasonError(f"{what}: {explain(value, kind, unique=unique)}")

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.apply.model import (
-    BOOLEAN,
-    DEDUCED,
-    NUMERIC,
-    SCALAR,
-    STRING,
-    UNTYPED,
-    Field,
-    ListType,
-    MapType,
-    Type,
-)
+from polykind.apply.model import BOOLEAN, DEDUCED, NUMERIC, SCALAR, STRING, UNTYPED, Field, ListType, MapType, Type
 from polykind.apply.record import ANY, TEXTS, atomic, keyed, many, mapping, struct
 from polykind.apply.versiontypes import SPEC_V1BETA1, VERSIONS
 from polykind.contract import JsonObject

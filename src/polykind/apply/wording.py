@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from polykind.gotext import escape_html, json_bytes
+from polykind.golang.text import escape_html, json_bytes
 
 Node = Any
 """A part of a text: bytes as long as nobody looks into it, then a dict or a list of nodes; null is None."""

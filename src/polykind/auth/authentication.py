@@ -8,7 +8,7 @@ from typing import Any
 from polykind import errors
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import ANONYMOUS, AUTHENTICATED, User
-from polykind.wire.request import Request
+from polykind.http.request import Request
 
 
 class Authentication:
@@ -34,7 +34,7 @@ class Authentication:
                 if user is not None:
                     self._latest = header, user
         if user is None:
-            raise errors.Unauthorized
+            raise errors.UnauthorizedError
         return user
 
     def _token_user(self, header: bytes) -> User | None:

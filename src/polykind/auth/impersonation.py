@@ -13,18 +13,11 @@ from urllib.parse import unquote_to_bytes
 
 from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
-from polykind.auth.refusal import demand, forbidden
-from polykind.auth.user import (
-    ADMIN_GROUP,
-    ANONYMOUS,
-    AUTHENTICATED,
-    UNAUTHENTICATED,
-    User,
-    service_account_groups,
-)
-from polykind.gotext import go_quote
+from polykind.auth.forbidden import forbidden, require
+from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, service_account_groups
+from polykind.golang.text import go_quote
+from polykind.golang.utf8 import lenient
 from polykind.schema.names import dns1123_label, dns1123_subdomain, regex_error
-from polykind.wire.utf8 import lenient
 
 _PREFIX = b"impersonate-"
 _EXTRA = b"impersonate-extra-"
@@ -53,7 +46,7 @@ def wanted(headers: Mapping[bytes, bytes]) -> User | None:
     if name:
         return user
     if uid or groups or extra:
-        raise errors.BadRequest(f"requested {_shown(user)} without impersonating a user name")
+        raise errors.BadRequestError(f"requested {_shown(user)} without impersonating a user name")
     return None
 
 
@@ -92,7 +85,7 @@ class Impersonation:
                 continue
             try:
                 user = way.taken(self._authorizer, other, access)
-            except errors.Forbidden as error:
+            except errors.ForbiddenError as error:
                 refusal = refusal or error
                 continue
             if who not in self._latest and len(self._latest) >= _REMEMBERED:
@@ -140,13 +133,13 @@ class _Way:
     def taken(self, authorizer: Authorizer, other: User, access: Access) -> User:
         """The other, once every part of him is allowed."""
         if self.sort:
-            demand(authorizer, replace(access, verb=f"impersonate-on:{self.sort}:{access.verb}"))
+            require(authorizer, replace(access, verb=f"impersonate-on:{self.sort}:{access.verb}"))
         verb = f"impersonate:{self.sort}" if self.sort else "impersonate"
         group, version = (_AUTHENTICATION, "v1") if self.sort else ("", "v1")
         part = Access(access.user, verb, group, version)
         found = self._demand_name(authorizer, other, part)
         if other.uid:
-            demand(authorizer, replace(part, group=_AUTHENTICATION, resource="uids", name=other.uid))
+            require(authorizer, replace(part, group=_AUTHENTICATION, resource="uids", name=other.uid))
         if other.groups:
             self._demand_groups(authorizer, other.groups, replace(part, resource="groups"))
         if other.extra:
@@ -156,13 +149,13 @@ class _Way:
     def _demand_name(self, authorizer: Authorizer, other: User, part: Access) -> User:
         node, account = _node(other.name) if self.sort else "", account_of(other.name)
         if node:
-            demand(authorizer, replace(part, resource="nodes", name=node))
+            require(authorizer, replace(part, resource="nodes", name=node))
             return replace(other, groups=(_NODES,))
         if account is None:
-            demand(authorizer, replace(part, resource="users", name=other.name))
+            require(authorizer, replace(part, resource="users", name=other.name))
             return other
         namespace, name = account
-        demand(authorizer, replace(part, resource="serviceaccounts", namespace=namespace, name=name))
+        require(authorizer, replace(part, resource="serviceaccounts", namespace=namespace, name=name))
         return other if other.groups else replace(other, groups=service_account_groups(namespace))
 
     def _demand_groups(self, authorizer: Authorizer, groups: tuple[str, ...], part: Access) -> None:
@@ -175,7 +168,7 @@ class _Way:
             if len(groups) >= _MANY and authorizer.decide(replace(part, name="*")).allowed:
                 return
         for group in groups:
-            demand(authorizer, replace(part, name=group))
+            require(authorizer, replace(part, name=group))
 
     def _demand_extra(self, authorizer: Authorizer, extra: Mapping[str, tuple[str, ...]], part: Access) -> None:
         if self.sort:
@@ -186,7 +179,7 @@ class _Way:
                 return
         for key, values in extra.items():
             for value in values:
-                demand(authorizer, replace(part, subresource=key, name=value))
+                require(authorizer, replace(part, subresource=key, name=value))
 
 
 _WAYS = tuple(map(_Way, ("arbitrary-node", "serviceaccount", "user-info", "")))

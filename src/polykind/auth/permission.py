@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from polykind.auth.authorizer import Authorizer
-from polykind.auth.refusal import demand
-from polykind.auth.requested import requested
+from polykind.auth.forbidden import require
+from polykind.auth.request_attributes import requested
 from polykind.auth.user import User
-from polykind.wire.request import Request
+from polykind.http.request import Request
 
 if TYPE_CHECKING:
     from polykind.auth.impersonation import Impersonation
@@ -34,5 +34,5 @@ class Permission:
                 self._impersonation = self._impersonation or Impersonation(self._authorizer)
                 access = replace(access, user=self._impersonation.taken_for(other, access))
         if not self._authorizer.everything:
-            demand(self._authorizer, access)
+            require(self._authorizer, access)
         return access.user

@@ -14,9 +14,9 @@ from itertools import chain, islice
 from typing import Protocol
 
 from polykind import errors
-from polykind.cache.entry import Entry, Form
-from polykind.cache.resource import Occurrence, ResourceCache
-from polykind.wire.response import Sink, frame
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.http.response import Sink, frame
 
 log = logging.getLogger("polykind.watch")
 
@@ -34,13 +34,13 @@ class Viewer(Protocol):
 
     version: str
 
-    def ready(self, entry: Entry) -> Form | None:
+    def ready(self, entry: CachedObject) -> Representation | None:
         """The entry's form if it takes no waiting to have it."""
 
-    def view_many(self, entries: Sequence[Entry]) -> Awaitable[list[Form]]:
+    def view_many(self, entries: Sequence[CachedObject]) -> Awaitable[list[Representation]]:
         """The entries' forms, converted if need be."""
 
-    def restamp(self, form: Form, revision: int) -> bytes:
+    def restamp(self, form: Representation, revision: int) -> bytes:
         """The form's bytes with another resourceVersion."""
 
 
@@ -72,7 +72,7 @@ class Selection(Protocol):
     everything: bool
     """Neither labels nor fields are asked for."""
 
-    def matches(self, form: Form) -> bool: ...
+    def matches(self, form: Representation) -> bool: ...
 
 
 class Watcher:
@@ -210,8 +210,8 @@ class Channel:
         self.watchers: set[Watcher] = set()
         self.empty: Callable[[], None] | None = None
         """Called when the last watcher has left."""
-        self._backlog: deque[Occurrence] = deque()
-        self._made: dict[Entry, Form] = {}
+        self._backlog: deque[ObjectChange] = deque()
+        self._made: dict[CachedObject, Representation] = {}
         """Forms that were waited for, while the event that needs them is being made."""
         self._held = False
         self._task: asyncio.Task[None] | None = None
@@ -260,7 +260,7 @@ class Channel:
         if held and self._backlog:
             self._task = asyncio.get_running_loop().create_task(self._work_off())
 
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+    def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
         if self._task is not None or self._held:
             self._backlog.extend(occurrences)
             return
@@ -298,14 +298,14 @@ class Channel:
                         watcher.deliver(data)
         self._on_sent(len(ready) * len(self.watchers))
 
-    def concerns(self, entry: Entry) -> bool:
+    def concerns(self, entry: CachedObject) -> bool:
         """Whether an object may be selected at all, by where it lies."""
         selection = self.selection
         return (selection.namespace is None or entry.namespace == selection.namespace) and (
             selection.name is None or entry.name == selection.name
         )
 
-    def needed(self, occurrence: Occurrence) -> list[Entry]:
+    def needed(self, occurrence: ObjectChange) -> list[CachedObject]:
         """The entries whose forms it takes to tell a change: what was there before does not always matter."""
         old, new = occurrence.old, occurrence.new
         if not self.concerns(occurrence.entry):
@@ -314,7 +314,7 @@ class Channel:
             return [new] if new is not None else []
         return [old] if new is None else [old, new]
 
-    def _waits(self, occurrence: Occurrence) -> bool:
+    def _waits(self, occurrence: ObjectChange) -> bool:
         """Whether a conversion must be waited for."""
         return any(self.viewer.ready(entry) is None for entry in self.needed(occurrence))
 
@@ -347,7 +347,7 @@ class Channel:
 
     # ------------------------------------------------------------------ making frames
 
-    def frame(self, occurrence: Occurrence) -> bytes | None:
+    def frame(self, occurrence: ObjectChange) -> bytes | None:
         """The framed event as this channel's watchers see it; None if it is none of theirs."""
         event = self.event(occurrence)
         if event is None:
@@ -365,11 +365,13 @@ class Channel:
             occurrence.frames[key] = data
         return data
 
-    def object_bytes(self, form: Form, revision: int) -> bytes:
+    def object_bytes(self, form: Representation, revision: int) -> bytes:
         data = self.viewer.restamp(form, revision) if revision else form.data
         return self.projection.encode(data)
 
-    def event(self, occurrence: Occurrence, made: dict[Entry, Form] | None = None) -> tuple[str, Form, int] | None:
+    def event(
+        self, occurrence: ObjectChange, made: dict[CachedObject, Representation] | None = None
+    ) -> tuple[str, Representation, int] | None:
         """ADDED, MODIFIED or DELETED, the form to show, and the resourceVersion to show it with (0: its own)."""
         made = self._made if made is None else made
         if not self.concerns(occurrence.entry):
@@ -383,7 +385,7 @@ class Channel:
             return ("DELETED", self._form(old, made), occurrence.revision)
         return None
 
-    def _form(self, entry: Entry, made: dict[Entry, Form]) -> Form:
+    def _form(self, entry: CachedObject, made: dict[CachedObject, Representation]) -> Representation:
         form = made.get(entry) or self.viewer.ready(entry)
         if form is None:
             raise AssertionError("a form was not made ready")

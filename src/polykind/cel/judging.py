@@ -11,7 +11,7 @@ from polykind.cel.program import Outcome
 from polykind.cel.reading import unfit
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, duplicate, forbidden, invalid, required
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 from polykind.schema.correlation import Correlation
 
 if TYPE_CHECKING:

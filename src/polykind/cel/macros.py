@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from polykind.cel.tree import (
-    ACCUMULATOR,
-    Call,
-    Comprehension,
-    Expr,
-    Ident,
-    ListExpr,
-    Literal,
-    MapExpr,
-    Select,
-    copied,
-)
+from polykind.cel.tree import ACCUMULATOR, Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, copied
 
 _OLD_ACCUMULATOR = "__result__"
 SORT_INPUT = "@__sortBy_input__"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from polykind.cel import types
 from polykind.cel.arithmetic import LEAST, MOST
 from polykind.cel.failures import EvalError
-from polykind.cel.native import Unconvertible, json_value, named
+from polykind.cel.native import UnconvertibleError, json_value, named
 from polykind.cel.tree import UInt
 from polykind.cel.types import DYN, Nullable, Type, list_of, map_of
 from polykind.cel.values import (
@@ -101,7 +101,7 @@ def _made(name: str, message: Message, fields: dict[str, Any]) -> Any:
             value = _opened(value)
         try:
             given[field] = _converted(value, native)
-        except Unconvertible as wrong:
+        except UnconvertibleError as wrong:
             raise EvalError(f"field type conversion error for {name}.{field} value type: {wrong}") from None
     return message.make(given)
 
@@ -121,20 +121,20 @@ def _converted(value: Any, native: str) -> Any:
         if native == "float32":
             return _single(value)
         if native in _BITS and not -(2 ** _BITS[native]) <= value < 2 ** _BITS[native]:
-            raise Unconvertible("integer overflow" if kind == "int" else "unsigned integer overflow")
+            raise UnconvertibleError("integer overflow" if kind == "int" else "unsigned integer overflow")
         return value
     if isinstance(value, Optional):
         if not value.present:
-            raise Unconvertible("optional.none() dereference")
+            raise UnconvertibleError("optional.none() dereference")
         return _converted(value.value, native)
     if kind == "string":
-        raise Unconvertible(f"unsupported native conversion from string to '{native}'")
+        raise UnconvertibleError(f"unsupported native conversion from string to '{native}'")
     if kind in ("int", "uint"):
-        raise Unconvertible(f"unsupported type conversion from '{kind}' to {native}")
+        raise UnconvertibleError(f"unsupported type conversion from '{kind}' to {native}")
     if kind == "type":
-        raise Unconvertible("type conversion not supported for 'type'")
+        raise UnconvertibleError("type conversion not supported for 'type'")
     told = _QUOTED.get(kind) if not isinstance(value, _DESCRIBED) else None
-    raise Unconvertible(f"type conversion error from {told or repr(named(value))} to '{native}'")
+    raise UnconvertibleError(f"type conversion error from {told or repr(named(value))} to '{native}'")
 
 
 def _single(value: float) -> float:

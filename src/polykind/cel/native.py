@@ -27,7 +27,7 @@ from polykind.cel.values import (
     kind_of,
 )
 from polykind.contract import JsonObject
-from polykind.gotext import Foreign, go_float, go_quote
+from polykind.golang.text import Foreign, go_float, go_quote
 
 _MOST_EXACT = 2**53 - 1
 _GO_TYPES = {"null": "structpb.NullValue", "int": "int64", "double": "float64", "list": "[]ref.Val"}
@@ -40,7 +40,7 @@ _NO_TEXT = {
 }
 
 
-class Unconvertible(Exception):
+class UnconvertibleError(Exception):
     """A value that cannot be handed out; says why."""
 
 
@@ -75,7 +75,7 @@ def _field(name: str, value: Any) -> Any:
         if not isinstance(key, str):
             kind = _KEY_TYPES.get(kind_of(key), "types.Val")
             why = f"map key {_quoted_key(key)} is of type {kind}, not string"
-            raise Unconvertible(f"fail to convert field {go_quote(name)}: {why}")
+            raise UnconvertibleError(f"fail to convert field {go_quote(name)}: {why}")
     return {key: _value(item) for key, item in value.items()}
 
 
@@ -97,7 +97,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, Made):
         try:
             return native(value)
-        except Unconvertible as wrong:
+        except UnconvertibleError as wrong:
             return Foreign(str(wrong), str(wrong), "*types.Err")
     if isinstance(value, Opaque):
         return Foreign(NO_OVERLOAD, NO_OVERLOAD, "*types.Err")
@@ -202,7 +202,7 @@ def json_value(value: Any) -> Any:
         return _proto(native(value))
     if isinstance(value, Optional):
         if not value.present:
-            raise Unconvertible("optional.none() dereference")
+            raise UnconvertibleError("optional.none() dereference")
         return json_value(value.value)
     if value is None or isinstance(value, bool | str):
         return value
@@ -221,10 +221,10 @@ def json_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {_key(key): json_value(item) for key, item in value.items()}
     if isinstance(value, Type):
-        raise Unconvertible("type conversion not supported for 'type'")
+        raise UnconvertibleError("type conversion not supported for 'type'")
     if kind_of(value) == "JSONPatch":
-        raise Unconvertible("cannot convert to native type: *structpb.Value")
-    raise Unconvertible(f"type conversion error from '{named(value)}' to '*structpb.Value'")
+        raise UnconvertibleError("cannot convert to native type: *structpb.Value")
+    raise UnconvertibleError(f"type conversion error from '{named(value)}' to '*structpb.Value'")
 
 
 def named(value: Any) -> str:
@@ -239,13 +239,13 @@ def named(value: Any) -> str:
 def _key(key: Any) -> str:
     if isinstance(key, str):
         return key
-    raise Unconvertible(_NO_TEXT.get(kind_of(key), "unsupported map key"))
+    raise UnconvertibleError(_NO_TEXT.get(kind_of(key), "unsupported map key"))
 
 
 def _number(value: float) -> int | float:
     if not math.isfinite(value):
         shown = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
-        raise Unconvertible(
+        raise UnconvertibleError(
             "json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: "
             f"invalid {shown} value"
         )
@@ -263,7 +263,7 @@ def _proto(value: Any) -> Any:
             return _number(float(int(value.plain)))
         if value.type == "[]uint8":
             return base64.b64encode(bytes(map(int, value.plain[1:-1].split()))).decode()
-        raise Unconvertible(f"proto: invalid type: {value.type}")
+        raise UnconvertibleError(f"proto: invalid type: {value.type}")
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _number(float(value))
     return value

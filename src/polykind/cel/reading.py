@@ -11,8 +11,8 @@ from typing import Any
 from polykind.cel import times
 from polykind.cel.failures import EvalError
 from polykind.cel.values import Duration, MapList, Obj, SetList, Shape, Timestamp
-from polykind.schema import gotime
-from polykind.schema.govalue import go_type
+from polykind.golang import time as gotime
+from polykind.golang.fmt import go_type
 
 Read = Callable[[Any], Any]
 _no_octets = re.compile(r"[^A-Za-z0-9_\-=\r\n]").search

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from polykind.cel.failures import EvalError
 from polykind.cel.values import Duration, Timestamp
-from polykind.gotext import go_quote
-from polykind.schema.gotime import normal_time
+from polykind.golang.text import go_quote
+from polykind.golang.time import normal_time
 
 _SECOND = 10**9
 _MOST = 2**63 - 1

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
-    from polykind.convert.definition import Definition
-    from polykind.convert.files.manifests import Document, Manifest
-    from polykind.convert.files.offline import Offline
-    from polykind.convert.library import Library
+    from polykind.toolkit.crd_versions import Definition
+    from polykind.toolkit.declare.library import Library
+    from polykind.toolkit.files.manifests import Document, Manifest
+    from polykind.toolkit.files.offline import Offline
 
 STDIN = Path("-")
 
@@ -98,8 +98,8 @@ class _Run:
         self.counts: Counter[str] = Counter()
 
     def run(self) -> int:
-        from polykind.convert.files.offline import Offline
-        from polykind.convert.loading import load
+        from polykind.toolkit.declare.loading import load
+        from polykind.toolkit.files.offline import Offline
 
         chosen = self.chosen
         if chosen.in_place and STDIN in chosen.files:
@@ -123,8 +123,8 @@ class _Run:
 
     def _stated(self, library: Library) -> list[Definition]:
         """The definitions in the files of --crd. Raises UsageError."""
-        from polykind.convert.definition import Definition
-        from polykind.convert.files import manifests
+        from polykind.toolkit.crd_versions import Definition
+        from polykind.toolkit.files import manifests
 
         out = []
         for path in manifests.files(self.chosen.crd):
@@ -139,7 +139,7 @@ class _Run:
         return out
 
     def _sources(self) -> list[Source]:
-        from polykind.convert.files import manifests
+        from polykind.toolkit.files import manifests
 
         out = []
         for path in manifests.files(self.chosen.files):
@@ -152,7 +152,7 @@ class _Run:
 
     def _found(self, library: Library, sources: list[Source], known: set[str]) -> list[Definition]:
         """The definitions among the files, of kinds that --crd does not define."""
-        from polykind.convert.definition import Definition, Unfit
+        from polykind.toolkit.crd_versions import Definition, Unfit
 
         out: dict[str, Definition] = {}
         for source in sources:
@@ -169,8 +169,8 @@ class _Run:
         return list(out.values())
 
     def _convert(self, source: Source, offline: Offline) -> None:
-        from polykind.convert.declare import ConversionError
-        from polykind.convert.files.yamltext import Unwritable
+        from polykind.toolkit.declare.conversions import ConversionError
+        from polykind.toolkit.files.yamltext import Unwritable
 
         for index, document in enumerate(source.manifest.documents):
             place = source.place(document)
@@ -203,7 +203,7 @@ class _Run:
             self.counts["unread"] += 1
 
     def _write(self, source: Source) -> None:
-        from polykind.convert.files import manifests
+        from polykind.toolkit.files import manifests
 
         values = source.values
         if source.failed:
@@ -224,7 +224,7 @@ class _Run:
             self.counts["converted"] += len(source.changes)
 
     def _print(self, source: Source, values: dict[int, JsonObject]) -> None:
-        from polykind.wire import yamlcodec
+        from polykind.codec import yaml_codec
 
         output = self.chosen.output
         if output:
@@ -234,7 +234,7 @@ class _Run:
                 if document.fault or value is None:
                     continue
                 indented = json.dumps(value, indent=4, ensure_ascii=False) + "\n"
-                pieces.append(yamlcodec.encode_ordered(value) if output == "yaml" else indented.encode())
+                pieces.append(yaml_codec.encode_ordered(value) if output == "yaml" else indented.encode())
         else:
             pieces = [source.manifest.replaced(values)]
         out = sys.stdout.buffer

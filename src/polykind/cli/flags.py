@@ -7,7 +7,7 @@ import asyncio
 import logging
 import signal
 
-from polykind.settings import SettingsError
+from polykind.server.settings import SettingsError
 
 
 def truth(text: str) -> bool:
@@ -28,7 +28,7 @@ def add_truth(command: argparse.ArgumentParser, name: str, help: str) -> None:
 
 def seconds(flag: str, text: str, *, such_as: str) -> float:
     """The value of a flag that says how long. Raises SettingsError."""
-    from polykind.wire import duration
+    from polykind.golang import duration
 
     try:
         return duration.parse(text) / 10**9

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from polykind.cli.flags import add_truth, begin_log, seconds, told_to_stop
 
 if TYPE_CHECKING:
-    from polykind.convert.hosting.certificates import Certificates
-    from polykind.convert.hosting.cluster import Cluster
-    from polykind.convert.hosting.endpoint import Endpoint
-    from polykind.convert.hosting.host import Host
+    from polykind.toolkit.hosting.certificates import Certificates
+    from polykind.toolkit.hosting.cluster import Cluster
+    from polykind.toolkit.hosting.endpoint import Endpoint
+    from polykind.toolkit.hosting.host import Host
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -129,7 +129,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def manifests(chosen: argparse.Namespace) -> str:
     """Raises UsageError or ValueError."""
-    from polykind.convert.hosting.deployment import Deployment
+    from polykind.toolkit.hosting.deployment import Deployment
 
     where = endpoint(chosen)
     if where is None or where.url:
@@ -143,7 +143,7 @@ def manifests(chosen: argparse.Namespace) -> str:
 
 def endpoint(chosen: argparse.Namespace) -> Endpoint | None:
     """Where the API server finds the host; None: where it listens. Raises UsageError or ValueError."""
-    from polykind.convert.hosting.endpoint import Endpoint
+    from polykind.toolkit.hosting.endpoint import Endpoint
 
     if chosen.service and chosen.url:
         raise UsageError("--service and --url both say where the host is found: use one")
@@ -154,9 +154,9 @@ def endpoint(chosen: argparse.Namespace) -> Endpoint | None:
 
 def hosted(chosen: argparse.Namespace) -> tuple[Host, Cluster | None]:
     """The host that flags describe, and the API server that it speaks to. Raises UsageError or ValueError."""
-    from polykind.convert.hosting.host import Host
-    from polykind.convert.hosting.wiring import Wiring, check
-    from polykind.convert.loading import load
+    from polykind.toolkit.declare.loading import load
+    from polykind.toolkit.hosting.host import Host
+    from polykind.toolkit.hosting.wiring import Wiring, check
 
     where = endpoint(chosen)
     if chosen.wire and where is None and chosen.bind_address not in LOOPBACK:
@@ -183,8 +183,8 @@ def hosted(chosen: argparse.Namespace) -> tuple[Host, Cluster | None]:
 
 
 def _certificates(chosen: argparse.Namespace, where: Endpoint | None, cluster: Cluster | None) -> Certificates:
-    from polykind.convert.hosting.certificates import KeptCertificates, OwnCertificates, in_folder
-    from polykind.convert.hosting.shelves import SecretShelf
+    from polykind.toolkit.hosting.certificates import KeptCertificates, OwnCertificates, in_folder
+    from polykind.toolkit.hosting.shelves import SecretShelf
 
     certificate, key = chosen.tls_cert_file, chosen.tls_private_key_file
     if (certificate is None) != (key is None):
@@ -200,8 +200,8 @@ def _certificates(chosen: argparse.Namespace, where: Endpoint | None, cluster: C
 
 def _cluster(chosen: argparse.Namespace) -> Cluster | None:
     """The API server, if there is anything to ask or to tell it. Raises UsageError."""
-    from polykind.convert.hosting import kubeconfig
-    from polykind.convert.hosting.cluster import Cluster
+    from polykind.toolkit.hosting import kubeconfig
+    from polykind.toolkit.hosting.cluster import Cluster
 
     if not chosen.wire and not chosen.cert_secret:
         return None

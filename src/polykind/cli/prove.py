@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
-    from polykind.convert.proving.trial import Pair, Trial
+    from polykind.toolkit.proving.trial import Pair, Trial
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -75,8 +75,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _prepared(chosen: argparse.Namespace) -> tuple[Trial, list[Pair]]:
-    from polykind.convert.loading import load
-    from polykind.convert.proof import PROPERTIES, Trial, definition_in
+    from polykind.toolkit.declare.loading import load
+    from polykind.toolkit.proving.proofs import PROPERTIES, Trial, definition_in
 
     if unknown := [name for name in chosen.property if name not in PROPERTIES]:
         raise ValueError(f"--property {unknown[0]}: there are {', '.join(PROPERTIES)}")
@@ -93,7 +93,7 @@ def _prepared(chosen: argparse.Namespace) -> tuple[Trial, list[Pair]]:
 
 
 def _told(trial: Trial, pairs: list[Pair], chosen: argparse.Namespace) -> int:
-    from polykind.convert.proving import report
+    from polykind.toolkit.proving import report
 
     started = time.monotonic()
     failures = []
@@ -121,7 +121,7 @@ def _told(trial: Trial, pairs: list[Pair], chosen: argparse.Namespace) -> int:
 
 
 def _as_json(trial: Trial, pairs: list[Pair]) -> int:
-    from polykind.convert.proving import report
+    from polykind.toolkit.proving import report
 
     out = report.as_json(trial, pairs)
     json.dump(out, sys.stdout, indent=2)
@@ -143,7 +143,7 @@ def _again(chosen: argparse.Namespace, trial: Trial, name: str, pair: Pair) -> s
 
 def _samples(file: Path, kind: str) -> list[JsonObject]:
     """The objects of a kind in a file or folder; others are passed over. Raises ValueError."""
-    from polykind.convert.files import manifests
+    from polykind.toolkit.files import manifests
 
     name, _, group = kind.partition(".")
     try:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from polykind.cli.flags import add_truth
 from polykind.contract import JsonObject
-from polykind.settings import Settings, SettingsError
+from polykind.server.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    from polykind.convert.declare import Step
-    from polykind.rehearsal.rehearsal import Outcome, Stage
+    from polykind.toolkit.declare.conversions import Step
+    from polykind.toolkit.rehearsal.rehearsal import Outcome, Stage
 
 _MOST = 20
 """Findings of one stage that are shown."""
@@ -70,9 +70,9 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 async def _rehearse(chosen: argparse.Namespace) -> int:
-    from polykind.rehearsal.api import Api
-    from polykind.rehearsal.rehearsal import Rehearsal
-    from polykind.serve import Server
+    from polykind.server.server import Server
+    from polykind.toolkit.rehearsal.api import Api
+    from polykind.toolkit.rehearsal.rehearsal import Rehearsal
 
     stages = [_stage(path) for path in chosen.crd]
     objects = _objects(chosen.files, stages[0])
@@ -98,9 +98,9 @@ async def _rehearse(chosen: argparse.Namespace) -> int:
 
 
 def _stage(path: Path) -> Stage:
-    from polykind.convert.definition import Definition, Unfit
-    from polykind.convert.files import manifests
-    from polykind.rehearsal.rehearsal import Stage
+    from polykind.toolkit.crd_versions import Definition, Unfit
+    from polykind.toolkit.files import manifests
+    from polykind.toolkit.rehearsal.rehearsal import Stage
 
     found = [value for value in manifests.objects([path]) if value.get("kind") == "CustomResourceDefinition"]
     if len(found) != 1:
@@ -113,7 +113,7 @@ def _stage(path: Path) -> Stage:
 
 def _steps(converters: Iterable[str], stage: Stage) -> list[Step]:
     """The steps that convert the definition's kind, as far as they are declared."""
-    from polykind.convert.loading import load
+    from polykind.toolkit.declare.loading import load
 
     declared = [(load(spec).declared or {}).get(stage.definition.kind) for spec in converters]
     return [step for conversions in declared if conversions is not None for step in conversions.steps.values()]
@@ -121,8 +121,8 @@ def _steps(converters: Iterable[str], stage: Stage) -> list[Step]:
 
 def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
     """The objects of the definition's kind that its first release can have; files may hold others too."""
-    from polykind.convert.definition import Unfit
-    from polykind.convert.files import manifests
+    from polykind.toolkit.crd_versions import Unfit
+    from polykind.toolkit.files import manifests
 
     out, later = [], 0
     for value in manifests.objects(paths):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from polykind.cli.flags import add_truth, begin_log, seconds, told_to_stop, truth
-from polykind.settings import Settings, SettingsError
+from polykind.server.settings import Settings, SettingsError
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -114,7 +114,7 @@ def settings(chosen: argparse.Namespace) -> Settings:
                 gates[name] = truth(value)
             except argparse.ArgumentTypeError as error:
                 raise SettingsError(f"--feature-gates {name}: {error}") from None
-    from polykind.conversion.resolver import parse_resolve
+    from polykind.webhook.resolver import parse_resolve
 
     try:
         parse_resolve(chosen.resolve)
@@ -167,7 +167,7 @@ async def _serve(chosen: Settings) -> int:
     # Nothing that is made on the way up is garbage.
     gc.disable()
     from polykind.contract import StoreError
-    from polykind.serve import Server
+    from polykind.server.server import Server
 
     stop = told_to_stop()
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from polykind.contract import Store, StoreError
-from polykind.settings import SettingsError
+from polykind.server.settings import SettingsError
 from polykind.store.copy import Contents, Copy
 
 WIDTH = 30

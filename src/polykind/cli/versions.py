@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polykind.contract import JsonObject
 
 if TYPE_CHECKING:
-    from polykind.convert.hosting.cluster import Cluster
+    from polykind.toolkit.hosting.cluster import Cluster
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HEADS = ("VERSION", "SERVED", "STORAGE", "DEPRECATED", "STORED", "MANAGED", "CLIENTS")
@@ -38,8 +38,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(chosen: argparse.Namespace) -> int:
     import uvloop
 
-    from polykind.convert.hosting.cluster import ClusterError
-    from polykind.convert.hosting.kubeconfig import BadKubeconfig
+    from polykind.toolkit.hosting.cluster import ClusterError
+    from polykind.toolkit.hosting.kubeconfig import BadKubeconfig
 
     try:
         return uvloop.run(_versions(chosen))
@@ -49,8 +49,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 async def _versions(chosen: argparse.Namespace) -> int:
-    from polykind.convert.hosting.cluster import Cluster
-    from polykind.convert.hosting.kubeconfig import found
+    from polykind.toolkit.hosting.cluster import Cluster
+    from polykind.toolkit.hosting.kubeconfig import found
 
     if chosen.remove and len(chosen.definitions) != 1:
         raise ValueError("--remove is about one definition: name it")
@@ -60,9 +60,9 @@ async def _versions(chosen: argparse.Namespace) -> int:
     if chosen.remove:
         stocks = [_only(stocks[0], chosen.remove)]
     if chosen.output == "json":
-        from polykind.wire import codec
+        from polykind.codec import json_codec
 
-        print(codec.indent(codec.encode_ordered(stocks)).decode())
+        print(json_codec.indent(json_codec.encode_ordered(stocks)).decode())
     else:
         print("\n\n".join("\n".join(_lines(stock)) for stock in stocks) or "no definition has several versions")
     return int(bool(chosen.remove and stocks[0]["versions"][0]["hindrances"]))
@@ -74,7 +74,7 @@ async def _several(cluster: Cluster) -> list[str]:
 
 
 async def _stock(cluster: Cluster, name: str) -> JsonObject:
-    from polykind.convert.hosting.cluster import Refused
+    from polykind.toolkit.hosting.cluster import Refused
 
     try:
         return await cluster.get(f"/polykind/versions/{name}")

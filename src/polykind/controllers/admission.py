@@ -7,28 +7,28 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polykind.admission.admission import Admission
+from polykind.apis.admissionregistration.mutating_policies import mutating_policies
+from polykind.apis.admissionregistration.policies import validating_policies
+from polykind.apis.admissionregistration.webhook_configurations import WebhookConfigurationResource
 from polykind.controllers import policies, webhooks
 from polykind.controllers.policies import PolicyControl, find_params
 from polykind.controllers.webhooks import WebhookControl
-from polykind.conversion.resolver import Resolver
-from polykind.registry.mutatingpolicies import mutating_policies
-from polykind.registry.policies import validating_policies
-from polykind.registry.webhookconfigurations import WebhookConfigurationKind
-from polykind.verbs.call import Api
+from polykind.verbs.context import Backend
+from polykind.webhook.resolver import Resolver
 
 if TYPE_CHECKING:
     from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicy
     from polykind.admission.policy_step import Binding, Policy
 
 
-class AdmissionControl:
+class AdmissionController:
     """Serves the kinds of admission and has those asked who are configured.
 
     Most servers have nobody to ask: what asks them, and the expressions that they bring, are imported when the first
     comes.
     """
 
-    def __init__(self, api: Api, resolver: Resolver) -> None:
+    def __init__(self, api: Backend, resolver: Resolver) -> None:
         self._api = api
         self._resolver = resolver
         cache = api.cache
@@ -60,7 +60,7 @@ class AdmissionControl:
         return policies.Machinery(step, Policy, Binding)
 
     def _webhooks(self, *, mutates: bool) -> WebhookControl:
-        kind = WebhookConfigurationKind(self._api.cache, mutating=mutates)
+        kind = WebhookConfigurationResource(self._api.cache, mutating=mutates)
         return WebhookControl(self._api, kind, partial(self._asking, mutates))
 
     def _asking(self, mutates: bool) -> webhooks.Machinery:

@@ -7,16 +7,16 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
+from polykind.apis.core.namespaces import FINALIZER, INITIAL, NamespaceResource
 from polykind.apply import managed
 from polykind.auth.user import service_account
-from polykind.cache.entry import Entry
-from polykind.cache.resource import Occurrence
-from polykind.contract import Conflict, JsonObject, Leadership, StoreError
-from polykind.controllers.emptying import delete_all
-from polykind.registry.encoding import Encoded
-from polykind.registry.kind import Kind
-from polykind.registry.namespaces import FINALIZER, INITIAL, NamespaceKind
-from polykind.verbs.call import Api
+from polykind.cache.cached_object import CachedObject
+from polykind.cache.resource_cache import ObjectChange
+from polykind.contract import ConflictError, JsonObject, Leadership, StoreError
+from polykind.controllers.bulk_delete import delete_all
+from polykind.resources.encoding import Encoded
+from polykind.resources.resource import Resource
+from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.namespaces")
 
@@ -25,10 +25,10 @@ _RETRY, _LONGEST = 0.1, 2.0
 """Seconds between two looks at what is left in a namespace: from the first to the last."""
 
 
-class Namespaces:
+class NamespaceController:
     """Follows the namespaces in the store."""
 
-    def __init__(self, api: Api, kind: NamespaceKind, stamp: Callable[[], str], leadership: Leadership) -> None:
+    def __init__(self, api: Backend, kind: NamespaceResource, stamp: Callable[[], str], leadership: Leadership) -> None:
         self._api = api
         self._kind = kind
         self._stamp = stamp
@@ -88,10 +88,10 @@ class Namespaces:
         obj |= {"spec": {"finalizers": [FINALIZER]}, "status": {"phase": "Active"}}
         try:
             await self._api.store.put(self._kind.cache.prefix + name, Encoded(obj).stored(), expect=0)
-        except Conflict:
+        except ConflictError:
             log.debug("namespace %s was made by someone else", name)
 
-    def on_occurrences(self, occurrences: list[Occurrence]) -> None:
+    def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._look(occurrence.new)
@@ -104,7 +104,7 @@ class Namespaces:
         await self._api.cache.load_again(self._kind.cache, _LONGEST)
         self._look_at_all()
 
-    def _look(self, entry: Entry) -> None:
+    def _look(self, entry: CachedObject) -> None:
         name = entry.name
         if self._leadership.leading and name not in self._emptying and entry.deleting():
             task = asyncio.get_running_loop().create_task(self._empty(name))
@@ -135,7 +135,7 @@ class Namespaces:
             await asyncio.sleep(delay)
             delay = min(delay * 1.5, _LONGEST)
 
-    async def _clear(self, kind: Kind, namespace: str) -> int:
+    async def _clear(self, kind: Resource, namespace: str) -> int:
         """Ask for the deletion of a resource's objects in the namespace; how many are left."""
         cache = kind.cache
         # What nobody has asked for yet is not read into memory only to find it empty.
@@ -163,5 +163,5 @@ class Namespaces:
                     del spec["finalizers"]
                     await self._api.store.put(cache.prefix + name, Encoded(obj).stored(), expect=entry.revision)
                 return
-            except Conflict:
+            except ConflictError:
                 continue

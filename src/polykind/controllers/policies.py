@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
-from polykind.cache.entry import Entry
-from polykind.cache.resource import Occurrence
+from polykind.cache.cached_object import CachedObject
+from polykind.cache.resource_cache import ObjectChange
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.controllers.following import Following
-from polykind.registry.builtin import BuiltinKind
-from polykind.registry.kind import Version
-from polykind.selection.labels import LabelSelector
-from polykind.verbs.call import Api
-from polykind.wire import codec
+from polykind.controllers.informer import Informer
+from polykind.resources.builtin import BuiltinResource
+from polykind.resources.resource import ServedVersion
+from polykind.selectors.labels import LabelSelector
+from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:
     from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding
@@ -45,14 +45,13 @@ class PolicyControl(Generic[P, B]):
     """
 
     def __init__(
-        self, api: Api, policies: BuiltinKind, bindings: BuiltinKind, make: Callable[[], Machinery[P, B]]
+        self, api: Backend, policies: BuiltinResource, bindings: BuiltinResource, make: Callable[[], Machinery[P, B]]
     ) -> None:
         self.active = False
         self._api = api
         self.kinds = (policies, bindings)
         self._followings = [
-            Following(api, kind, partial(self._take_all, kind), partial(self._take_changes, kind))
-            for kind in self.kinds
+            Informer(api, kind, partial(self._take_all, kind), partial(self._take_changes, kind)) for kind in self.kinds
         ]
         self._policies: dict[str, P] = {}
         self._bindings: dict[str, B] = {}
@@ -72,14 +71,14 @@ class PolicyControl(Generic[P, B]):
     async def close(self) -> None:
         await asyncio.gather(*(following.close() for following in self._followings))
 
-    def _take_all(self, kind: BuiltinKind) -> None:
+    def _take_all(self, kind: BuiltinResource) -> None:
         """All that is stored of a kind, anew."""
         (self._policies if kind is self.kinds[0] else self._bindings).clear()
         for entry in kind.cache.snapshot(None):
             self._take(kind, entry)
         self._configure()
 
-    def _take_changes(self, kind: BuiltinKind, occurrences: Sequence[Occurrence]) -> None:
+    def _take_changes(self, kind: BuiltinResource, occurrences: Sequence[ObjectChange]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._take(kind, occurrence.new)
@@ -94,7 +93,7 @@ class PolicyControl(Generic[P, B]):
             self.active = step.active
             self._api.admission.refresh()
 
-    def _take(self, kind: BuiltinKind, entry: Entry) -> None:
+    def _take(self, kind: BuiltinResource, entry: CachedObject) -> None:
         try:
             obj = kind.shown(entry)
             if kind is self.kinds[1]:
@@ -110,11 +109,11 @@ class PolicyControl(Generic[P, B]):
             log.exception("%s %s in the store makes no sense and is not minded", kind.kind, entry.name)
             self._forget(kind, entry.name)
 
-    def _forget(self, kind: BuiltinKind, name: str) -> None:
+    def _forget(self, kind: BuiltinResource, name: str) -> None:
         (self._policies if kind is self.kinds[0] else self._bindings).pop(name, None)
 
 
-def find_params(api: Api, api_version: str, name: str) -> ParamStore | None:
+def find_params(api: Backend, api_version: str, name: str) -> ParamStore | None:
     """Where the objects of a kind are that policies may want as params."""
     group, _, version = api_version.rpartition("/")
     kind = api.registry.named(group, name)
@@ -125,7 +124,7 @@ def find_params(api: Api, api_version: str, name: str) -> ParamStore | None:
 class _Params:
     """The objects of one kind at one version, as params."""
 
-    def __init__(self, api: Api, version: Version) -> None:
+    def __init__(self, api: Backend, version: ServedVersion) -> None:
         self._api = api
         self._version = version
         self.namespaced = version.kind.namespaced
@@ -146,6 +145,6 @@ class _Params:
             await self._api.cache.load(cache)
         return cache
 
-    async def _shown(self, entries: list[Entry]) -> list[JsonObject]:
+    async def _shown(self, entries: list[CachedObject]) -> list[JsonObject]:
         forms = await self._version.view_many(entries)
-        return [codec.decode(form.data) for form in forms]
+        return [json_codec.decode(form.data) for form in forms]

@@ -7,20 +7,20 @@ import logging
 from collections.abc import Sequence
 
 from polykind import errors
-from polykind.auth.rbac import Rbac
-from polykind.cache.entry import Entry
-from polykind.cache.resource import Occurrence
-from polykind.controllers.following import Following
-from polykind.registry.builtin import BuiltinKind
-from polykind.verbs.call import Api
+from polykind.auth.rbac.authorizer import RBACAuthorizer
+from polykind.cache.cached_object import CachedObject
+from polykind.cache.resource_cache import ObjectChange
+from polykind.controllers.informer import Informer
+from polykind.resources.builtin import BuiltinResource
+from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.rbac")
 
 
-class RbacControl:
+class RBACController:
     """Follows the four kinds, of roles and of bindings: a change holds by the time its write is answered."""
 
-    def __init__(self, api: Api, rbac: Rbac, kinds: Sequence[BuiltinKind]) -> None:
+    def __init__(self, api: Backend, rbac: RBACAuthorizer, kinds: Sequence[BuiltinResource]) -> None:
         self._followers = [_Follower(api, rbac, kind) for kind in kinds]
 
     async def start(self) -> None:
@@ -33,17 +33,17 @@ class RbacControl:
 class _Follower:
     """Follows one of the kinds."""
 
-    def __init__(self, api: Api, rbac: Rbac, kind: BuiltinKind) -> None:
+    def __init__(self, api: Backend, rbac: RBACAuthorizer, kind: BuiltinResource) -> None:
         self._kind = kind
         binds = kind.kind.endswith("Binding")
         self._put = self._put_binding if binds else self._put_role
         self._drop = rbac.drop_binding if binds else rbac.drop_role
         self._rbac = rbac
         self._known: set[str] = set()
-        following = Following(api, kind, self._take_all, self._take_changes)
+        following = Informer(api, kind, self._take_all, self._take_changes)
         self.start, self.close = following.start, following.close
 
-    def _take_changes(self, occurrences: list[Occurrence]) -> None:
+    def _take_changes(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._take(occurrence.new)
@@ -57,7 +57,7 @@ class _Follower:
         for entry in entries:
             self._take(entry)
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: CachedObject) -> None:
         try:
             self._put(entry)
             self._known.add(entry.key)
@@ -70,10 +70,10 @@ class _Follower:
         self._known.discard(key)
         self._drop(*_named(key))
 
-    def _put_role(self, entry: Entry) -> None:
+    def _put_role(self, entry: CachedObject) -> None:
         self._rbac.put_role(*_named(entry.key), self._kind.shown(entry).get("rules") or ())
 
-    def _put_binding(self, entry: Entry) -> None:
+    def _put_binding(self, entry: CachedObject) -> None:
         self._rbac.put_binding(*_named(entry.key), self._kind.shown(entry))
 
 

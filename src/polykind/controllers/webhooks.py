@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
-from polykind.cache.entry import Entry
-from polykind.cache.resource import Occurrence
+from polykind.apis.admissionregistration.webhook_configurations import WebhookConfigurationResource
+from polykind.cache.cached_object import CachedObject
+from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject
-from polykind.controllers.following import Following
-from polykind.registry.webhookconfigurations import WebhookConfigurationKind
-from polykind.verbs.call import Api
+from polykind.controllers.informer import Informer
+from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:
     from polykind.admission.webhook import Webhook, Webhooks
@@ -37,7 +37,7 @@ class WebhookControl:
     It is a step of admission. What does the work is only made, and imported, once there is a webhook.
     """
 
-    def __init__(self, api: Api, kind: WebhookConfigurationKind, make: Callable[[], Machinery]) -> None:
+    def __init__(self, api: Backend, kind: WebhookConfigurationResource, make: Callable[[], Machinery]) -> None:
         self.active = False
         self._api = api
         self._kind = kind
@@ -46,7 +46,7 @@ class WebhookControl:
         self._webhooks: dict[str, list[Webhook]] = {}
         """By the name of their configuration."""
         self._closing: set[asyncio.Task[None]] = set()
-        self._following = Following(api, kind, self._take_all, self._take_changes)
+        self._following = Informer(api, kind, self._take_all, self._take_changes)
 
     @cached_property
     def _machinery(self) -> Machinery:
@@ -69,21 +69,21 @@ class WebhookControl:
             self._take(entry)
         self._configure()
 
-    def _take_changes(self, occurrences: list[Occurrence]) -> None:
+    def _take_changes(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
             self._drop(occurrence.entry.name)
             if occurrence.new is not None:
                 self._take(occurrence.new)
         self._configure()
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: CachedObject) -> None:
         try:
             self._webhooks[entry.name] = self._webhooks_of(entry)
         except errors.APIError as error:
             what = self._kind.kind
             log.error("%s %s in the store cannot be read and is not minded: %s", what, entry.name, error.message)
 
-    def _webhooks_of(self, entry: Entry) -> list[Webhook]:
+    def _webhooks_of(self, entry: CachedObject) -> list[Webhook]:
         seen: Counter[str] = Counter()
         webhooks = []
         for stanza in self._kind.read(entry).get("webhooks") or ():

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.errors import APIError, InternalError, Unexplained
+from polykind.errors import APIError, InternalError, UnknownReasonError
 
 CALL = "conversion_webhook_call_failure"
 MALFORMED = "conversion_webhook_malformed_response_failure"
@@ -64,7 +64,7 @@ _EXPLANATIONS = {
 }
 
 
-class ConversionFailed(Unexplained):
+class ConversionFailedError(UnknownReasonError):
     """A 500 that begins as the reference's does and goes on to name the object, the versions and the converter."""
 
     def __init__(self, failure: Failure, obj: JsonObject, to: str, address: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, aggregate, invalid, too_long
-from polykind.selection.labelnames import key_complaints, value_complaints
+from polykind.selectors.labelnames import key_complaints, value_complaints
 
 _ANNOTATIONS_MOST = 256 * 1024
 

@@ -3,9 +3,9 @@
 It needs no server, and never imports one.
 """
 
-from polykind.convert.declare import ConversionError, Conversions, Incomplete, NoWay
-from polykind.convert.rules import by_hand, drop, first, move, only, rename_values
-from polykind.convert.stash import put, take
+from polykind.toolkit.declare.conversions import ConversionError, Conversions, Incomplete, NoWay
+from polykind.toolkit.declare.field_rules import by_hand, drop, first, move, only, rename_values
+from polykind.toolkit.declare.stash import put, take
 
 __all__ = [
     "ConversionError",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from polykind.contract import JsonObject
 from polykind.crd.conditions import API_APPROVED, condition
-from polykind.crd.gourl import URLError, parse_url
 from polykind.errors import FieldError, invalid, required
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
+from polykind.golang.url import URLError, parse_url
 
 ANNOTATION = "api-approved.kubernetes.io"
 

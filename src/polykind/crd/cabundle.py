@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from polykind.contract import JsonObject
-from polykind.typed.base64 import Base64Error, decode_base64
+from polykind.golang.base64 import Base64Error, decode_base64
 
 _BLOCK = re.compile(
     rb"(?:^|\n)-----BEGIN ([^\r\n]*?)-----[ \t]*\r?\n(.*?)(?:\n|^)-----END \1-----[ \t]*(?:\r?\n|$)", re.DOTALL

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
+from polykind.apis.machinery import decode as decode_typed
+from polykind.apis.meta.types import OBJECT_META
 from polykind.contract import JsonObject
 from polykind.crd import convert
 from polykind.crd.defaults import default_v1, default_v1beta1
 from polykind.crd.equality import alike_specs
 from polykind.crd.validation import judge_create
-from polykind.errors import Invalid
-from polykind.typed import decode as decode_typed
-from polykind.typed.apiextensions import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
-from polykind.typed.meta import OBJECT_META
+from polykind.errors import InvalidError
 
 Version = Literal["v1", "v1beta1"]
 
@@ -43,7 +43,7 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
     if not alike_specs(convert.to_internal(kept["spec"]), inner):
         errors = judge_create({**kept, "spec": {**kept["spec"], "versions": inner["versions"]}}, inner, version)
         if errors:
-            raise Invalid(KIND, GROUP, kept["metadata"].get("name", ""), errors)
+            raise InvalidError(KIND, GROUP, kept["metadata"].get("name", ""), errors)
     return kept, unknown
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.gotext import escape_html, json_bytes
+from polykind.golang.text import escape_html, json_bytes
 
 Render = Callable[[Any], str]
 

@@ -11,7 +11,7 @@ from polykind.crd import conditions
 from polykind.crd.cabundle import has_bad_bundle
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find
 from polykind.errors import FieldError, invalid, required
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 from polykind.schema.names import dns1035_label
 
 _MIXED_CASE = "may have mixed case, but should otherwise match: "

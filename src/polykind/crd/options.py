@@ -12,15 +12,7 @@ from polykind.crd.equality import alike
 from polykind.crd.schema_rules import Strictness
 from polykind.crd.stanzas import MOST_SELECTABLE
 from polykind.crd.structural import unsupported, violations
-from polykind.crd.survey import (
-    RULES,
-    has_default,
-    has_invalid_type,
-    has_split_set_items,
-    key_problems,
-    nodes,
-    schemas,
-)
+from polykind.crd.survey import RULES, has_default, has_invalid_type, has_split_set_items, key_problems, nodes, schemas
 
 REVIEW_VERSIONS = frozenset({"v1", "v1beta1"})
 

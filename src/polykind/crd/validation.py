@@ -15,7 +15,7 @@ from polykind.crd.names import name_problems
 from polykind.crd.options import Options
 from polykind.crd.rules import Rules
 from polykind.crd.spec_rules import immutable_problems, spec_problems
-from polykind.errors import BadRequest, FieldError, invalid
+from polykind.errors import BadRequestError, FieldError, invalid
 from polykind.schema.metarules import validate
 from polykind.schema.metarules import validate_update as validate_meta_update
 from polykind.schema.names import subdomain_name
@@ -31,7 +31,7 @@ def _bounded(judge: Callable[P, list[FieldError]]) -> Callable[P, list[FieldErro
         try:
             return judge(*args, **kwargs)
         except RecursionError:
-            raise BadRequest("the schema is nested too deeply") from None
+            raise BadRequestError("the schema is nested too deeply") from None
 
     return guarded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind.contract import JsonObject
 from polykind.crd.convert import to_internal
 from polykind.crd.survey import nodes, schemas
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 from polykind.schema.formats import is_known
 
 

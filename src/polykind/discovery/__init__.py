@@ -12,7 +12,7 @@ from polykind.discovery.accept import (
 )
 from polykind.discovery.builtins import BUILTINS, builtins
 from polykind.discovery.entries import CrdEntries, GroupVersionEntry, ResourceEntry, SubresourceEntry, from_crd
-from polykind.discovery.shelf import Document
+from polykind.discovery.lru_cache import Document
 from polykind.discovery.snapshot import Discovery
 
 __all__ = [

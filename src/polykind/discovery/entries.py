@@ -11,8 +11,8 @@ from typing import Any, Final
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.crd.outline import whole
 from polykind.crd.structural import is_structural
+from polykind.crd.summary import whole
 from polykind.crd.versions import storage_version_hash
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

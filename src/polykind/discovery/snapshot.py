@@ -13,6 +13,7 @@ from polykind.contract import JsonObject
 from polykind.discovery.builtins import BUILTINS
 from polykind.discovery.entries import CrdEntries, GroupVersionEntry, from_crd
 from polykind.discovery.group import Group
+from polykind.discovery.lru_cache import Document, Shelf
 from polykind.discovery.openapi.documents import (
     builtin_document,
     crd_document,
@@ -21,7 +22,6 @@ from polykind.discovery.openapi.documents import (
     v2_parts,
     v2_protobuf,
 )
-from polykind.discovery.shelf import Document, Shelf
 
 _AGGREGATED_HEAD: Final = b'"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2",'
 

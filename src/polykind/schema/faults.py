@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from polykind import errors
 from polykind.errors import FieldError
-from polykind.gotext import go_json, go_quote
+from polykind.golang.text import go_json, go_quote
 
 
 class Fault(NamedTuple):

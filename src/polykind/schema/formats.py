@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from unicodedata import category
 
-from polykind.schema.goaddress import is_email, is_request_uri
-from polykind.schema.gonet import is_cidr, is_ipv4, is_ipv6, is_mac
-from polykind.schema.gotime import is_date, is_go_duration
+from polykind.golang.net import is_cidr, is_ipv4, is_ipv6, is_mac
+from polykind.golang.time import is_date, is_go_duration
+from polykind.golang.uri import is_email, is_request_uri
 from polykind.schema.names import size
 
 _HEX = "[0-9a-fA-F]"

@@ -38,7 +38,7 @@ def _bounded(method: Callable[Concatenate[Schema, P], R]) -> Callable[Concatenat
         try:
             return method(self, *args, **kwargs)
         except RecursionError:
-            raise errors.BadRequest(_TOO_DEEP) from None
+            raise errors.BadRequestError(_TOO_DEEP) from None
 
     return guarded
 
@@ -79,7 +79,7 @@ class Schema:
         except Unsure:
             pass
         except RecursionError:
-            raise errors.BadRequest(_TOO_DEEP) from None
+            raise errors.BadRequestError(_TOO_DEEP) from None
         return self._admit(obj, report)
 
     @_bounded
@@ -145,7 +145,7 @@ class Schema:
         try:
             coerce_embedded(self.root, obj, "", [], strict=True)
         except MisfitError as error:
-            raise errors.Unexplained(str(error)) from None
+            raise errors.UnknownReasonError(str(error)) from None
 
     @_bounded
     def default(self, obj: JsonObject) -> None:
@@ -231,7 +231,7 @@ class Schema:
         except UnicodeEncodeError:
             pass
         except RecursionError:
-            raise errors.BadRequest(_TOO_DEEP) from None
+            raise errors.BadRequestError(_TOO_DEEP) from None
         return self._validate(obj, old, scale)
 
     @_bounded

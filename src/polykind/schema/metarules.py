@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.gotext import go_json, go_quote
+from polykind.golang.text import go_json, go_quote
 from polykind.schema import names
 from polykind.schema.equality import identity, same
 from polykind.schema.names import NameRule

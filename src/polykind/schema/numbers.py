@@ -6,7 +6,7 @@ import math
 import struct
 from typing import Any
 
-from polykind.gotext import go_float, shortest_whole
+from polykind.golang.text import go_float, shortest_whole
 from polykind.schema.faults import Fault, Findings, invalid
 from polykind.schema.node import Node
 

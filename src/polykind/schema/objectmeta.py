@@ -6,8 +6,8 @@ from typing import Any
 
 from polykind import errors
 from polykind.contract import JsonObject
-from polykind.gotext import json_float
-from polykind.schema.gotime import is_plain_time, normal_time
+from polykind.golang.text import json_float
+from polykind.golang.time import is_plain_time, normal_time
 from polykind.schema.metarules import dedupe_owners, finalizer_warnings, validate, validate_update
 
 __all__ = [
@@ -36,7 +36,7 @@ class MalformedError(ValueError):
     """Metadata that does not fit its type; the text is that of Go's JSON decoder."""
 
 
-class MisfitError(errors.BadRequest):
+class MisfitError(errors.BadRequestError):
     """An object whose metadata is malformed; `why` is the decoder's text alone."""
 
     def __init__(self, text: str, why: str) -> None:

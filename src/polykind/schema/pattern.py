@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import re2
 
-from polykind.schema.goregexp import PatternError, Scanner
+from polykind.golang.regexp import PatternError, Scanner
 
 __all__ = ["Pattern", "PatternError", "compile_pattern"]
 

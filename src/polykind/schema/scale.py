@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.schema.govalue import go_print, go_type
+from polykind.golang.fmt import go_print, go_type
 
 _MOST = 2**31 - 1
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.gotext import go_quote
+from polykind.golang.fmt import go_print
+from polykind.golang.text import go_quote
 from polykind.schema.correlation import Correlation
 from polykind.schema.equality import identity, same
 from polykind.schema.faults import Fault, Findings, invalid, wrong_type
 from polykind.schema.formats import accepts
-from polykind.schema.govalue import go_print
 from polykind.schema.node import Node
 from polykind.schema.numbers import check_number, is_integral, truncated
 from polykind.schema.pattern import PatternError

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.serve import Server
-from polykind.settings import Settings
+from polykind.server.server import Server
+from polykind.server.settings import Settings
 from polykind.testing import checkpoint as checkpoints
 from polykind.testing.applying import apply
 from polykind.testing.checkpoint import Checkpoint

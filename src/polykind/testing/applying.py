@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polykind.contract import JsonObject
-from polykind.convert.declare import subject
 from polykind.testing.client import Client, Exchange
 from polykind.testing.refused import Refused
 from polykind.testing.resources import Resources, path
 from polykind.testing.waiting import Condition, Wait
+from polykind.toolkit.declare.conversions import subject
 
 MANAGER = "polykind-testing"
 _DEFINITION = "CustomResourceDefinition"

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.convert.hosting.answering import libraries
-from polykind.convert.hosting.faults import Fault, Faults
-from polykind.convert.hosting.host import Host
-from polykind.convert.library import Library
-from polykind.convert.loading import load
 from polykind.testing.loopthread import LoopThread
 from polykind.testing.refused import Refused
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.declare.loading import load
+from polykind.toolkit.hosting.answering import libraries
+from polykind.toolkit.hosting.faults import Fault, Faults
+from polykind.toolkit.hosting.host import Host
 
 GRACE = 0.5
 """Seconds that reviews under way have to end when the host stops."""

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from polykind.settings import Settings
+from polykind.server.settings import Settings
 from polykind.testing.apiserver import ApiServer
 from polykind.testing.checkpoint import Checkpoint
 from polykind.testing.converter import Converter
@@ -49,7 +49,7 @@ class Factory:
         """A server of its own, with nothing in it but definitions; it stops, and its data goes, at the end.
 
         `crds` and `converters` come on top of those that every server has. `settings` are the server's flags, by the
-        names of `polykind.settings.Settings`. Raises Refused.
+        names of `polykind.server.settings.Settings`. Raises Refused.
         """
         settings = self._settled(settings)
         converter = self._converter((*self._converters, *_several(converters)))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.convert.files import manifests
 from polykind.testing.refused import Refused
+from polykind.toolkit.files import manifests
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
 """A file, a folder or a pattern such as `crds/*.yaml`; YAML, if it has several lines; or an object."""

@@ -95,7 +95,7 @@ def _import_plainly(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def _begun(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) -> ApiServer:
     from polykind.contract import StoreError
-    from polykind.settings import SettingsError
+    from polykind.server.settings import SettingsError
     from polykind.testing.refused import Refused
 
     try:

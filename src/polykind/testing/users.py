@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from polykind.issuing import Pair, make_client, read_pair
-from polykind.kubeconfig import encoded, write_kubeconfig
+from polykind.pki.authority import Pair, make_client, read_pair
+from polykind.pki.kubeconfig import encoded, write_kubeconfig
 from polykind.testing.refused import Refused
 
 LIFE = timedelta(days=1)

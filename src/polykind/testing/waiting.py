@@ -9,10 +9,10 @@ from http.client import HTTPException
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.convert.declare import subject
 from polykind.testing.client import Client, Exchange
 from polykind.testing.refused import Refused
 from polykind.testing.resources import Resources
+from polykind.toolkit.declare.conversions import subject
 
 Predicate = Callable[[JsonObject], Any]
 

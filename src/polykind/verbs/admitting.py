@@ -11,13 +11,13 @@ from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
 from polykind.apply import entries
 from polykind.apply.model import Type
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
+from polykind.http.options import DeleteOptions, WriteOptions
+from polykind.http.query import first
 from polykind.schema import objectmeta
-from polykind.verbs.call import Call
-from polykind.wire import codec
-from polykind.wire.options import DeleteOptions, WriteOptions
-from polykind.wire.query import first
+from polykind.verbs.context import RequestContext
 
 _SCALE = ("Scale", "autoscaling/v1")
 _WRITTEN_OVER = frozenset(
@@ -30,7 +30,7 @@ _BAD_MANAGERS = (
 
 
 async def mutated(
-    call: Call,
+    call: RequestContext,
     obj: JsonObject,
     old: JsonObject | None,
     options: WriteOptions,
@@ -65,13 +65,13 @@ def _restore_managers(meta: JsonObject, before: JsonObject) -> None:
         meta["managedFields"] = before["managedFields"]
 
 
-async def approve(call: Call, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> None:
+async def approve(call: RequestContext, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> None:
     """Ask those who may refuse a create or an update."""
     if call.api.admission.validates and call.request.user is not None:
         await call.api.admission.validate(_attributes(call, CREATE if old is None else UPDATE, obj, old, options))
 
 
-async def approve_deletion(call: Call, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
+async def approve_deletion(call: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
     """Ask all of them about a deletion; `named`: the request names the object, and not a collection."""
     admission = call.api.admission
     if not (admission.mutates or admission.validates) or call.request.user is None:
@@ -84,7 +84,7 @@ async def approve_deletion(call: Call, old: JsonObject, options: DeleteOptions, 
 
 
 def _attributes(
-    call: Call,
+    call: RequestContext,
     operation: str,
     obj: JsonObject | None,
     old: JsonObject | None,
@@ -125,19 +125,19 @@ def _attributes(
     )
 
 
-def _model(call: Call, api_version: str) -> Type | None:
+def _model(call: RequestContext, api_version: str) -> Type | None:
     # The reference finds no type for a Scale.
     found = call.kind.models.get(api_version) if call.subresource != "scale" else None
     return found.root if found is not None else None
 
 
-def _complaint(call: Call, obj: JsonObject) -> str:
+def _complaint(call: RequestContext, obj: JsonObject) -> str:
     version = call.version
     if not version.typed:
         return "" if isinstance(obj.get("metadata") or {}, dict) else "system metadata was not initialized"
     try:
         version.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
-        _, unknown = version.decode(codec.decode(codec.encode(obj)), True)
+        _, unknown = version.decode(json_codec.decode(json_codec.encode(obj)), True)
     except objectmeta.MisfitError as error:
         return error.why
     except errors.APIError:
@@ -147,7 +147,7 @@ def _complaint(call: Call, obj: JsonObject) -> str:
     return f"strict decoding error: {told}" if told else ""
 
 
-def _defaulted(call: Call, obj: JsonObject) -> JsonObject:
+def _defaulted(call: RequestContext, obj: JsonObject) -> JsonObject:
     """An object at whichever version it states, its defaults filled in."""
     stated = obj.get("apiVersion")
     if call.version.typed:
@@ -178,7 +178,7 @@ def unread(given: JsonObject, read: JsonObject) -> JsonObject:
     return {k: v for k, v in given.items() if k not in _WRITTEN_OVER and read.get(k, ...) != v}
 
 
-def _told(call: Call, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
+def _told(call: RequestContext, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
     """The options as the client stated them; those of a patch are those of what it comes to."""
     told: JsonObject = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
     if options.dry_run:
@@ -196,7 +196,7 @@ def _told(call: Call, operation: str, options: WriteOptions | DeleteOptions) -> 
     return told | {name: value for name, value in stated.items() if value is not None}
 
 
-def _namespace(call: Call, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
+def _namespace(call: RequestContext, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
     if (call.kind.group, call.kind.plural) == ("", "namespaces"):
         return obj if obj is not None else old
     namespaces = call.api.registry.kind("", "namespaces")

@@ -7,16 +7,16 @@ import gzip
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
+from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
+from polykind.codec import json_codec, negotiation, partial_metadata, yaml_codec
+from polykind.codec.negotiation import Accepted, Transform
+from polykind.codec.protobuf_envelope import encode_list, encode_object, envelope
+from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
-from polykind.typed.messagewriter import encode_message
-from polykind.typed.meta import PARTIAL_OBJECT_METADATA, STATUS
-from polykind.typed.protobuf import encode_list, encode_object, envelope
-from polykind.verbs.call import Call
-from polykind.wire import codec, negotiation, partial, yamlcodec
-from polykind.wire.negotiation import Accepted, Transform
-from polykind.wire.options import include_object
-from polykind.wire.response import JSON, Response
-from polykind.wire.table import TableFormat
+from polykind.http.options import include_object
+from polykind.http.response import JSON, Response
+from polykind.verbs.context import RequestContext
 
 _YAML = b"application/yaml"
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
@@ -29,7 +29,7 @@ _SLICE = 200
 Encode = Callable[[JsonObject], bytes]
 
 
-def negotiated(call: Call, transforms: frozenset[Transform] = negotiation.OBJECTS) -> Accepted:
+def negotiated(call: RequestContext, transforms: frozenset[Transform] = negotiation.OBJECTS) -> Accepted:
     """The form that an object or a list is to be answered in."""
     accept = call.request.header(b"accept")
     if call.version.typed:
@@ -46,7 +46,7 @@ def plain(accepted: Accepted) -> bool:
 
 
 def object_answer(
-    call: Call, accepted: Accepted, status: int, data: bytes, table: TableFormat | None = None
+    call: RequestContext, accepted: Accepted, status: int, data: bytes, table: TableFormat | None = None
 ) -> Response:
     """One object; as a Table by its resource's columns, or by those of `table`, if it is another kind's."""
     if plain(accepted):
@@ -64,47 +64,47 @@ def object_answer(
             include=include,
             version=accepted.as_version,
         )
-        return _encoded(call, accepted, status, obj, codec.encode_ordered)
+        return _encoded(call, accepted, status, obj, json_codec.encode_ordered)
     if accepted.as_kind == "PartialObjectMetadata":
-        obj = partial.partial_object(obj, accepted.as_version)
+        obj = partial_metadata.partial_object(obj, accepted.as_version)
         if accepted.media == "protobuf":
             return _protobuf(call, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
-        return _encoded(call, accepted, status, obj, codec.encode_ordered)
+        return _encoded(call, accepted, status, obj, json_codec.encode_ordered)
     if accepted.as_kind is not None:
-        raise partial.not_a_list("*v1.Scale" if table is not None else call.version.object_type)
+        raise partial_metadata.not_a_list("*v1.Scale" if table is not None else call.version.object_type)
     if accepted.media == "protobuf":
         version = call.version
         return _protobuf(call, envelope(version.api_version, version.kind.kind, version.message(obj)), status)
-    return _encoded(call, accepted, status, obj, codec.encode if table is None else codec.encode_ordered)
+    return _encoded(call, accepted, status, obj, json_codec.encode if table is None else json_codec.encode_ordered)
 
 
-def status_answer(call: Call, accepted: Accepted, status: JsonObject) -> Response:
+def status_answer(call: RequestContext, accepted: Accepted, status: JsonObject) -> Response:
     """A Status: its keys keep the order they are given in."""
     if accepted.media == "protobuf":
         return _protobuf(call, encode_object(status, STATUS))
-    return _encoded(call, accepted, 200, status, codec.encode_ordered)
+    return _encoded(call, accepted, 200, status, json_codec.encode_ordered)
 
 
-def _protobuf(call: Call, body: bytes, status: int = 200) -> Response:
+def _protobuf(call: RequestContext, body: bytes, status: int = 200) -> Response:
     return compressed(call, Response(status, body, _PROTOBUF))
 
 
 def _encoded(
-    call: Call,
+    call: RequestContext,
     accepted: Accepted,
     status: int,
     value: JsonObject,
-    encode: Encode = codec.encode,
+    encode: Encode = json_codec.encode,
 ) -> Response:
     if accepted.media == "yaml":
-        return compressed(call, Response(status, yamlcodec.encode(value), _YAML))
+        return compressed(call, Response(status, yaml_codec.encode(value), _YAML))
     encoded = encode(value)
     if accepted.pretty:
-        return compressed(call, Response(status, codec.indent(encoded)))
+        return compressed(call, Response(status, json_codec.indent(encoded)))
     return compressed(call, Response(status, encoded + b"\n"))
 
 
-def compressed(call: Call, response: Response) -> Response:
+def compressed(call: RequestContext, response: Response) -> Response:
     """Compress a long body for a client that takes gzip."""
     body = response.body if isinstance(response.body, bytes) else b""
     if negotiation.wants_gzip(call.request.header(b"accept-encoding"), len(body)):
@@ -112,37 +112,39 @@ def compressed(call: Call, response: Response) -> Response:
     return response
 
 
-async def list_answer(call: Call, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject) -> Response:
+async def list_answer(
+    call: RequestContext, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject
+) -> Response:
     """A list of objects, as long as it may be, without holding the loop."""
     version = call.version
     if plain(accepted):
         return await _in_parts(call, version.list_parts(list(items), metadata))
     if accepted.as_kind == "PartialObjectMetadata":
-        raise partial.is_a_list(version.list_type)
+        raise partial_metadata.is_a_list(version.list_type)
     if accepted.media == "protobuf":
         return await _protobuf_list(call, accepted, items, metadata)
     if accepted.as_kind == "Table":
         table, now, include = version.table, call.api.clock.now(), _include(call)
         value = table.table([], metadata, now, include=include, version=accepted.as_version)
         members = [table.row(o, now, include, accepted.as_version) async for o in _objects(items)]
-        return await _long(call, accepted, value, "rows", members, codec.encode_ordered)
+        return await _long(call, accepted, value, "rows", members, json_codec.encode_ordered)
     if accepted.as_kind is not None:
-        value = partial.partial_list([], metadata, accepted.as_version)
-        members = [partial.partial_object(o, accepted.as_version) async for o in _objects(items)]
-        return await _long(call, accepted, value, "items", members, codec.encode_ordered)
+        value = partial_metadata.partial_list([], metadata, accepted.as_version)
+        members = [partial_metadata.partial_object(o, accepted.as_version) async for o in _objects(items)]
+        return await _long(call, accepted, value, "items", members, json_codec.encode_ordered)
     value = {"apiVersion": version.api_version, "kind": version.kind.list_kind, "metadata": metadata, "items": []}
     members = [version.as_item(o) async for o in _objects(items)]
-    return await _long(call, accepted, value, "items", members, codec.encode)
+    return await _long(call, accepted, value, "items", members, json_codec.encode)
 
 
 async def _long(
-    call: Call, accepted: Accepted, value: JsonObject, key: str, members: list[JsonObject], encode: Encode
+    call: RequestContext, accepted: Accepted, value: JsonObject, key: str, members: list[JsonObject], encode: Encode
 ) -> Response:
     """A document with a list in it that may be long, under a key that the document has nowhere else."""
     if members:
         value[key] = members
     if accepted.media == "yaml":
-        body = await asyncio.to_thread(yamlcodec.encode, value)
+        body = await asyncio.to_thread(yaml_codec.encode, value)
         return await _in_parts(call, [body], _YAML)
     if members:
         value[key] = []
@@ -155,12 +157,12 @@ async def _long(
         await asyncio.sleep(0)
     parts.append(b"]" + tail if found else tail)
     if accepted.pretty:
-        return await _in_parts(call, [await asyncio.to_thread(lambda: codec.indent(b"".join(parts)))])
+        return await _in_parts(call, [await asyncio.to_thread(lambda: json_codec.indent(b"".join(parts)))])
     parts.append(b"\n")
     return await _in_parts(call, parts)
 
 
-async def _in_parts(call: Call, parts: list[bytes], content_type: bytes = JSON) -> Response:
+async def _in_parts(call: RequestContext, parts: list[bytes], content_type: bytes = JSON) -> Response:
     """A body in parts, compressed for a client that takes gzip."""
     if negotiation.wants_gzip(call.request.header(b"accept-encoding"), sum(map(len, parts))):
         body = await asyncio.to_thread(lambda: gzip.compress(b"".join(parts), 1))
@@ -168,7 +170,9 @@ async def _in_parts(call: Call, parts: list[bytes], content_type: bytes = JSON) 
     return Response(200, parts, content_type)
 
 
-async def _protobuf_list(call: Call, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject) -> Response:
+async def _protobuf_list(
+    call: RequestContext, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject
+) -> Response:
     """A list in protobuf, of whole objects or of their metadata; an object may be large, so each has its turn."""
     version, messages = call.version, []
     for data in items:
@@ -176,7 +180,7 @@ async def _protobuf_list(call: Call, accepted: Accepted, items: Sequence[bytes],
         if accepted.as_kind is None:
             messages.append(version.message(obj))
         else:
-            messages.append(encode_message(partial.partial_object(obj), PARTIAL_OBJECT_METADATA))
+            messages.append(encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA))
         await asyncio.sleep(0)
     if accepted.as_kind is None:
         return _protobuf(call, encode_list(version.api_version, version.kind.list_kind, metadata, messages))
@@ -191,12 +195,12 @@ async def _objects(items: Sequence[bytes]) -> AsyncIterator[JsonObject]:
         yield _object(data)
 
 
-def _include(call: Call) -> str:
+def _include(call: RequestContext) -> str:
     return include_object(call.query)
 
 
 def _object(data: bytes) -> JsonObject:
-    value = codec.decode(data)
+    value = json_codec.decode(data)
     if not isinstance(value, dict):
         raise AssertionError("an object's bytes hold no object")
     return value

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polykind import errors
+from polykind.apis.machinery.decoding import described
 from polykind.apply import body, lastapplied, managed
+from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
-from polykind.typed.decoding import described
+from polykind.http.options import CreateOptions, PatchOptions
 from polykind.verbs import admitting, revisions
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.update import Change
-from polykind.wire import codec, yamlcodec
-from polykind.wire.options import CreateOptions, PatchOptions
 
 _NO_YAML = "error converting YAML to JSON: "
 
@@ -26,13 +26,13 @@ class Applied:
     value: JsonObject
     complaints: list[str]
 
-    def complain(self, call: Call, options: PatchOptions) -> None:
+    def complain(self, call: RequestContext, options: PatchOptions) -> None:
         """Refuse or warn of repeated keys, as is asked for; what cannot be applied at all is told before."""
         if not self.complaints or options.field_validation == "Ignore":
             return
         if options.field_validation == "Strict":
-            text = yamlcodec.strict_error(self.complaints)
-            raise errors.BadRequest(f"error strict decoding YAML: {_NO_YAML}{text}")
+            text = yaml_codec.strict_error(self.complaints)
+            raise errors.BadRequestError(f"error strict decoding YAML: {_NO_YAML}{text}")
         for complaint in self.complaints:
             call.request.warn(complaint)
 
@@ -40,13 +40,13 @@ class Applied:
 def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
     """The body of an apply, YAML or JSON, that has to be of a kind."""
     try:
-        value, complaints = yamlcodec.decode_strict(data)
-    except (errors.BadRequest, yamlcodec.MalformedYAML) as error:
-        raise errors.BadRequest(f"error decoding YAML: {_NO_YAML}{error}") from None
+        value, complaints = yaml_codec.decode_strict(data)
+    except (errors.BadRequestError, yaml_codec.MalformedYAML) as error:
+        raise errors.BadRequestError(f"error decoding YAML: {_NO_YAML}{error}") from None
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise errors.BadRequest(
+        raise errors.BadRequestError(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
             f"json: cannot unmarshal {described(value)} into Go value of type map[string]interface {{}}"
         )
@@ -54,7 +54,9 @@ def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
     return Applied(value, complaints)
 
 
-async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, options: PatchOptions) -> JsonObject:
+async def _merged(
+    call: RequestContext, live: JsonObject | None, applied: JsonObject, options: PatchOptions
+) -> JsonObject:
     merged = await managed.apply(
         live,
         applied,
@@ -70,19 +72,21 @@ async def _merged(call: Call, live: JsonObject | None, applied: JsonObject, opti
     )
     if call.version.typed and (why := call.version.misfit(merged)):
         named = body.kind_text(call.version.api_version, call.kind.kind)
-        raise errors.Unexplained(
+        raise errors.UnknownReasonError(
             f"failed to convert new object ({body.shown(applied)}) to proper version: "
             f"unable to convert unstructured object to {named}: {why}"
         )
     return merged
 
 
-def _decoded(call: Call, merged: JsonObject, old: JsonObject | None = None, *, noted: bool = False) -> JsonObject:
+def _decoded(
+    call: RequestContext, merged: JsonObject, old: JsonObject | None = None, *, noted: bool = False
+) -> JsonObject:
     """The merged object as it would be if it had been sent; one that stays as it was is not even given defaults."""
     if call.kind.namespaced:
         body.check_namespace(merged, call.namespace or "")
     body.check_name(merged, call.name)
-    obj: JsonObject = codec.decode(codec.encode(merged))
+    obj: JsonObject = json_codec.decode(json_codec.encode(merged))
     if old is None or not only_owned(old, merged, noted=noted):
         given = obj.get("metadata") or {}
         obj = call.version.default(obj)
@@ -103,7 +107,7 @@ def only_owned(old: JsonObject, merged: JsonObject, *, noted: bool = False) -> b
     return was == now
 
 
-def apply_change(call: Call, applied: Applied, options: PatchOptions) -> Change:
+def apply_change(call: RequestContext, applied: Applied, options: PatchOptions) -> Change:
     async def change(old: JsonObject) -> JsonObject:
         merged = await _merged(call, old, applied.value, options)
         applied.complain(call, options)
@@ -118,7 +122,7 @@ def apply_change(call: Call, applied: Applied, options: PatchOptions) -> Change:
     return change
 
 
-async def apply_create(call: Call, applied: Applied, options: PatchOptions) -> bytes:
+async def apply_create(call: RequestContext, applied: Applied, options: PatchOptions) -> bytes:
     """An apply where nothing is yet: a create."""
     merged = await _merged(call, None, applied.value, options)
     applied.complain(call, options)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.cache.entry import Entry, Form, parse
-from polykind.contract import Conflict, JsonObject
-from polykind.registry.encoding import Encoded
-from polykind.registry.kind import Version
-from polykind.verbs.call import Call
+from polykind.cache.cached_object import CachedObject, Representation, parse
+from polykind.contract import ConflictError, JsonObject
+from polykind.resources.encoding import Encoded
+from polykind.resources.resource import ServedVersion
+from polykind.verbs.context import RequestContext
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -17,8 +17,8 @@ class LostRace(Exception):
 
 
 async def commit(
-    call: Call, key: str, obj: JsonObject, entry: Entry | None, dry_run: bool, *, made: bool = False
-) -> Form:
+    call: RequestContext, key: str, obj: JsonObject, entry: CachedObject | None, dry_run: bool, *, made: bool = False
+) -> Representation:
     """Write an object over `entry` (None: where nothing is) and return its form at the request's version.
 
     What would change nothing is not written. `made`: the object was made here, by an apply or a scale, or changed by
@@ -27,7 +27,7 @@ async def commit(
     cache, version = call.kind.cache, _current(call)
     if call.misfit and version.version != call.kind.storage:
         # A conversion reads the metadata; without one, whoever reads the object drops what does not fit.
-        raise errors.Unexplained(call.misfit)
+        raise errors.UnknownReasonError(call.misfit)
     if not dry_run:
         # It is the store that knows no links: what is not stored still has the one it was given.
         obj["metadata"].pop("selfLink", None)
@@ -55,7 +55,7 @@ async def commit(
         revision = await call.api.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
     except BaseException as error:
         cache.distrust(key)
-        if isinstance(error, Conflict):
+        if isinstance(error, ConflictError):
             raise LostRace from None
         raise
     written = cache.get(key)
@@ -65,7 +65,7 @@ async def commit(
     return version.ready(written) or await version.view(written)
 
 
-def _unpruned(call: Call, obj: JsonObject) -> Encoded | None:
+def _unpruned(call: RequestContext, obj: JsonObject) -> Encoded | None:
     """The object as the reference stores it, that is as it is, where no conversion prunes it; then it is pruned."""
     version = call.version
     kept = not version.typed and version.version == call.kind.storage
@@ -74,14 +74,14 @@ def _unpruned(call: Call, obj: JsonObject) -> Encoded | None:
     return found
 
 
-def as_given(call: Call, obj: JsonObject) -> JsonObject:
+def as_given(call: RequestContext, obj: JsonObject) -> JsonObject:
     """The object with its metadata as it was applied, but for what the server has set since."""
     meta = obj["metadata"]
     given = {k: v for k, v in call.unread.items() if k not in meta or k in ("labels", "annotations")}
     return {**obj, "metadata": {**meta, **given}}
 
 
-def _current(call: Call) -> Version:
+def _current(call: RequestContext) -> ServedVersion:
     """The version of the request as its definition stands now.
 
     It may have changed while others were asked: what is stored at a version that was the storage version when the
@@ -93,21 +93,23 @@ def _current(call: Call) -> Version:
     return call.api.registry.find(call.kind.group, version.version, call.kind.plural) or version
 
 
-async def _dry(version: Version, key: str, encoded: Encoded, value: bytes, entry: Entry | None, *, clean: bool) -> Form:
+async def _dry(
+    version: ServedVersion, key: str, encoded: Encoded, value: bytes, entry: CachedObject | None, *, clean: bool
+) -> Representation:
     """What the reply would be: an object that was never stored has no resourceVersion."""
     raw = encoded.served(entry.revision) if entry is not None else value
-    shadow = Entry(key, raw, 0, version.kind.storage, None, clean)
+    shadow = CachedObject(key, raw, 0, version.kind.storage, None, clean)
     shadow.epoch = version.cache.epoch
     return await version.view(shadow)
 
 
-async def remove(call: Call, key: str, entry: Entry) -> int:
+async def remove(call: RequestContext, key: str, entry: CachedObject) -> int:
     """Delete a key as it stands; the revision of the deletion. Raises LostRace."""
     try:
         return await call.api.store.delete(call.kind.cache.prefix + key, expect=entry.revision)
-    except Conflict:
+    except ConflictError:
         raise LostRace from None
 
 
-def modified(call: Call, name: str) -> errors.Conflicted:
+def modified(call: RequestContext, name: str) -> errors.ConflictError:
     return errors.conflict(call.kind.plural, call.kind.group, name, MODIFIED)

@@ -9,10 +9,10 @@ import re
 import orjson
 
 from polykind import errors
-from polykind.typed.decoding import Decoding
-from polykind.typed.kinds import INT64, STRING, Field, Struct
-from polykind.verbs.call import Call
-from polykind.wire import codec
+from polykind.apis.machinery.decoding import Decoding
+from polykind.apis.machinery.fields import INT64, STRING, Field, Struct
+from polykind.codec import json_codec
+from polykind.verbs.context import RequestContext
 
 _VERSION = "meta.k8s.io/v1"
 _TOKEN = Struct(
@@ -34,19 +34,19 @@ _EXPIRED = (
 _foreign = re.compile(r"[^A-Za-z0-9_-]").search
 
 
-def _space(call: Call) -> str:
+def _space(call: RequestContext) -> str:
     """What the keys of the objects of a list begin with: tokens leave it out."""
     return f"{call.namespace}/" if call.namespace is not None and call.kind.namespaced else ""
 
 
-def encode(call: Call, revision: int, key: str) -> str:
+def encode(call: RequestContext, revision: int, key: str) -> str:
     """The token that goes on after a key, at a revision (-1: whatever is newest)."""
     start = key.removeprefix(_space(call))
     raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"{start}\x00"})
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def decode(token: str, call: Call, asked: str) -> tuple[int, str]:
+def decode(token: str, call: RequestContext, asked: str) -> tuple[int, str]:
     """The revision (0: newest) and the key to go on after."""
     version, revision, start = _read(_bytes(token))
     if version != _VERSION:
@@ -59,7 +59,7 @@ def decode(token: str, call: Call, asked: str) -> tuple[int, str]:
     if posixpath.normpath(path) != path or path.startswith("//"):
         raise _invalid(f"continue key is not valid: {start}")
     if asked not in ("", "0"):
-        raise errors.BadRequest("specifying resource version is not allowed when using continue")
+        raise errors.BadRequestError("specifying resource version is not allowed when using continue")
     return max(revision, 0), _space(call) + path[1:].rstrip("\x00")
 
 
@@ -75,8 +75,8 @@ def _bytes(token: str) -> bytes:
 def _read(raw: bytes) -> tuple[str, int, str]:
     """The fields of a token; what is not there is empty."""
     try:
-        value, _ = codec.decode_literal(raw)
-    except codec.Malformed as error:
+        value, _ = json_codec.decode_literal(raw)
+    except json_codec.Malformed as error:
         raise _invalid(f"continue key is not valid: {error.text}") from None
     run = Decoding(report=False)
     fields = _TOKEN.decode({} if value is None else value, None, run)
@@ -85,14 +85,14 @@ def _read(raw: bytes) -> tuple[str, int, str]:
     return fields["v"], fields["rv"], fields["start"]
 
 
-def _invalid(why: str) -> errors.BadRequest:
-    return errors.BadRequest(f"invalid continue token: {why}")
+def _invalid(why: str) -> errors.BadRequestError:
+    return errors.BadRequestError(f"invalid continue token: {why}")
 
 
-def expired(call: Call, after: str) -> errors.Expired:
+def expired(call: RequestContext, after: str) -> errors.ExpiredError:
     """The revision is gone: a list begins anew, a continued one may go on with what is there now."""
     if not after:
-        return errors.Expired("The resourceVersion for the provided list is too old.")
-    error = errors.Expired(_EXPIRED)
+        return errors.ExpiredError("The resourceVersion for the provided list is too old.")
+    error = errors.ExpiredError(_EXPIRED)
     error.metadata = {"continue": encode(call, -1, after)}
     return error

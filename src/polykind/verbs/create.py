@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.cache.entry import Entry
+from polykind.cache.cached_object import CachedObject
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.http.options import CreateOptions
+from polykind.http.response import Response
 from polykind.verbs import admitting, answer, managing, payload, revisions
-from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit
+from polykind.verbs.context import RequestContext
 from polykind.verbs.lifecycle import check_namespace, match_namespace
-from polykind.wire import codec
-from polykind.wire.options import CreateOptions
-from polykind.wire.response import Response
 
 _NAME_TRIES = 8
 _BASE = 58
 """What is kept of a generateName, so that name and suffix fit into 63 characters."""
 
 
-async def create(call: Call) -> Response:
+async def create(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = CreateOptions.from_query(call.query)
     obj = payload.read(call, options.field_validation)
@@ -26,7 +26,9 @@ async def create(call: Call) -> Response:
     return answer.object_answer(call, accepted, 201, form)
 
 
-async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, tracked: bool = False) -> bytes:
+async def create_object(
+    call: RequestContext, obj: JsonObject, options: CreateOptions, *, tracked: bool = False
+) -> bytes:
     """Store an object that is not there yet; what a read of it gives. `tracked`: an apply made it and its entries."""
     kind, version, meta = call.kind, call.version, obj["metadata"]
     match_namespace(call, meta)
@@ -34,7 +36,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
     await check_namespace(call, meta.get("name") or meta.get("generateName", ""))
     if not kind.creatable:
         why = "create not allowed while custom resource definition is terminating"
-        raise errors.Forbidden(kind.plural, kind.group, meta.get("name", ""), why)
+        raise errors.ForbiddenError(kind.plural, kind.group, meta.get("name", ""), why)
     managing.dedupe_owners(call, meta, made=tracked)
     if not tracked:
         await managing.created(call, obj, options.field_manager)
@@ -64,7 +66,7 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
             await admitting.approve(call, obj, None, options)
         # The store refuses a revision; what is none at all is passed over.
         if given and not options.dry_run and not revisions.unparsable(given) and int(given):
-            raise errors.Unexplained("resourceVersion should not be set on objects to be created")
+            raise errors.UnknownReasonError("resourceVersion should not be set on objects to be created")
         # An update or an apply has it where the path says, whatever others have named it since.
         posted = call.request.method == "POST"
         key = kind.key(call.namespace or "", meta["name"]) if posted else call.key
@@ -81,24 +83,24 @@ async def create_object(call: Call, obj: JsonObject, options: CreateOptions, *, 
 
 def _revised(data: bytes, revision: str) -> bytes:
     """A dry run stores nothing that would give the object a revision of its own: the stated one stays."""
-    obj: JsonObject = codec.decode(data)
+    obj: JsonObject = json_codec.decode(data)
     obj["metadata"]["resourceVersion"] = revision
-    return codec.encode(obj)
+    return json_codec.encode(obj)
 
 
-def _demand_create(call: Call) -> None:
+def _demand_create(call: RequestContext) -> None:
     """Refuse who may update or patch, if that creates, and he may not create."""
     from polykind.auth.authorizer import Access
-    from polykind.auth.refusal import demand
+    from polykind.auth.forbidden import require
 
     kind, where = call.kind, call.namespace or ""
-    demand(
+    require(
         call.api.authorizer,
         Access(call.user, "create", kind.group, call.version.version, kind.plural, namespace=where, name=call.name),
     )
 
 
-def _found(call: Call, obj: JsonObject) -> None:
+def _found(call: RequestContext, obj: JsonObject) -> None:
     """Give the object its identity, and judge it."""
     version, meta = call.version, obj["metadata"]
     meta["uid"] = call.api.chance.uid()
@@ -110,14 +112,14 @@ def _found(call: Call, obj: JsonObject) -> None:
 
         found = params.problems(call, obj, None)
     if found:
-        raise errors.Invalid(obj.get("kind", ""), call.kind.group, meta.get("name", ""), found)
+        raise errors.InvalidError(obj.get("kind", ""), call.kind.group, meta.get("name", ""), found)
     for text in version.warnings(obj, None):
         call.request.warn(text)
 
 
-async def _exists(call: Call, name: str, *, generated: bool) -> errors.APIError:
+async def _exists(call: RequestContext, name: str, *, generated: bool) -> errors.APIError:
     kind = call.kind
-    error = errors.AlreadyExists(kind.plural, kind.group, name)
+    error = errors.AlreadyExistsError(kind.plural, kind.group, name)
     key = kind.key(call.namespace or "", name)
     if await _readable(call, key) and _going(kind.cache.get(key)):
         error.message = f"object is being deleted: {error.message}"
@@ -127,7 +129,7 @@ async def _exists(call: Call, name: str, *, generated: bool) -> errors.APIError:
     return error
 
 
-async def _readable(call: Call, key: str) -> bool:
+async def _readable(call: RequestContext, key: str) -> bool:
     """Whether an object is there that can be had at the version of the request: one that cannot is not noticed."""
     entry = call.kind.cache.get(key)
     if entry is None:
@@ -140,5 +142,5 @@ async def _readable(call: Call, key: str) -> bool:
     return True
 
 
-def _going(entry: Entry | None) -> bool:
+def _going(entry: CachedObject | None) -> bool:
     return entry is not None and bool(entry.value()["metadata"].get("deletionTimestamp"))

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.cache.entry import Entry
+from polykind.apis.machinery.protobuf_reader import decode_message
+from polykind.apis.meta.types import DELETE_OPTIONS
+from polykind.cache.cached_object import CachedObject
+from polykind.codec import json_codec, negotiation, yaml_codec
+from polykind.codec.protobuf_envelope import open_envelope
+from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
-from polykind.typed.messagereader import decode_message
-from polykind.typed.meta import DELETE_OPTIONS
-from polykind.typed.protobuf import open_envelope
-from polykind.typed.protowire import ProtobufError
+from polykind.http.options import DeleteOptions
+from polykind.http.response import Response
 from polykind.verbs import admitting, answer
-from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, commit, remove
-from polykind.wire import codec, negotiation, yamlcodec
-from polykind.wire.options import DeleteOptions
-from polykind.wire.response import Response
+from polykind.verbs.context import RequestContext
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
 
-async def delete(call: Call) -> Response:
+async def delete(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = delete_options(call)
     gone, data, uid = await delete_object(call, options)
@@ -41,7 +41,7 @@ async def delete(call: Call) -> Response:
     return answer.status_answer(call, accepted, status_object)
 
 
-def delete_options(call: Call) -> DeleteOptions:
+def delete_options(call: RequestContext) -> DeleteOptions:
     """From the body if there is one, else from the query."""
     body = call.request.body
     if not body:
@@ -49,7 +49,7 @@ def delete_options(call: Call) -> DeleteOptions:
     media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILT_IN)
     if media == "protobuf":
         return DeleteOptions.from_body(_message(body))
-    return DeleteOptions.from_body(yamlcodec.decode(body) if media == "yaml" else codec.decode(body))
+    return DeleteOptions.from_body(yaml_codec.decode(body) if media == "yaml" else json_codec.decode(body))
 
 
 def _message(body: bytes) -> JsonObject:
@@ -60,24 +60,24 @@ def _message(body: bytes) -> JsonObject:
             return named
         return {**decode_message(message, DELETE_OPTIONS), **named}
     except ProtobufError as error:
-        raise errors.BadRequest(str(error)) from None
+        raise errors.BadRequestError(str(error)) from None
 
 
-async def delete_object(call: Call, options: DeleteOptions, *, named: bool = True) -> tuple[bool, bytes, str]:
+async def delete_object(call: RequestContext, options: DeleteOptions, *, named: bool = True) -> tuple[bool, bytes, str]:
     """Delete or begin to: whether it is gone, the object as it is (or was), and its uid.
 
     `named`: it is asked for by its name, and not with all of its collection.
     """
     kind, cache = call.kind, call.kind.cache
     if call.name in kind.immortal:
-        raise errors.Forbidden(kind.plural, kind.group, call.name, "this namespace may not be deleted")
+        raise errors.ForbiddenError(kind.plural, kind.group, call.name, "this namespace may not be deleted")
     while True:
         await call.api.cache.fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
             raise call.missing()
         form = call.version.ready(entry) or await call.version.view(entry)
-        obj: JsonObject = codec.decode(form.data)
+        obj: JsonObject = json_codec.decode(form.data)
         _check_preconditions(call, obj, options)
         await admitting.approve_deletion(call, obj, options, named=named)
         uid = obj["metadata"].get("uid", "")
@@ -86,7 +86,11 @@ async def delete_object(call: Call, options: DeleteOptions, *, named: bool = Tru
                 if not obj["metadata"].get("finalizers") and not kind.lingers(obj):
                     if options.dry_run and kind.marks_deletion:
                         # Nothing was written that could be shown: the reference shows an object without content.
-                        return False, codec.encode({"apiVersion": call.version.api_version, "kind": kind.kind}), uid
+                        return (
+                            False,
+                            json_codec.encode({"apiVersion": call.version.api_version, "kind": kind.kind}),
+                            uid,
+                        )
                     await _remove(call, entry, options)
                     return True, form.data, uid
                 kept = await commit(call, call.key, obj, entry, options.dry_run)
@@ -98,13 +102,13 @@ async def delete_object(call: Call, options: DeleteOptions, *, named: bool = Tru
         return True, form.data, uid
 
 
-async def _remove(call: Call, entry: Entry, options: DeleteOptions) -> None:
+async def _remove(call: RequestContext, entry: CachedObject, options: DeleteOptions) -> None:
     if not options.dry_run:
         await remove(call, call.key, entry)
         await call.version.after_write(call.name, False)
 
 
-def _check_preconditions(call: Call, obj: JsonObject, options: DeleteOptions) -> None:
+def _check_preconditions(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> None:
     meta, kind = obj["metadata"], call.kind
     if not kind.marks_deletion:
         _check_definition_preconditions(call, meta, options)
@@ -122,7 +126,7 @@ def _check_preconditions(call: Call, obj: JsonObject, options: DeleteOptions) ->
         raise errors.conflict(kind.kind, kind.group, call.name, why)
 
 
-def _check_definition_preconditions(call: Call, meta: JsonObject, options: DeleteOptions) -> None:
+def _check_definition_preconditions(call: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
     """Definitions word it otherwise."""
     for word, wanted, key in (
         ("UID", options.uid, "uid"),
@@ -133,7 +137,7 @@ def _check_definition_preconditions(call: Call, meta: JsonObject, options: Delet
             raise errors.conflict(call.kind.plural, call.kind.group, call.name, why)
 
 
-def _mark(call: Call, obj: JsonObject, options: DeleteOptions) -> bool:
+def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool:
     """Prepare an object that must stay for a while; False if nothing keeps it."""
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []

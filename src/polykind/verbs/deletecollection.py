@@ -7,20 +7,20 @@ from contextlib import suppress
 from dataclasses import replace
 
 from polykind import errors
-from polykind.cache.entry import Entry
+from polykind.cache.cached_object import CachedObject
+from polykind.http.options import DeleteOptions, ListOptions
+from polykind.http.response import Response
 from polykind.verbs import answer
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.delete import delete_object, delete_options
 from polykind.verbs.list import collect
 from polykind.verbs.selected import Selected
-from polykind.wire.options import DeleteOptions, ListOptions
-from polykind.wire.response import Response
 
 _AT_ONCE = 64
 """Deletions under way together: they share the store's commits."""
 
 
-async def deletecollection(call: Call) -> Response:
+async def deletecollection(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     listing = ListOptions.from_query(call.query)
     options = delete_options(call)
@@ -41,8 +41,10 @@ async def deletecollection(call: Call) -> Response:
     return await answer.list_answer(call, accepted, shown, metadata)
 
 
-async def _delete(call: Call, entry: Entry, options: DeleteOptions) -> None:
+async def _delete(call: RequestContext, entry: CachedObject, options: DeleteOptions) -> None:
     """Delete one that was listed, unless it has gone meanwhile."""
     namespace = entry.namespace if call.kind.namespaced else None
-    with suppress(errors.NotFound):
-        await delete_object(Call(call.api, call.request, call.version, namespace, entry.name, ""), options, named=False)
+    with suppress(errors.NotFoundError):
+        await delete_object(
+            RequestContext(call.api, call.request, call.version, namespace, entry.name, ""), options, named=False
+        )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from polykind.http.response import Response
 from polykind.verbs import answer
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.revisions import at_least
-from polykind.wire.response import Response
 
 
-async def get(call: Call) -> Response:
+async def get(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     cache = call.kind.cache
     if call.request.query:

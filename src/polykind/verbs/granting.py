@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from polykind import errors
 from polykind.auth.authorizer import Access
-from polykind.auth.coverage import Rule, rules_for
-from polykind.auth.escalation import EVERYTHING, refusal
+from polykind.auth.rbac.coverage import Rule, rules_for
+from polykind.auth.rbac.escalation import EVERYTHING, refusal
 from polykind.auth.user import ADMIN_GROUP
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 from polykind.schema import names
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 
 _COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 """What of the metadata those change who collect garbage."""
@@ -24,7 +24,7 @@ _missing_role = re.compile(r'(?:cluster)?role\.rbac\.authorization\.k8s\.io "')
 _ROLES = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 
-async def check(call: Call, new: JsonObject, old: JsonObject | None) -> None:
+async def check(call: RequestContext, new: JsonObject, old: JsonObject | None) -> None:
     """Refuse to write a role or a binding that gives more than the writer has."""
     user = call.request.user
     if user is None or ADMIN_GROUP in user.groups or (old is not None and _only_collected(new, old)):
@@ -37,26 +37,26 @@ async def check(call: Call, new: JsonObject, old: JsonObject | None) -> None:
             _confirm(call, new, EVERYTHING, "must have cluster-admin privileges to use the aggregationRule")
 
 
-async def _check_binding(call: Call, new: JsonObject) -> None:
+async def _check_binding(call: RequestContext, new: JsonObject) -> None:
     ref = new["roleRef"]
     plural = _ROLES.get(ref["kind"])
     if plural is None:
-        raise errors.Unexplained(f"unsupported role reference kind: {go_quote(ref['kind'])}")
+        raise errors.UnknownReasonError(f"unsupported role reference kind: {go_quote(ref['kind'])}")
     if not _may(call, "bind", ref["apiGroup"], plural, ref["name"]):
         _confirm(call, new, await _rules_of(call, plural, ref["name"]))
 
 
-async def _rules_of(call: Call, plural: str, name: str) -> Sequence[Rule]:
+async def _rules_of(call: RequestContext, plural: str, name: str) -> Sequence[Rule]:
     """The rules of a role that a binding is to give."""
     kind = call.api.registry.kind(call.kind.group, plural)
     if kind is None:
         raise AssertionError("roles are always served")
     if kind.namespaced and not call.namespace:
-        raise errors.BadRequest("Namespace parameter required.")
+        raise errors.BadRequestError("Namespace parameter required.")
     if not name:
-        raise errors.BadRequest("Name parameter required.")
+        raise errors.BadRequestError("Name parameter required.")
     if wrong := names.path_segment(name):
-        raise errors.BadRequest(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
+        raise errors.BadRequestError(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
     await call.api.cache.fresh(kind.cache)
     entry = kind.cache.get(kind.key(call.namespace or "", name))
     if entry is None:
@@ -66,18 +66,18 @@ async def _rules_of(call: Call, plural: str, name: str) -> Sequence[Rule]:
     return rules
 
 
-def _may(call: Call, verb: str, group: str, resource: str, name: str) -> bool:
+def _may(call: RequestContext, verb: str, group: str, resource: str, name: str) -> bool:
     access = Access(call.user, verb, group, "*", resource, namespace=call.namespace or "", name=name)
     return call.api.authorizer.decide(access).allowed
 
 
-def _confirm(call: Call, obj: JsonObject, granted: Sequence[Rule], instead: str = "") -> None:
+def _confirm(call: RequestContext, obj: JsonObject, granted: Sequence[Rule], instead: str = "") -> None:
     """Refuse if the user lacks any of the rules; `instead`: what is said then."""
     kind = call.kind
     held, trouble = rules_for(call.api.authorizer, call.user, call.namespace or "")
     trouble = _missing_role.sub(f'{kind.qualified} "', trouble)
     if why := refusal(call.user, held, granted, trouble):
-        raise errors.Forbidden(kind.plural, kind.group, obj["metadata"].get("name", ""), instead or why)
+        raise errors.ForbiddenError(kind.plural, kind.group, obj["metadata"].get("name", ""), instead or why)
 
 
 def _aggregates(role: JsonObject) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 from polykind.schema import names
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 
 
-async def check_namespace(call: Call, name: str) -> None:
+async def check_namespace(call: RequestContext, name: str) -> None:
     """A namespaced object can only be created in a namespace that is there to stay."""
     if not call.kind.namespaced:
         return
@@ -26,7 +26,7 @@ async def check_namespace(call: Call, name: str) -> None:
         if why := names.path_segment(namespace):
             # The reference asks itself over HTTP, and its client does not even send such a request.
             raise errors.InternalError(f"invalid resource name {go_quote(namespace)}: [{' '.join(why)}]")
-        raise errors.NotFound("namespaces", "", namespace)
+        raise errors.NotFoundError("namespaces", "", namespace)
     if entry.deleting():
         reason = f"unable to create new content in namespace {namespace} because it is being terminated"
         cause = {
@@ -34,15 +34,17 @@ async def check_namespace(call: Call, name: str) -> None:
             "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        raise errors.Forbidden(call.kind.plural, call.kind.group, name, reason, causes=[cause])
+        raise errors.ForbiddenError(call.kind.plural, call.kind.group, name, reason, causes=[cause])
 
 
-def match_namespace(call: Call, meta: dict[str, object]) -> None:
+def match_namespace(call: RequestContext, meta: dict[str, object]) -> None:
     """The body's namespace must be the path's; an absent one is filled in, and one of a cluster resource cleared."""
     if not call.kind.namespaced:
         meta.pop("namespace", None)
         return
     given = meta.get("namespace")
     if given and given != call.namespace:
-        raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+        raise errors.BadRequestError(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     meta["namespace"] = call.namespace or ""

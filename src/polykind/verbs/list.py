@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from polykind import errors
-from polykind.cache.entry import Entry, Form, parse
-from polykind.cache.root import too_large
-from polykind.contract import Compacted, FutureRevision, JsonObject
+from polykind.cache.cached_object import CachedObject, Representation, parse
+from polykind.cache.watch_cache import too_large
+from polykind.contract import CompactedError, FutureRevisionError, JsonObject
+from polykind.http.options import ListOptions
+from polykind.http.response import Response
 from polykind.verbs import answer, continuation, revisions
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.selected import Selected
-from polykind.wire.options import ListOptions
-from polykind.wire.response import Response
 
 _SLICE = 500
 _IN_VAIN = 16
 """Of so many objects looked at, one more is converted at a time."""
 
 
-async def list_(call: Call) -> Response:
+async def list_(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = ListOptions.from_query(call.query)
     items, metadata = await collect(call, options, Selected(call, options))
@@ -31,12 +31,14 @@ async def list_(call: Call) -> Response:
 class _Page(NamedTuple):
     """Entries with their forms; if more are behind them, the key of the last, and how many that are if it is told."""
 
-    items: list[tuple[Entry, Form]]
+    items: list[tuple[CachedObject, Representation]]
     last: str = ""
     remaining: int = 0
 
 
-async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple[list[tuple[Entry, Form]], JsonObject]:
+async def collect(
+    call: RequestContext, options: ListOptions, selected: Selected
+) -> tuple[list[tuple[CachedObject, Representation]], JsonObject]:
     """The selected entries with their forms, and the list's metadata."""
     limit, asked = max(options.limit, 0), 0
     if options.continue_:
@@ -66,11 +68,11 @@ async def collect(call: Call, options: ListOptions, selected: Selected) -> tuple
     return page.items, call.version.list_metadata(at, token, page.remaining)
 
 
-def _seen(call: Call) -> int:
+def _seen(call: RequestContext) -> int:
     return max(call.kind.cache.revision, call.api.cache.revision)
 
 
-async def _meanwhile(call: Call, selected: Selected, after: str, limit: int) -> _Page | None:
+async def _meanwhile(call: RequestContext, selected: Selected, after: str, limit: int) -> _Page | None:
     """Wait until everything is in the cache that was written before; what there is now is collected meanwhile.
 
     None if that has changed by then, or if nobody had to be asked.
@@ -90,7 +92,7 @@ def _is_short(selected: Selected, limit: int) -> bool:
     return limit > 0 and selected.everything and selected.name is None
 
 
-async def _current(call: Call, selected: Selected, after: str, limit: int) -> _Page:
+async def _current(call: RequestContext, selected: Selected, after: str, limit: int) -> _Page:
     """A page of what the cache holds."""
     cache = call.kind.cache
     if not _is_short(selected, limit):
@@ -100,7 +102,7 @@ async def _current(call: Call, selected: Selected, after: str, limit: int) -> _P
     return await _short_page(call, selected, entries, behind)
 
 
-async def _past_page(call: Call, selected: Selected, revision: int, after: str, limit: int) -> _Page:
+async def _past_page(call: RequestContext, selected: Selected, revision: int, after: str, limit: int) -> _Page:
     """A page of what was there at a revision."""
     if not _is_short(selected, limit):
         entries, _ = await _past_entries(call, selected, revision, after, 0)
@@ -108,7 +110,7 @@ async def _past_page(call: Call, selected: Selected, revision: int, after: str, 
     return await _short_page(call, selected, *await _past_entries(call, selected, revision, after, limit))
 
 
-async def _past(call: Call, revision: int) -> bool:
+async def _past(call: RequestContext, revision: int) -> bool:
     """Whether a revision must be read from the store: the resource has changed since."""
     cache, api = call.kind.cache, call.api
     if revision > api.cache.revision:
@@ -120,25 +122,25 @@ async def _past(call: Call, revision: int) -> bool:
     return cache.changed > revision or revision < cache.since
 
 
-async def _short_page(call: Call, selected: Selected, entries: Sequence[Entry], behind: int) -> _Page:
+async def _short_page(call: RequestContext, selected: Selected, entries: Sequence[CachedObject], behind: int) -> _Page:
     forms = await call.version.view_many(entries)
     items = list(zip(entries, forms, strict=True))
     return _Page(items, entries[-1].key, 0 if selected.narrow else behind) if behind else _Page(items)
 
 
 async def _past_entries(
-    call: Call, selected: Selected, revision: int, after: str, limit: int
-) -> tuple[list[Entry], int]:
+    call: RequestContext, selected: Selected, revision: int, after: str, limit: int
+) -> tuple[list[CachedObject], int]:
     """What was there at a revision, at most `limit` (0: all), and how many were behind it."""
     cache = call.kind.cache
     prefix = cache.prefix
     space = f"{prefix}{selected.namespace}/" if selected.namespace is not None and call.kind.namespaced else prefix
     try:
         page = await call.api.store.range(space, after=prefix + after if after else "", limit=limit, at=revision)
-    except Compacted:
+    except CompactedError:
         raise continuation.expired(call, after) from None
-    except FutureRevision as error:
-        raise errors.Timeout(str(error)) from None
+    except FutureRevisionError as error:
+        raise errors.RequestTimeoutError(str(error)) from None
     entries = []
     for index, item in enumerate(page.items):
         key = item.key[len(prefix) :]
@@ -152,9 +154,9 @@ async def _past_entries(
     return entries, page.remaining
 
 
-async def _page(call: Call, selected: Selected, entries: Sequence[Entry], limit: int) -> _Page:
+async def _page(call: RequestContext, selected: Selected, entries: Sequence[CachedObject], limit: int) -> _Page:
     version = call.version
-    found: list[tuple[Entry, Form]] = []
+    found: list[tuple[CachedObject, Representation]] = []
     candidates = entries if selected.broad else [e for e in entries if selected.may_match(e)]
     start = 0
     while start < len(candidates):
@@ -185,5 +187,5 @@ async def _page(call: Call, selected: Selected, entries: Sequence[Entry], limit:
     return _Page(found)
 
 
-def _index(entries: Sequence[Entry], entry: Entry, start: int) -> int:
+def _index(entries: Sequence[CachedObject], entry: CachedObject, start: int) -> int:
     return next(i for i in range(start, len(entries)) if entries[i] is entry)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from polykind.apply import managed
 from polykind.contract import JsonObject
+from polykind.http.options import manager_name
 from polykind.schema import metarules
-from polykind.verbs.call import Call
-from polykind.wire.options import manager_name
+from polykind.verbs.context import RequestContext
 
 _THE_SERVERS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
 """What of the metadata no client can state."""
 
 
-async def created(call: Call, obj: JsonObject, manager: str) -> None:
+async def created(call: RequestContext, obj: JsonObject, manager: str) -> None:
     """Track a create. What only the server can say is taken out before, unless it is an update that creates."""
     meta = obj["metadata"]
     if call.request.method != "PUT":
@@ -24,7 +24,7 @@ async def created(call: Call, obj: JsonObject, manager: str) -> None:
         meta.pop("managedFields", None)
 
 
-async def updated(call: Call, new: JsonObject, old: JsonObject, manager: str) -> None:
+async def updated(call: RequestContext, new: JsonObject, old: JsonObject, manager: str) -> None:
     """Track an update or a patch. What is of another kind has no known fields."""
     known = new.get("kind") == call.kind.kind and new.get("apiVersion") in call.kind.models
     fields = await _track(call, old, new, manager) if known else []
@@ -40,7 +40,7 @@ def keep_times(new: JsonObject, old: JsonObject) -> None:
         new["metadata"]["managedFields"] = old["metadata"]["managedFields"]
 
 
-async def _track(call: Call, live: JsonObject | None, new: JsonObject, manager: str) -> list[JsonObject]:
+async def _track(call: RequestContext, live: JsonObject | None, new: JsonObject, manager: str) -> list[JsonObject]:
     return await managed.update(
         live,
         new,
@@ -54,7 +54,7 @@ async def _track(call: Call, live: JsonObject | None, new: JsonObject, manager: 
     )
 
 
-def dedupe_owners(call: Call, meta: JsonObject, *, made: bool = False) -> None:
+def dedupe_owners(call: RequestContext, meta: JsonObject, *, made: bool = False) -> None:
     """Drop repeated owners, with a warning; what was `made` by a patch is only looked at late, and told so."""
     for warning in metarules.dedupe_owners(meta, after_admission=made):
         call.request.warn(warning)

@@ -7,10 +7,10 @@ from polykind.auth.authorizer import Access
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 
 
-def problems(call: Call, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def problems(call: RequestContext, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """What is wrong with the params of a policy or a binding that is fine otherwise, for who writes it."""
     user = call.request.user
     if user is None or ADMIN_GROUP in user.groups:
@@ -33,7 +33,7 @@ def problems(call: Call, new: JsonObject, old: JsonObject | None) -> list[FieldE
     return [errors.forbidden("spec.paramKind", why)]
 
 
-def _unreadable_reference(call: Call, user: User, spec: JsonObject) -> str:
+def _unreadable_reference(call: RequestContext, user: User, spec: JsonObject) -> str:
     """Why somebody may not have a policy read what a binding refers to; "" if he may."""
     reference, name = spec["paramRef"], spec["policyName"]
     policies = call.api.registry.kind(call.kind.group, call.kind.plural.replace("policybindings", "policies"))
@@ -57,7 +57,7 @@ def _unreadable_reference(call: Call, user: User, spec: JsonObject) -> str:
     return f'user {who} does not have "{what}" permission on the object referenced by paramRef'
 
 
-def _resource(call: Call, param: JsonObject) -> tuple[str, str, str]:
+def _resource(call: RequestContext, param: JsonObject) -> tuple[str, str, str]:
     """The group, the version and the resource of a kind of params; "*" where nobody knows it."""
     group, _, version = param["apiVersion"].rpartition("/")
     kind = call.api.registry.named(group, param["kind"])

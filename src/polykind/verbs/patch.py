@@ -6,29 +6,29 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polykind import errors
+from polykind.apis.machinery import Undecodable
 from polykind.apply import jsonpatch, mergepatch, strategic, wording
 from polykind.apply.typed import go_plain
+from polykind.codec import json_codec, negotiation, type_meta
 from polykind.contract import JsonObject
-from polykind.registry.kind import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
+from polykind.http.options import PatchOptions
+from polykind.http.response import Response
+from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.names import path_segment
 from polykind.schema.objectmeta import MisfitError
-from polykind.typed import Undecodable
 from polykind.verbs import answer
 from polykind.verbs.apply import apply_change, apply_create, read_applied
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.payload import duplicates, unknown_fields
 from polykind.verbs.update import Change, change_object, check_name
-from polykind.wire import codec, negotiation, typemeta
-from polykind.wire.options import PatchOptions
-from polykind.wire.response import Response
 
 
-def patch_type(call: Call) -> str:
+def patch_type(call: RequestContext) -> str:
     """The kind of patch that is sent. Raises UnsupportedMediaType."""
     try:
         return negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
-    except errors.UnsupportedMediaType as error:
+    except errors.UnsupportedMediaTypeError as error:
         # One fitting type in a list opens the door, though no list is a type.
         listed = call.request.header(b"content-type").split(",")
         if any(part.partition(";")[0].strip() in call.version.patch_types for part in listed):
@@ -36,7 +36,7 @@ def patch_type(call: Call) -> str:
         raise call.version.unsupported_patch() or error from None
 
 
-async def patch(call: Call) -> Response:
+async def patch(call: RequestContext) -> Response:
     content_type = patch_type(call)
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
@@ -62,7 +62,7 @@ _APPLY: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
 }
 
 
-def patching(call: Call, content_type: str, validation: str) -> Change:
+def patching(call: RequestContext, content_type: str, validation: str) -> Change:
     """The change that a patch makes. The patch is decoded once there is what it changes, and only once."""
     decoded: list[Fragment] = []
 
@@ -89,10 +89,10 @@ def worded(before: JsonObject, body: bytes, made: Any, content_type: str) -> str
     """What a JSON patch or a merge patch made of an object, as text."""
     wording_of = wording.after_operations if content_type == JSON_PATCH else wording.after_merge
     try:
-        text = wording_of(codec.encode_ordered(before), body)
+        text = wording_of(json_codec.encode_ordered(before), body)
     except (ValueError, RecursionError):
         # Half characters, and what is too deep.
-        text = codec.encode(made)
+        text = json_codec.encode(made)
     return text.decode("utf-8", "replace")
 
 
@@ -107,10 +107,10 @@ class Fragment(NamedTuple):
 def read_fragment(body: bytes, content_type: str, validation: str, *, spelled: bool) -> Fragment:
     """The patch in a body; `spelled`: what it spells as a fraction is a float, whole or not."""
     try:
-        fragment, whole = codec.decode_noting(body, spelled=spelled)
-    except codec.Malformed as error:
+        fragment, whole = json_codec.decode_noting(body, spelled=spelled)
+    except json_codec.Malformed as error:
         raise _unreadable(error, content_type, validation) from None
-    complaints = codec.duplicate_complaints(body, fragment) if validation != "Ignore" else []
+    complaints = json_codec.duplicate_complaints(body, fragment) if validation != "Ignore" else []
     if content_type == JSON_PATCH:
         if validation != "Ignore":
             complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
@@ -118,18 +118,24 @@ def read_fragment(body: bytes, content_type: str, validation: str, *, spelled: b
     return Fragment(fragment, complaints, whole)
 
 
-def _unreadable(error: codec.Malformed, content_type: str, validation: str) -> errors.BadRequest:
+def _unreadable(error: json_codec.Malformed, content_type: str, validation: str) -> errors.BadRequestError:
     """A patch that is no JSON; without a strict reader the patch's own says so."""
     why = error.text
     if content_type == JSON_PATCH and not error.syntax:
         why = why.replace("Go value", "Go struct field jsonPatchOp.value")
     if validation != "Ignore" and content_type != STRATEGIC_PATCH:
-        return errors.BadRequest(f"error decoding patch: {why}")
-    return errors.BadRequest("Invalid JSON Patch" if content_type == MERGE_PATCH else why)
+        return errors.BadRequestError(f"error decoding patch: {why}")
+    return errors.BadRequestError("Invalid JSON Patch" if content_type == MERGE_PATCH else why)
 
 
 def decode_patched(
-    call: Call, patched: Any, complaints: list[str], validation: str, shown: Callable[[], str], *, restored: bool
+    call: RequestContext,
+    patched: Any,
+    complaints: list[str],
+    validation: str,
+    shown: Callable[[], str],
+    *,
+    restored: bool,
 ) -> JsonObject:
     """What the patch made, coerced, pruned and defaulted as if it had been sent whole.
 
@@ -137,12 +143,12 @@ def decode_patched(
     """
     value: JsonObject
     if call.version.typed and not restored and not call.whole:
-        value, _ = codec.decode_literal(shown().encode())
+        value, _ = json_codec.decode_literal(shown().encode())
     else:
         # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
-        value = codec.decode(codec.encode(patched, whole=True), spelled=not call.version.typed)
+        value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not call.version.typed)
     try:
-        api_version, kind = typemeta.interpret(value) if not restored else ("", "")
+        api_version, kind = type_meta.interpret(value) if not restored else ("", "")
         if restored and (why := call.version.misfit(patched)):
             raise _unfit(shown(), why)
         if call.version.typed and not restored and not api_version:
@@ -152,15 +158,17 @@ def decode_patched(
                 value["kind"], value["apiVersion"] = kind or call.kind.kind, api_version or call.version.api_version
                 call.version.check_kind(value["kind"], value["apiVersion"])
             elif not kind:
-                raise errors.BadRequest(f"Object 'Kind' is missing in '{shown()}'")
+                raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
             obj, unknown = call.version.decode(value, validation != "Ignore")
     except (MisfitError, Undecodable) as error:
         raise _unfit(shown(), error.why) from None
-    except errors.BadRequest as error:
+    except errors.BadRequestError as error:
         raise _unfit(shown(), error.message) from None
     if complaints and not restored:
         # What the patch repeats and is not looked into, the object repeats.
-        complaints = complaints + duplicates(call, codec.duplicate_complaints(shown().encode(), value), unknown, value)
+        complaints = complaints + duplicates(
+            call, json_codec.duplicate_complaints(shown().encode(), value), unknown, value
+        )
     found = complaints + unknown_fields(call, sorted(unknown) if restored else unknown)
     if found and validation == "Strict":
         raise _unfit(shown(), f"strict decoding error: {', '.join(found)}")
@@ -179,5 +187,5 @@ def _unread(value: JsonObject) -> tuple[JsonObject, list[str]]:
     return {"metadata": {}}, [name for name in value if name not in ("kind", "apiVersion")]
 
 
-def _unfit(shown: str, why: str) -> errors.Invalid:
-    return errors.Invalid("", "", "", [errors.invalid("patch", shown, why)])
+def _unfit(shown: str, why: str) -> errors.InvalidError:
+    return errors.InvalidError("", "", "", [errors.invalid("patch", shown, why)])

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from polykind import errors
+from polykind.codec import json_codec, negotiation, type_meta, yaml_codec
+from polykind.codec.protobuf_envelope import open_envelope
+from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
-from polykind.typed.protobuf import open_envelope
-from polykind.typed.protowire import ProtobufError
-from polykind.verbs.call import Call
-from polykind.wire import codec, negotiation, typemeta, yamlcodec
+from polykind.golang.text import go_quote
+from polykind.verbs.context import RequestContext
 
 _SHOWN = 30
 
@@ -24,7 +24,7 @@ class _Head(msgspec.Struct, rename="camel"):
     kind: str | None = None
 
 
-def read(call: Call, validation: str) -> JsonObject:
+def read(call: RequestContext, validation: str) -> JsonObject:
     """The body's object at the request's version."""
     version, body = call.version, call.request.body
     media = negotiation.body_media(call.request.header(b"content-type"), offers=version.media)
@@ -42,10 +42,10 @@ def read(call: Call, validation: str) -> JsonObject:
         complaints = duplicates(call, complaints, unknown, value)
     found = complaints + unknown_fields(call, unknown)
     if complaints and unknown and version.typed and media == "json":
-        found = codec.in_order(found, body)
+        found = json_codec.in_order(found, body)
     if validation == "Strict" and found:
         if media == "yaml" and complaints:
-            found[: len(complaints)] = [yamlcodec.strict_error(complaints)]
+            found[: len(complaints)] = [yaml_codec.strict_error(complaints)]
         raise _misfit(value, value["kind"], f"strict decoding error: {', '.join(found)}")
     for text in found:
         call.request.warn(text)
@@ -54,12 +54,12 @@ def read(call: Call, validation: str) -> JsonObject:
     return obj
 
 
-def unknown_fields(call: Call, paths: list[str]) -> list[str]:
+def unknown_fields(call: RequestContext, paths: list[str]) -> list[str]:
     """A strict reader's words for unknown fields. Only the reader of typed objects escapes what it quotes."""
     return [f"unknown field {go_quote(path)}" if call.version.typed else f'unknown field "{path}"' for path in paths]
 
 
-def duplicates(call: Call, complaints: list[str], unknown: list[str], value: Any) -> list[str]:
+def duplicates(call: RequestContext, complaints: list[str], unknown: list[str], value: Any) -> list[str]:
     """What a strict reader says of repeated keys: that of typed objects looks neither into unknown fields nor into
     those that have a reader of their own."""
     if not call.version.typed:
@@ -73,41 +73,41 @@ def duplicates(call: Call, complaints: list[str], unknown: list[str], value: Any
     ]
 
 
-def _is_expected(call: Call, value: Any) -> bool:
+def _is_expected(call: RequestContext, value: Any) -> bool:
     """Whether a body says that it is just what the resource holds, as nearly all do."""
     if type(value) is not dict or call.version.typed:
         return False
     return value.get("apiVersion") == call.version.api_version and value.get("kind") == call.kind.kind
 
 
-def _other_version(call: Call, found: str) -> errors.BadRequest | None:
+def _other_version(call: RequestContext, found: str) -> errors.BadRequestError | None:
     expected = call.version.api_version
     if found == expected:
         return None
-    return errors.BadRequest(
+    return errors.BadRequestError(
         f"the API version in the data ({found}) does not match the expected API version ({expected})"
     )
 
 
-def _parse(call: Call, body: bytes, media: str, validation: str) -> tuple[Any, list[str]]:
+def _parse(call: RequestContext, body: bytes, media: str, validation: str) -> tuple[Any, list[str]]:
     """The decoded body and the keys that it repeats, in a strict reader's words."""
     try:
         if media == "yaml":
-            value, complaints = yamlcodec.decode_strict(body)
+            value, complaints = yaml_codec.decode_strict(body)
             if call.version.typed:
                 # It is read by way of JSON, whose keys are in order: so are its unknown fields.
-                value = codec.decode(codec.encode(value))
+                value = json_codec.decode(json_codec.encode(value))
         elif call.version.typed:
-            value, call.whole = codec.decode_literal(body)
-            complaints = codec.duplicate_complaints(body, value)
+            value, call.whole = json_codec.decode_literal(body)
+            complaints = json_codec.duplicate_complaints(body, value)
         else:
-            value, call.whole, complaints = codec.decode_strict(body)
+            value, call.whole, complaints = json_codec.decode_strict(body)
         return value, complaints if validation != "Ignore" else []
-    except codec.Malformed as error:
+    except json_codec.Malformed as error:
         if error.syntax:
             raise _unrecognized(call, error.message) from None
         raise _misfit(_defaulted(call, *_head(body)), call.kind.kind, error.text) from None
-    except yamlcodec.MalformedYAML as error:
+    except yaml_codec.MalformedYAML as error:
         raise _unrecognized(call, str(error)) from None
 
 
@@ -125,11 +125,11 @@ def _head(body: bytes) -> tuple[str, str]:
     return head.api_version or "", head.kind or ""
 
 
-def _named(call: Call, value: Any, media: str, validation: str) -> JsonObject:
+def _named(call: RequestContext, value: Any, media: str, validation: str) -> JsonObject:
     """The body as an object that says what it is. A typed one need not, others must."""
     try:
-        api_version, kind = typemeta.interpret(value)
-    except errors.BadRequest as error:
+        api_version, kind = type_meta.interpret(value)
+    except errors.BadRequestError as error:
         raise _unrecognized(call, error.message) from None
     named = _defaulted(call, api_version, kind)
     if call.version.typed:
@@ -144,15 +144,17 @@ def _named(call: Call, value: Any, media: str, validation: str) -> JsonObject:
     return found
 
 
-def _without_kind(call: Call, value: Any, named: JsonObject, media: str, validation: str) -> errors.BadRequest:
+def _without_kind(
+    call: RequestContext, value: Any, named: JsonObject, media: str, validation: str
+) -> errors.BadRequestError:
     """Nobody would know what it is. A reader that ignores what is unknown tells it by other words."""
     if validation != "Ignore":
         return _unrecognized(call, f"Object 'Kind' is missing in '{_text(call.request.body)}'")
-    read_as = codec.encode(value) if media == "yaml" else call.request.body
+    read_as = json_codec.encode(value) if media == "yaml" else call.request.body
     return _misfit(named, call.kind.kind, f"Object 'Kind' is missing in '{_text(read_as)}'")
 
 
-def _message(call: Call, body: bytes) -> JsonObject:
+def _message(call: RequestContext, body: bytes) -> JsonObject:
     """The object of a body in protobuf, whose unknown fields nobody sees."""
     try:
         api_version, kind, message = open_envelope(body)
@@ -166,19 +168,19 @@ def _message(call: Call, body: bytes) -> JsonObject:
         raise _misfit(named, call.kind.kind, str(error)) from None
 
 
-def _defaulted(call: Call, api_version: str, kind: str) -> JsonObject:
+def _defaulted(call: RequestContext, api_version: str, kind: str) -> JsonObject:
     return {"kind": kind or call.kind.kind, "apiVersion": api_version or call.version.api_version}
 
 
-def _misfit(value: JsonObject, expected: str, why: str) -> errors.BadRequest:
+def _misfit(value: JsonObject, expected: str, why: str) -> errors.BadRequestError:
     """The body says what it is, but cannot be read as what it should be."""
     version = value.get("apiVersion", "").rpartition("/")[2]
-    return errors.BadRequest(f'{value["kind"]} in version "{version}" cannot be handled as a {expected}: {why}')
+    return errors.BadRequestError(f'{value["kind"]} in version "{version}" cannot be handled as a {expected}: {why}')
 
 
-def _unrecognized(call: Call, why: str) -> errors.BadRequest:
+def _unrecognized(call: RequestContext, why: str) -> errors.BadRequestError:
     """The body does not even tell what it is."""
-    return errors.BadRequest(
+    return errors.BadRequestError(
         f"the object provided is unrecognized (must be of type {call.kind.kind}): {why} ({_summary(call.request.body)})"
     )
 

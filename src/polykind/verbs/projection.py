@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from polykind import errors
+from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
+from polykind.codec import json_codec, partial_metadata
+from polykind.codec.negotiation import Accepted
+from polykind.codec.protobuf_envelope import encode_object, envelope, watch_frame
 from polykind.contract import JsonObject
-from polykind.typed.meta import PARTIAL_OBJECT_METADATA, STATUS
-from polykind.typed.protobuf import encode_object, envelope, watch_frame
-from polykind.verbs.call import Call
-from polykind.wire import codec, partial
-from polykind.wire.negotiation import Accepted
-from polykind.wire.options import include_object
-from polykind.wire.response import JSON
+from polykind.http.options import include_object
+from polykind.http.response import JSON
+from polykind.verbs.context import RequestContext
 
 _END = "k8s.io/initial-events-end"
 
 
-def _bookmark(call: Call, revision: int, initial_end: bool) -> JsonObject:
+def _bookmark(call: RequestContext, revision: int, initial_end: bool) -> JsonObject:
     meta: JsonObject = {"resourceVersion": str(revision)}
     if initial_end:
         meta["annotations"] = {_END: "true"}
@@ -31,42 +31,42 @@ class Whole:
     content_type = JSON
     mute = False
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: RequestContext) -> None:
         self._call = call
 
     def encode(self, data: bytes) -> bytes:
         return data
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
-        return codec.encode(_bookmark(self._call, revision, initial_end))
+        return json_codec.encode(_bookmark(self._call, revision, initial_end))
 
     def event(self, kind: str, data: bytes) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
     def error(self, error: errors.APIError) -> bytes:
-        return self.event("ERROR", codec.encode_ordered(error.as_event().status()))
+        return self.event("ERROR", json_codec.encode_ordered(error.as_event().status()))
 
 
 class Partial(Whole):
     """Only kind, apiVersion and metadata."""
 
-    def __init__(self, call: Call, version: str) -> None:
+    def __init__(self, call: RequestContext, version: str) -> None:
         super().__init__(call)
         self._version = version
         self.key = ("partial", version)
 
     def encode(self, data: bytes) -> bytes:
-        return codec.encode_ordered(partial.partial_object(codec.decode(data), self._version))
+        return json_codec.encode_ordered(partial_metadata.partial_object(json_codec.decode(data), self._version))
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
         obj = _bookmark(self._call, revision, initial_end)
-        return codec.encode_ordered(partial.partial_object(obj, self._version))
+        return json_codec.encode_ordered(partial_metadata.partial_object(obj, self._version))
 
 
 class AsTable(Whole):
     """One row a Table; the columns are told once, so no two watchers can share."""
 
-    def __init__(self, call: Call, version: str) -> None:
+    def __init__(self, call: RequestContext, version: str) -> None:
         super().__init__(call)
         self.key = None
         self._version = version
@@ -74,7 +74,7 @@ class AsTable(Whole):
         self._told = False
 
     def encode(self, data: bytes) -> bytes:
-        return self._table(codec.decode(data))
+        return self._table(json_codec.decode(data))
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
         return self._table(_bookmark(self._call, revision, initial_end))
@@ -91,7 +91,7 @@ class AsTable(Whole):
             headers=not self._told,
         )
         self._told = True
-        return codec.encode_ordered(shown)
+        return json_codec.encode_ordered(shown)
 
 
 class Messages(Whole):
@@ -101,7 +101,7 @@ class Messages(Whole):
     content_type = b"application/vnd.kubernetes.protobuf;stream=watch"
 
     def encode(self, data: bytes) -> bytes:
-        return self._message(codec.decode(data))
+        return self._message(json_codec.decode(data))
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
         return self._message(_bookmark(self._call, revision, initial_end))
@@ -120,13 +120,13 @@ class Messages(Whole):
 class PartialMessages(Messages):
     """The metadata of objects, custom ones as well, in protobuf."""
 
-    def __init__(self, call: Call, version: str) -> None:
+    def __init__(self, call: RequestContext, version: str) -> None:
         super().__init__(call)
         self._version = version
         self.key = ("partial messages", version)
 
     def _message(self, obj: JsonObject) -> bytes:
-        return encode_object(partial.partial_object(obj, self._version), PARTIAL_OBJECT_METADATA)
+        return encode_object(partial_metadata.partial_object(obj, self._version), PARTIAL_OBJECT_METADATA)
 
 
 class Mute(Whole):
@@ -146,7 +146,7 @@ class MuteMessages(Messages):
         return b""
 
 
-def projection_for(call: Call, accepted: Accepted) -> Whole:
+def projection_for(call: RequestContext, accepted: Accepted) -> Whole:
     if accepted.as_kind == "Table":
         return AsTable(call, accepted.as_version)
     protobuf = accepted.media == "protobuf"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from polykind.registry.reviews import ReviewVersion
+from polykind.apis.authorization.strategy import ReviewVersion
+from polykind.codec import json_codec, negotiation
+from polykind.http.options import CreateOptions
+from polykind.http.response import Response
 from polykind.verbs import admitting, answer, managing, payload
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.lifecycle import match_namespace
-from polykind.wire import codec, negotiation
-from polykind.wire.options import CreateOptions
-from polykind.wire.response import Response
 
 
-async def review(call: Call) -> Response:
+async def review(call: RequestContext) -> Response:
     """Read it as any other object, and answer it. Its namespace need not exist."""
     version = call.version
     if not isinstance(version, ReviewVersion):
@@ -27,4 +27,4 @@ async def review(call: Call) -> Response:
     version.check(obj)
     await admitting.approve(call, obj, None, options)
     answered = version.answer(obj, call.user, call.now())
-    return answer.object_answer(call, accepted, 201, codec.encode(answered))
+    return answer.object_answer(call, accepted, 201, json_codec.encode(answered))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
-from polykind.verbs.call import Call
-from polykind.wire.query import truth
+from polykind.golang.text import go_quote
+from polykind.http.query import truth
+from polykind.verbs.context import RequestContext
 
 _MOST = 2**64 - 1
 
@@ -20,8 +20,8 @@ def parse(text: str, *, listing: bool) -> int:
         return int(text)
     message = f"resourceVersion: Invalid value: {go_quote(text)}: {complaint}"
     if listing:
-        raise errors.BadRequest(f"invalid resource version: {message}")
-    raise errors.Unexplained(message)
+        raise errors.BadRequestError(f"invalid resource version: {message}")
+    raise errors.UnknownReasonError(message)
 
 
 def unparsable(text: str) -> str:
@@ -40,15 +40,15 @@ def pass_over(meta: JsonObject, dry_run: bool) -> None:
     """
     given = meta.get("resourceVersion", "")
     if given and (nonsense := unparsable(given)):
-        raise errors.Unexplained(nonsense)
+        raise errors.UnknownReasonError(nonsense)
     if not dry_run:
         meta.pop("resourceVersion", None)
 
 
-async def at_least(call: Call) -> None:
+async def at_least(call: RequestContext) -> None:
     """A get that names a revision waits until the cache has reached it. One that asks for an export is refused."""
     if truth(call.query, "export"):
-        raise errors.BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
+        raise errors.BadRequestError("the export parameter, deprecated since v1.14, is no longer supported")
     values = call.query.get("resourceVersion")
     if values and values[0]:
         revision = parse(values[0], listing=False)

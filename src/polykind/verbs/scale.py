@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind import errors, typed
+from polykind import errors
+from polykind.apis import machinery
+from polykind.apis.core.types import SCALE
+from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apply import body, jsonpatch, managed, mergepatch
 from polykind.apply import scale as scaling
 from polykind.apply.typemodel import SCALE_MODEL
+from polykind.codec import json_codec, negotiation, type_meta, yaml_codec
+from polykind.codec.negotiation import Accepted
+from polykind.codec.protobuf_envelope import open_envelope
+from polykind.codec.protobuf_wire import ProtobufError
+from polykind.codec.table import SCALES
 from polykind.contract import JsonObject
-from polykind.gotext import go_quote
-from polykind.registry.kind import APPLY_PATCH, JSON_PATCH
+from polykind.golang.text import go_quote
+from polykind.http.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
+from polykind.http.response import Response
+from polykind.resources.resource import APPLY_PATCH, JSON_PATCH
 from polykind.schema.scale import keys_of, nested
-from polykind.typed.core import SCALE
-from polykind.typed.messagereader import decode_message
-from polykind.typed.protobuf import open_envelope
-from polykind.typed.protowire import ProtobufError
 from polykind.verbs import admitting, answer, revisions
 from polykind.verbs.apply import only_owned, read_applied
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.lifecycle import match_namespace
 from polykind.verbs.patch import Fragment, read_fragment, worded
 from polykind.verbs.update import Change, change_object, check_name, check_uid
-from polykind.wire import codec, negotiation, typemeta, yamlcodec
-from polykind.wire.negotiation import Accepted
-from polykind.wire.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
-from polykind.wire.response import Response
-from polykind.wire.table import SCALES
 
 _API_VERSION = "autoscaling/v1"
 _NO_SUCH_TYPE = (
@@ -45,7 +46,7 @@ _NOBODY = (
 """What an apply is told where nobody owns the replicas yet: the reference cannot note who had them before."""
 
 
-async def get_scale(call: Call) -> Response:
+async def get_scale(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     cache = call.kind.cache
     await revisions.at_least(call)
@@ -54,20 +55,20 @@ async def get_scale(call: Call) -> Response:
     if entry is None:
         raise call.missing()
     form = call.version.ready(entry) or await call.version.view(entry)
-    scale, found = _scale_of(call, codec.decode(form.data))
+    scale, found = _scale_of(call, json_codec.decode(form.data))
     if not found:
         path = _paths(call)["specReplicasPath"]
         raise errors.InternalError(f"the spec replicas field {go_quote(path)} does not exist")
     return _answer(call, accepted, scale)
 
 
-async def update_scale(call: Call) -> Response:
+async def update_scale(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
     media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILT_IN)
     scale, found = _read(call, media)
     if found and options.field_validation == "Strict":
-        raise errors.BadRequest(_NO_SUCH_TYPE)
+        raise errors.BadRequestError(_NO_SUCH_TYPE)
     _warn(call, found, options.field_validation)
     match_namespace(call, scale["metadata"])
     check_name(call, scale)
@@ -78,31 +79,31 @@ async def update_scale(call: Call) -> Response:
     return await _change(call, accepted, replaced, options, whole=True)
 
 
-def _read(call: Call, media: str) -> tuple[JsonObject, list[str]]:
+def _read(call: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
     """The Scale in a body, and what a strict reader has against it."""
     body = call.request.body
     try:
         if media == "yaml":
-            value, found = yamlcodec.decode_strict(body)
+            value, found = yaml_codec.decode_strict(body)
         elif media == "protobuf":
             api_version, kind, message = open_envelope(body)
             value, found = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []
         else:
-            value = codec.decode(body, spelled=True)
-            found = codec.duplicate_complaints(body, value)
+            value = json_codec.decode(body, spelled=True)
+            found = json_codec.duplicate_complaints(body, value)
         scale, unknown = _decode(value)
-    except (errors.BadRequest, yamlcodec.MalformedYAML, ProtobufError):
-        raise errors.BadRequest(_NO_SUCH_TYPE) from None
+    except (errors.BadRequestError, yaml_codec.MalformedYAML, ProtobufError):
+        raise errors.BadRequestError(_NO_SUCH_TYPE) from None
     return scale, found + unknown
 
 
-def _warn(call: Call, found: list[str], validation: str) -> None:
+def _warn(call: RequestContext, found: list[str], validation: str) -> None:
     if validation == "Warn":
         for text in found:
             call.request.warn(text)
 
 
-async def patch_scale(call: Call) -> Response:
+async def patch_scale(call: RequestContext) -> Response:
     content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
@@ -117,16 +118,16 @@ async def patch_scale(call: Call) -> Response:
         apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
         lenient = options.field_validation == "Ignore"
         made = apply(old, fragment, lenient=lenient)
-        before, _ = typed.decode(old, SCALE, report=False)
+        before, _ = machinery.decode(old, SCALE, report=False)
         shown = worded(before, call.request.body, made, content_type)
         try:
             # Of several values that do not fit, the first that is written is told.
-            scale, unknown = _decode(codec.decode_literal(shown.encode())[0])
+            scale, unknown = _decode(json_codec.decode_literal(shown.encode())[0])
             if (found := complaints + unknown) and options.field_validation == "Strict":
-                raise errors.BadRequest(f"strict decoding error: {', '.join(found)}")
-        except errors.BadRequest as error:
-            why = error.why if isinstance(error, typed.Undecodable) else error.message
-            raise errors.Invalid("", "", "", [errors.invalid("patch", shown, why)]) from None
+                raise errors.BadRequestError(f"strict decoding error: {', '.join(found)}")
+        except errors.BadRequestError as error:
+            why = error.why if isinstance(error, machinery.Undecodable) else error.message
+            raise errors.InvalidError("", "", "", [errors.invalid("patch", shown, why)]) from None
         _warn(call, found, options.field_validation)
         match_namespace(call, scale["metadata"])
         check_name(call, scale)
@@ -135,11 +136,11 @@ async def patch_scale(call: Call) -> Response:
     return await _change(call, accepted, patched, options)
 
 
-def _applying(call: Call, options: PatchOptions) -> Change:
+def _applying(call: RequestContext, options: PatchOptions) -> Change:
     async def applied(old: JsonObject) -> JsonObject:
         sent = read_applied(call.request.body, _API_VERSION, "Scale")
         if not old["metadata"].get("managedFields"):
-            raise errors.Unexplained(_NOBODY)
+            raise errors.UnknownReasonError(_NOBODY)
         merged = await managed.apply(
             old,
             sent.value,
@@ -154,7 +155,7 @@ def _applying(call: Call, options: PatchOptions) -> Change:
         )
         if not only_owned(old, merged):
             # An applied Scale that changes anything is never taken: who applies may only come to own what is there.
-            raise errors.Unexplained(f"failed to convert new object ({body.shown(sent.value)}) {_NO_VERSION}")
+            raise errors.UnknownReasonError(f"failed to convert new object ({body.shown(sent.value)}) {_NO_VERSION}")
         sent.complain(call, options)
         scale, _ = _decode(merged)
         body.check_name(scale, call.name)
@@ -169,7 +170,7 @@ async def _no_other_version(_: JsonObject, __: str) -> JsonObject | None:
 
 
 async def _change(
-    call: Call,
+    call: RequestContext,
     accepted: Accepted,
     change: Change,
     options: WriteOptions,
@@ -202,7 +203,7 @@ async def _change(
         replicas = (scale.get("spec") or {}).get("replicas", 0)
         path = _paths(call)["specReplicasPath"]
         if replicas == _UNSET:
-            raise errors.BadRequest(f"the spec replicas field {go_quote(path)} cannot be empty")
+            raise errors.BadRequestError(f"the spec replicas field {go_quote(path)} cannot be empty")
         new = _with(old, keys_of(path), replicas)
         meta = new["metadata"] = dict(old["metadata"])
         given = scale["metadata"].get("resourceVersion")
@@ -219,11 +220,11 @@ async def _change(
     data = await change_object(
         call, through_scale, options, whole=whole, applied=True, shown=lambda obj: _scale_of(call, obj)[0]
     )
-    scale, _ = _scale_of(call, codec.decode(data))
+    scale, _ = _scale_of(call, json_codec.decode(data))
     return _answer(call, accepted, scale)
 
 
-async def _track(call: Call, before: JsonObject, scale: JsonObject, manager: str) -> list[JsonObject]:
+async def _track(call: RequestContext, before: JsonObject, scale: JsonObject, manager: str) -> list[JsonObject]:
     return await managed.update(
         before,
         scale,
@@ -236,40 +237,40 @@ async def _track(call: Call, before: JsonObject, scale: JsonObject, manager: str
     )
 
 
-def _answer(call: Call, accepted: Accepted, scale: JsonObject) -> Response:
-    return answer.object_answer(call, accepted, 200, codec.encode_ordered(scale), SCALES)
+def _answer(call: RequestContext, accepted: Accepted, scale: JsonObject) -> Response:
+    return answer.object_answer(call, accepted, 200, json_codec.encode_ordered(scale), SCALES)
 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
     """A Scale, which need not say that it is one, and its unknown fields in a strict reader's words."""
-    stated, kind = typemeta.interpret(value)
+    stated, kind = type_meta.interpret(value)
     api_version, kind = stated or _API_VERSION, kind or "Scale"
     if (api_version, kind) != (_API_VERSION, "Scale"):
-        raise errors.BadRequest(
+        raise errors.BadRequestError(
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "k8s.io/client-go/scale/util.go:146"'
         )
     named = {**(value if isinstance(value, dict) else {}), "apiVersion": api_version, "kind": kind}
-    scale, unknown = typed.decode(named, SCALE, report=True)
+    scale, unknown = machinery.decode(named, SCALE, report=True)
     return {**scale, "apiVersion": stated}, [f"unknown field {go_quote(path)}" for path in unknown]
 
 
 def _restored(made: JsonObject) -> JsonObject:
     """The Scale that others have made of one. Raises Unexplained, in the words of a converter in memory."""
-    from polykind.typed import restoring
+    from polykind.apis.machinery import from_unstructured
 
     if not made.get("apiVersion"):
-        raise errors.Unexplained("Object 'apiVersion' is missing in 'unstructured object has no version'")
+        raise errors.UnknownReasonError("Object 'apiVersion' is missing in 'unstructured object has no version'")
     if (made["apiVersion"], made["kind"]) != (_API_VERSION, "Scale"):
-        raise errors.Unexplained(
+        raise errors.UnknownReasonError(
             f'no kind "{made["kind"]}" is registered for version "{made["apiVersion"]}" in scheme '
             '"k8s.io/client-go/kubernetes/scheme/register.go:82"'
         )
-    if why := restoring.complaint(made, SCALE):
-        raise errors.Unexplained(f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {why}")
+    if why := from_unstructured.complaint(made, SCALE):
+        raise errors.UnknownReasonError(f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {why}")
     return _decode(made)[0]
 
 
-def _paths(call: Call) -> JsonObject:
+def _paths(call: RequestContext) -> JsonObject:
     if call.version.scale is None:
         raise AssertionError("no scale subresource")
     return call.version.scale
@@ -279,7 +280,7 @@ def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
     """The value at a path, None where there is none; a 500 where something else stands there."""
     value, problem = nested(obj, path, kind, name)
     if problem:
-        raise errors.Unexplained(problem)
+        raise errors.UnknownReasonError(problem)
     return value
 
 
@@ -296,13 +297,13 @@ def _with(obj: JsonObject, keys: list[str], value: int) -> JsonObject:
         found = below.get(key, {})
         if not isinstance(found, dict):
             where = ".".join(keys[: at + 1])
-            raise errors.Unexplained(f"value cannot be set because .{where} is not a map[string]interface{{}}")
+            raise errors.UnknownReasonError(f"value cannot be set because .{where} is not a map[string]interface{{}}")
         below[key] = below = dict(found)
     below[keys[-1]] = value
     return out
 
 
-def _scale_of(call: Call, obj: JsonObject) -> tuple[JsonObject, bool]:
+def _scale_of(call: RequestContext, obj: JsonObject) -> tuple[JsonObject, bool]:
     """The Scale of an object, and whether its replicas are set."""
     paths, meta = _paths(call), obj["metadata"]
     replicas = _int32(obj, paths["specReplicasPath"])

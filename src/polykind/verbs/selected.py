@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from polykind.cache.entry import Entry, Form
-from polykind.selection import scalar
-from polykind.verbs.call import Call
-from polykind.wire import codec
-from polykind.wire.options import ListOptions
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.codec import json_codec
+from polykind.http.options import ListOptions
+from polykind.selectors import scalar
+from polykind.verbs.context import RequestContext
 
 
 class Selected:
@@ -27,7 +27,7 @@ class Selected:
         "namespace",
     )
 
-    def __init__(self, call: Call, options: ListOptions) -> None:
+    def __init__(self, call: RequestContext, options: ListOptions) -> None:
         version = call.version
         selectable = {scalar.label(p): p for p in version.selectable}
         self._labels = options.label_selector
@@ -60,13 +60,13 @@ class Selected:
         """Whether anything but the path's namespace decides: then nobody counts what remains of a list."""
         return not (self._labels.empty and self._fields.empty)
 
-    def matches(self, form: Form) -> bool:
+    def matches(self, form: Representation) -> bool:
         if not self._labels.matches(form.labels):
             return False
         if self._fields.empty:
             return True
         if form.fields is None:
-            value = codec.decode(form.data)
+            value = json_codec.decode(form.data)
             form.fields = scalar.extract(value, self._paths) if isinstance(value, dict) else {}
         return self._fields.matches(form.fields.get)
 
@@ -80,7 +80,7 @@ class Selected:
         """Whether it is about one key of the store."""
         return self.name is not None and (self.namespace is not None or not self._namespaced)
 
-    def entries(self, after: str = "") -> list[Entry]:
+    def entries(self, after: str = "") -> list[CachedObject]:
         """The entries that are worth a look, as they stand now."""
         if self.name is not None and self.single:
             key = f"{self.namespace}/{self.name}" if self._namespaced else self.name
@@ -88,7 +88,7 @@ class Selected:
             return [entry] if entry is not None else []
         return self._cache.snapshot(self.namespace, after)
 
-    def may_match(self, entry: Entry) -> bool:
+    def may_match(self, entry: CachedObject) -> bool:
         """What can be ruled out without looking at the object."""
         return (self.name is None or entry.name == self.name) and (
             self.namespace is None or entry.namespace == self.namespace

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from polykind import errors
-from polykind.cache.entry import Entry
+from polykind.cache.cached_object import CachedObject
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
+from polykind.http.response import Response
 from polykind.schema import metarules, names
 from polykind.schema.equality import same
 from polykind.verbs import admitting, answer, managing, payload, revisions
-from polykind.verbs.call import Call
 from polykind.verbs.commit import LostRace, as_given, commit, modified, remove
+from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.lifecycle import match_namespace
-from polykind.wire import codec
-from polykind.wire.options import CreateOptions, UpdateOptions, WriteOptions
-from polykind.wire.response import Response
 
 Change = Callable[[JsonObject], Awaitable[JsonObject]]
 """From the object as it is to the object as it shall be, both at the request's version."""
 
 
-async def update(call: Call) -> Response:
+async def update(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
     unused = [_sent(call, options)]
@@ -39,7 +39,7 @@ async def update(call: Call) -> Response:
     return answer.object_answer(call, accepted, 200, data)
 
 
-def _sent(call: Call, options: UpdateOptions) -> JsonObject:
+def _sent(call: RequestContext, options: UpdateOptions) -> JsonObject:
     """The object in the body."""
     obj = payload.read(call, options.field_validation)
     match_namespace(call, obj["metadata"])
@@ -48,7 +48,7 @@ def _sent(call: Call, options: UpdateOptions) -> JsonObject:
     return obj
 
 
-async def _created(call: Call, options: UpdateOptions) -> bytes | None:
+async def _created(call: RequestContext, options: UpdateOptions) -> bytes | None:
     """An update where nothing is yet: a create. None where something is."""
     await call.api.cache.fresh(call.kind.cache)
     if call.kind.cache.get(call.key) is not None or names.path_segment(call.name):
@@ -58,22 +58,24 @@ async def _created(call: Call, options: UpdateOptions) -> bytes | None:
     revisions.pass_over(obj["metadata"], options.dry_run)
     try:
         return await create_object(call, obj, CreateOptions(options.dry_run, options.field_manager))
-    except errors.AlreadyExists:
+    except errors.AlreadyExistsError:
         return None
 
 
-def check_name(call: Call, obj: JsonObject) -> None:
+def check_name(call: RequestContext, obj: JsonObject) -> None:
     name = obj["metadata"].get("name")
     if not name:
-        raise errors.BadRequest(
+        raise errors.BadRequestError(
             f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
         )
     if name != call.name:
-        raise errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+        raise errors.BadRequestError(
+            f"the name of the object ({name}) does not match the name on the URL ({call.name})"
+        )
 
 
 async def change_object(
-    call: Call,
+    call: RequestContext,
     change: Change,
     options: WriteOptions,
     *,
@@ -95,7 +97,7 @@ async def change_object(
         if entry is None:
             raise call.missing()
         form = call.version.ready(entry) or await call.version.view(entry)
-        old, call.was_whole = codec.decode_noting(form.data)
+        old, call.was_whole = json_codec.decode_noting(form.data)
         new = changed = await change(old)
         _share(new, old)
         if whole:
@@ -138,7 +140,7 @@ def _share(new: JsonObject, old: JsonObject) -> None:
             new[name] = before
 
 
-def check_uid(call: Call, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
+def check_uid(call: RequestContext, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
     """Refuse where the client means another object, whoever else has yet to be asked."""
     kind, uid = call.kind, new["metadata"].get("uid")
     if uid and uid != old["metadata"].get("uid"):
@@ -152,7 +154,7 @@ def check_uid(call: Call, new: JsonObject, old: JsonObject, dry_run: bool) -> No
         raise errors.conflict(kind.plural, kind.group, call.name, why)
 
 
-def _check_revision(call: Call, new: JsonObject, old: JsonObject, entry: Entry) -> bool:
+def _check_revision(call: RequestContext, new: JsonObject, old: JsonObject, entry: CachedObject) -> bool:
     """Whether a revision is insisted on; refuse if it is another."""
     meta, kind = new["metadata"], call.kind
     given = meta.get("resourceVersion")
@@ -161,15 +163,15 @@ def _check_revision(call: Call, new: JsonObject, old: JsonObject, entry: Entry) 
             meta["resourceVersion"] = old["metadata"]["resourceVersion"]
             return False
         complaint = errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-        raise errors.Invalid(kind.plural, kind.group, call.name, [complaint])
+        raise errors.InvalidError(kind.plural, kind.group, call.name, [complaint])
     if given != str(entry.revision):
         if nonsense := revisions.unparsable(given):
-            raise errors.Unexplained(nonsense)
+            raise errors.UnknownReasonError(nonsense)
         raise modified(call, call.name)
     return True
 
 
-def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
+def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObject:
     """The new object with what clients may not change put back, and judged."""
     version, before = call.version, old["metadata"]
     if not new.get("apiVersion"):
@@ -207,7 +209,9 @@ def _prepared(call: Call, new: JsonObject, old: JsonObject) -> JsonObject:
     for text in version.pardoned():
         call.request.warn(text)
     if found:
-        raise errors.Invalid(new.get("kind", ""), new["apiVersion"].rpartition("/")[0], meta.get("name", ""), found)
+        raise errors.InvalidError(
+            new.get("kind", ""), new["apiVersion"].rpartition("/")[0], meta.get("name", ""), found
+        )
     for text in version.warnings(new, old):
         call.request.warn(text)
     return new
@@ -223,9 +227,9 @@ def _finished(new: JsonObject) -> bool:
     )
 
 
-async def _finish(call: Call, new: JsonObject, entry: Entry, dry_run: bool) -> bytes:
+async def _finish(call: RequestContext, new: JsonObject, entry: CachedObject, dry_run: bool) -> bytes:
     """Delete instead of writing: the reply is the object as it came in, which no storage has made anything of."""
-    data = codec.encode(as_given(call, new))
+    data = json_codec.encode(as_given(call, new))
     if not dry_run:
         await remove(call, call.key, entry)
         await call.version.after_write(call.name, False)

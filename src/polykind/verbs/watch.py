@@ -6,21 +6,21 @@ import random
 from collections.abc import Hashable, Iterator
 
 from polykind import errors
-from polykind.cache.resource import Occurrence
+from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch import Channel, Projection, Watcher
-from polykind.registry.kind import Kind
+from polykind.codec import negotiation
+from polykind.http.options import ListOptions
+from polykind.http.response import Response, Stream
+from polykind.resources.resource import Resource
 from polykind.verbs import revisions
-from polykind.verbs.call import Call
+from polykind.verbs.context import RequestContext
 from polykind.verbs.projection import projection_for
 from polykind.verbs.selected import Selected
-from polykind.wire import negotiation
-from polykind.wire.options import ListOptions
-from polykind.wire.response import Response, Stream
 
 _SHORTEST, _SPREAD = 1800.0, 1800.0
 
 
-async def watch(call: Call) -> Response | Stream:
+async def watch(call: RequestContext) -> Response | Stream:
     accept = call.request.header(b"accept")
     if call.version.typed:
         negotiation.check_named(accept, streams=True)
@@ -29,7 +29,7 @@ async def watch(call: Call) -> Response | Stream:
     selected = Selected(call, options)
     named = options.field_selector
     if call.name and not named.empty and named.name != call.name:
-        raise errors.BadRequest("fieldSelector metadata.name doesn't match requested name")
+        raise errors.BadRequestError("fieldSelector metadata.name doesn't match requested name")
     revision = revisions.parse(options.resource_version, listing=False)
     # What can be listed cannot always be watched: yaml has no streams.
     projection = projection_for(call, negotiation.negotiate_watch(accept, offers=call.version.media))
@@ -41,18 +41,18 @@ async def watch(call: Call) -> Response | Stream:
     try:
         if initial and revision > api.cache.revision:
             await api.cache.reach(revision)
-    except errors.Timeout as error:
+    except errors.RequestTimeoutError as error:
         return Response(200, projection.error(error), projection.content_type)
     if not revision:
         revision = max(cache.revision, api.cache.revision)
     timeout = float(options.timeout_seconds or 0) or _SHORTEST + random.random() * _SPREAD  # noqa: S311
-    past: list[Occurrence] = []
+    past: list[ObjectChange] = []
     if not initial:
         try:
             if revision < call.kind.since:
-                raise errors.Expired(f"too old resource version: {revision} ({call.kind.since})")
+                raise errors.ExpiredError(f"too old resource version: {revision} ({call.kind.since})")
             past = await api.cache.past(cache, revision)
-        except errors.Expired as error:
+        except errors.ExpiredError as error:
             return Response(200, projection.error(error), projection.content_type)
     # From here to the first await nothing else happens: no change can fall between the past and the present.
     channel = _channel(call, selected, projection)
@@ -82,7 +82,7 @@ async def watch(call: Call) -> Response | Stream:
     return Stream(watcher.begin, watcher.ended, projection.content_type)
 
 
-def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
+def _channel(call: RequestContext, selected: Selected, projection: Projection) -> Channel:
     """The channel of this question: one for all who ask the same."""
     kind = call.kind
     shared = projection.key if projection.key is not None else id(projection)
@@ -98,7 +98,7 @@ def _channel(call: Call, selected: Selected, projection: Projection) -> Channel:
 
 
 async def _begin_with_state(
-    call: Call, watcher: Watcher, channel: Channel, selected: Selected, begun: list[bytes], told: bool
+    call: RequestContext, watcher: Watcher, channel: Channel, selected: Selected, begun: list[bytes], told: bool
 ) -> None:
     """ADDED for every object there is; if it is to be `told`, a bookmark for the end of them.
 
@@ -127,7 +127,7 @@ async def _begin_with_state(
 
 
 async def _begin_with_past(
-    call: Call, watcher: Watcher, channel: Channel, past: list[Occurrence], revision: int
+    call: RequestContext, watcher: Watcher, channel: Channel, past: list[ObjectChange], revision: int
 ) -> None:
     """What has happened since the revision that the client has seen."""
     watcher.after = max(revision, past[-1].revision if past else 0)
@@ -142,5 +142,5 @@ async def _begin_with_past(
     watcher.first = events
 
 
-def _forget(kind: Kind, key: Hashable) -> None:
+def _forget(kind: Resource, key: Hashable) -> None:
     kind.channels.pop(key, None)

@@ -1,1 +1,5 @@
-"""Bytes to values and back: HTTP, JSON, YAML, negotiation, options, tables. Knows no room behind it."""
+"""Alias of the modules that moved to `polykind.codec`."""
+
+from polykind.codec import yaml_codec as yamlcodec
+
+__all__ = ["yamlcodec"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polykind.cel.values import KINDS, NONE, Optional
-from polykind.crd.gourl import URLError, parse_url
+from polykind.golang.url import URLError, parse_url
 from polykind.schema import formats, names
 
 _UUID = r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"

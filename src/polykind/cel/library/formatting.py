@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from polykind.cel import arithmetic, times
 from polykind.cel.failures import CostExceeded, EvalError
 from polykind.cel.values import Obj, kind_of, type_value
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 
 _PRECISE = 6
 _MOST_PRECISE = 10_000

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel.failures import NO_OVERLOAD, EvalError
 from polykind.cel.values import KINDS
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 
 _hex = re.compile(r"[0-9a-fA-F]*").match
 

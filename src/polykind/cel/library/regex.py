@@ -9,7 +9,7 @@ from typing import Any
 import re2
 
 from polykind.cel.failures import EvalError
-from polykind.schema.goregexp import Scanner
+from polykind.golang.regexp import Scanner
 from polykind.schema.pattern import PatternError, compile_pattern, whole
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel.failures import EvalError
 from polykind.cel.values import KINDS
-from polykind.gotext import go_quote
+from polykind.golang.text import go_quote
 
 _digits = re.compile(r"[0-9]+").fullmatch
 _word = re.compile(r"[0-9A-Za-z-]+").fullmatch

@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 
 from polykind.cel.failures import EvalError
 from polykind.cel.values import KINDS
-from polykind.crd.gourl import URLError, parse_url
+from polykind.golang.url import URLError, parse_url
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*").fullmatch
 

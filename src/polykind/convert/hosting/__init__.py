@@ -1,6 +1,5 @@
-"""Conversions hosted outside the server: as a webhook with certificates of its own, or as an ASGI application."""
+"""Alias of `polykind.toolkit.hosting`."""
 
-from polykind.convert.hosting.application import asgi
-from polykind.convert.hosting.host import Host
+from polykind.toolkit.hosting import Host, asgi
 
 __all__ = ["Host", "asgi"]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from polykind.contract import StoreError, Unavailable, Uncertain
+from polykind.contract import StoreError, UnavailableError, UnknownOutcomeError
 from polykind.store.etcd import messages
 from polykind.store.etcd.call import DEADLINE_EXCEEDED, UNAVAILABLE, CallError
 from polykind.store.etcd.member import Access, Member
@@ -76,9 +76,11 @@ class Client:
             raise Refused(error.details)
         self.avoid(member, silent=error.status == DEADLINE_EXCEEDED)
         if final:
-            raise Uncertain(f"etcd at {member.url} did not answer, the write may have been made or not: {error}")
+            raise UnknownOutcomeError(
+                f"etcd at {member.url} did not answer, the write may have been made or not: {error}"
+            )
         if deadline - time.monotonic() < 0.1:
-            raise Unavailable(f"etcd at {member.url} does not answer: {error}")
+            raise UnavailableError(f"etcd at {member.url} does not answer: {error}")
 
     async def versions(self) -> list[str]:
         """The versions of the members that answer; an empty text for each that does not."""

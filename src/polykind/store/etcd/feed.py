@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from polykind.contract import Compacted, Event, Unavailable
+from polykind.contract import CompactedError, Event, UnavailableError
 from polykind.store.etcd.client import Client
 from polykind.store.etcd.messages import Span
 from polykind.store.etcd.stream import WatchStream
@@ -31,7 +31,9 @@ class Feed:
     revision is an event, and none is waited for in vain.
     """
 
-    def __init__(self, client: Client, where: Span, asks: bool, tell: Tell, lose: Callable[[Compacted], None]) -> None:
+    def __init__(
+        self, client: Client, where: Span, asks: bool, tell: Tell, lose: Callable[[CompactedError], None]
+    ) -> None:
         self._client = client
         self._where = where
         self._asks = asks
@@ -57,7 +59,7 @@ class Feed:
         waiters, self._waiters = self._waiters, []
         for _, _, future in waiters:
             if not future.done():
-                future.set_exception(Unavailable("the store was closed"))
+                future.set_exception(UnavailableError("the store was closed"))
 
     def reach(self, revision: int) -> asyncio.Future[None]:
         """Done when everything up to a revision has been told; fails with Unavailable."""
@@ -78,11 +80,11 @@ class Feed:
             try:
                 async for events, revision in self._stream:
                     self._take([Event(e.key, e.value, e.revision) for e in events], revision)
-            except Compacted as error:
+            except CompactedError as error:
                 # Whoever follows must read anew; what is written from the compaction on can be followed again.
                 self.revision = error.oldest
                 self._lose(error)
-            except Unavailable as error:
+            except UnavailableError as error:
                 log.warning("%s; it goes on from revision %d", error, self.revision)
                 self._client.avoid(member)
             except Exception:
@@ -132,4 +134,4 @@ class Feed:
             for wanted, _, future in late:
                 if not future.done():
                     behind = f"the watch of etcd is behind: at revision {self.revision} of {wanted}"
-                    future.set_exception(Unavailable(behind))
+                    future.set_exception(UnavailableError(behind))

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from polykind.contract import Event, StoreError, Unavailable
+from polykind.contract import Event, StoreError, UnavailableError
 from polykind.store.etcd import messages
 from polykind.store.etcd.lease import Lease
 from polykind.store.etcd.store import EtcdStore
@@ -93,11 +93,11 @@ class EtcdLeadership:
             await asyncio.sleep(RENEW)
             patience = lease.until - MARGIN - time.monotonic()
             if patience <= 0:
-                raise Unavailable("the lease could not be renewed in time, another may lead")
+                raise UnavailableError("the lease could not be renewed in time, another may lead")
             try:
                 if not await lease.renew(min(patience, RENEW)):
-                    raise Unavailable("the lease has ended, another may lead")
-            except Unavailable as error:
+                    raise UnavailableError("the lease has ended, another may lead")
+            except UnavailableError as error:
                 if time.monotonic() >= lease.until - MARGIN:
                     raise
                 log.info("leadership: %s", error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from polykind.contract import StoreError, Unavailable
+from polykind.contract import StoreError, UnavailableError
 from polykind.store.etcd import messages
 from polykind.store.etcd.call import DEADLINE_EXCEEDED, CallError
 from polykind.store.etcd.client import Client
@@ -35,7 +35,7 @@ class Lease:
             answer = await member.unary(messages.LEASE_KEEP_ALIVE, messages.lease_of(self.number), patience)
         except CallError as error:
             self._client.avoid(member, silent=error.status == DEADLINE_EXCEEDED)
-            raise Unavailable(f"a lease was not renewed by etcd at {member.url}: {error}") from None
+            raise UnavailableError(f"a lease was not renewed by etcd at {member.url}: {error}") from None
         _, left = messages.lease_answer(answer)
         if left:
             self.until = asked + left

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from polykind.contract import StoreError, Unavailable
+from polykind.contract import StoreError, UnavailableError
 from polykind.store.etcd import messages
 from polykind.store.etcd.call import DEADLINE_EXCEEDED, CallError
 from polykind.store.etcd.client import ATTEMPT, PATIENCE, Client
@@ -95,13 +95,13 @@ class Newest:
 
     def _insist(self, question: Question, since: float) -> None:
         if self._closed:
-            self._tell(question, Unavailable("the store was closed"))
+            self._tell(question, UnavailableError("the store was closed"))
         else:
             self._insisting = self._loop.create_task(self._try_everywhere(question, since))
 
     async def _try_everywhere(self, question: Question, since: float) -> None:
         """Ask every member, in turn, until one answers. The time spent waiting is part of everybody's patience."""
-        told: bytes | StoreError = Unavailable("the store was closed")
+        told: bytes | StoreError = UnavailableError("the store was closed")
         try:
             patience = max(PATIENCE - (self._loop.time() - since), ATTEMPT)
             told = await self._client.read(messages.RANGE, self._request, patience)
@@ -115,7 +115,7 @@ class Newest:
         try:
             question.settle(messages.header_revision(told) if isinstance(told, bytes) else told)
         except Malformed as error:
-            question.settle(Unavailable(f"etcd's answer cannot be read: {error}"))
+            question.settle(UnavailableError(f"etcd's answer cannot be read: {error}"))
         self._asking = bool(self._waiting)
         if self._asking:
             self._gathering.begin()
@@ -130,6 +130,6 @@ class Newest:
             self._timer.cancel()
         waiting, self._waiting = self._waiting, []
         question = Question(self._loop)
-        question.settle(Unavailable("the store was closed"))
+        question.settle(UnavailableError("the store was closed"))
         for future in waiting:
             settle(future, question)

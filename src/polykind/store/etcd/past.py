@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from polykind.contract import Change, Compacted, Unavailable
+from polykind.contract import Change, CompactedError, UnavailableError
 from polykind.store.etcd.client import PATIENCE, Client
 from polykind.store.etcd.messages import Span
 from polykind.store.etcd.stream import WatchStream
@@ -33,10 +33,10 @@ async def past(client: Client, where: Span, prefix: str, after: int, until: int,
                 found += [Change(*e) for e in events if after < e.revision <= until and e.key.startswith(prefix)]
                 after = max(after, revision)
             return found
-        except (Unavailable, TimeoutError) as error:
+        except (UnavailableError, TimeoutError) as error:
             client.avoid(member, silent=isinstance(error, TimeoutError))
             if time.monotonic() > deadline:
-                raise Unavailable(f"etcd at {member.url} does not tell the past: {error}") from None
+                raise UnavailableError(f"etcd at {member.url} does not tell the past: {error}") from None
             await asyncio.sleep(0.05)
         finally:
             stream.cancel()
@@ -58,8 +58,8 @@ async def oldest(client: Client, revision: int) -> int:
         async with asyncio.timeout(STALL_SECONDS):
             async for _ in stream:
                 break
-    except Compacted as error:
+    except CompactedError as error:
         return error.oldest
-    except (Unavailable, TimeoutError):
+    except (UnavailableError, TimeoutError):
         pass
     return revision + 1

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import orjson
 
-from polykind import typed
-from polykind.errors import APIError
-from polykind.typed.admissionregistration import (
+from polykind.apis import machinery
+from polykind.apis.admissionregistration.types import (
     MUTATING_ADMISSION_POLICY,
     MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -18,11 +17,12 @@ from polykind.typed.admissionregistration import (
     VALIDATING_ADMISSION_POLICY_BINDING,
     VALIDATING_WEBHOOK_CONFIGURATION,
 )
-from polykind.typed.core import NAMESPACE
-from polykind.typed.messagereader import decode_message
-from polykind.typed.protobuf import MAGIC, open_envelope
-from polykind.typed.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-from polykind.typed.storagemigration import STORAGE_VERSION_MIGRATION
+from polykind.apis.core.types import NAMESPACE
+from polykind.apis.machinery.protobuf_reader import decode_message
+from polykind.apis.rbac.types import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from polykind.apis.storagemigration.types import STORAGE_VERSION_MIGRATION
+from polykind.codec.protobuf_envelope import MAGIC, open_envelope
+from polykind.errors import APIError
 
 __all__ = ["MAGIC", "as_json"]
 
@@ -60,7 +60,7 @@ def as_json(value: bytes) -> bytes:
         if struct is None:
             return value
         read = {"apiVersion": api_version, "kind": kind, **decode_message(message, struct)}
-        decoded, _ = typed.decode(read, struct, report=False)
+        decoded, _ = machinery.decode(read, struct, report=False)
         return orjson.dumps(decoded, option=orjson.OPT_SORT_KEYS)
     except (APIError, ValueError, TypeError):
         return value

@@ -12,17 +12,17 @@ from types import TracebackType
 from polykind.contract import (
     Asked,
     Change,
-    Compacted,
-    Conflict,
-    FutureRevision,
+    CompactedError,
+    ConflictError,
+    FutureRevisionError,
     KeyValue,
     Listener,
     Page,
     StoreError,
-    Unavailable,
+    UnavailableError,
     Watching,
 )
-from polykind.eager import in_task
+from polykind.server.taskless import in_task
 from polykind.store.etcd import messages
 from polykind.store.etcd.client import Client, Refused
 from polykind.store.etcd.feed import Feed
@@ -101,7 +101,7 @@ class EtcdStore:
         await self._working.finish()
         await self._newest.close()
         await self._feed.close()
-        self._watches.lose(Unavailable("the store was closed"))
+        self._watches.lose(UnavailableError("the store was closed"))
         await self._client.close()
         self._running = False
 
@@ -153,19 +153,19 @@ class EtcdStore:
     async def _explained(self, error: Refused, revision: int) -> StoreError:
         if str(error) == _COMPACTED:
             self._floor = max(self._floor, await in_task(oldest(self._client, revision)))
-            return Compacted(revision, self._floor)
+            return CompactedError(revision, self._floor)
         if str(error) == _FUTURE:
-            return FutureRevision(revision, await self.revision())
+            return FutureRevisionError(revision, await self.revision())
         return error
 
     async def history(self, prefix: str, after: int, until: int) -> list[Change]:
         _encoded(prefix)
         with self._working:
             if after < self._floor:
-                raise Compacted(after, self._floor)
+                raise CompactedError(after, self._floor)
             newest = self._feed.revision if until <= self._feed.revision else await self.revision()
             if until > newest:
-                raise FutureRevision(until, newest)
+                raise FutureRevisionError(until, newest)
             return await self._read_past(prefix, after, until)
 
     async def _read_past(self, prefix: str, after: int, until: int) -> list[Change]:
@@ -174,7 +174,7 @@ class EtcdStore:
         where = span(prefix) if self._narrow else self._all
         try:
             return await in_task(past(self._client, where, prefix, after, until, asks=self._narrow))
-        except Compacted as error:
+        except CompactedError as error:
             self._floor = max(self._floor, error.oldest)
             raise
 
@@ -186,7 +186,7 @@ class EtcdStore:
     async def delete(self, key: str, *, expect: int | None) -> int:
         if expect == 0:
             # Nothing that is absent can be deleted, and nothing that is there is at revision 0.
-            raise Conflict(key, await self.get(key))
+            raise ConflictError(key, await self.get(key))
         return await self._write(key, messages.delete_request(_encoded(key), expect))
 
     async def _write(self, key: str, request: bytes) -> int:
@@ -195,10 +195,10 @@ class EtcdStore:
             if self._feed.revision < answer.revision:
                 try:
                     await self._feed.reach(answer.revision)
-                except Unavailable as error:
+                except UnavailableError as error:
                     log.warning("%s: a write is answered before the listeners know of it", error)
             if not answer.succeeded:
-                raise Conflict(key, answer.current)
+                raise ConflictError(key, answer.current)
             return answer.revision
 
     async def compact(self, revision: int) -> None:
@@ -217,10 +217,10 @@ class EtcdStore:
         self._check_open()
         _encoded(prefix)
         if after < self._floor:
-            raise Compacted(after, self._floor)
+            raise CompactedError(after, self._floor)
         return self._watches.add(prefix, after, listener)
 
-    def _on_lost(self, error: Compacted) -> None:
+    def _on_lost(self, error: CompactedError) -> None:
         self._floor = max(self._floor, error.oldest)
         self._watches.lose(error)
 
@@ -239,7 +239,7 @@ class EtcdStore:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise Unavailable(f"the store on etcd at {self._where} is closed")
+            raise UnavailableError(f"the store on etcd at {self._where} is closed")
 
     @property
     def _where(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from polykind.contract import Compacted, StoreError, Unavailable
+from polykind.contract import CompactedError, StoreError, UnavailableError
 from polykind.store.etcd import messages
 from polykind.store.etcd.call import Call, CallError
 from polykind.store.etcd.member import Member
@@ -44,16 +44,16 @@ class WatchStream:
                 events = [event for event in held if event.revision > self._after]
                 held = []
                 yield events, revision
-            raise Unavailable(f"etcd at {self.member.url} ended a watch")
+            raise UnavailableError(f"etcd at {self.member.url} ended a watch")
         except CallError as error:
-            raise Unavailable(f"a watch of etcd at {self.member.url} broke: {error}") from None
+            raise UnavailableError(f"a watch of etcd at {self.member.url} broke: {error}") from None
         finally:
             self.cancel()
 
     def _ended(self, answer: messages.WatchAnswer) -> StoreError:
         if answer.compacted:
-            return Compacted(self._after, answer.compacted)
-        return Unavailable(f"etcd at {self.member.url} ended a watch: {answer.reason or 'no reason given'}")
+            return CompactedError(self._after, answer.compacted)
+        return UnavailableError(f"etcd at {self.member.url} ended a watch: {answer.reason or 'no reason given'}")
 
     def ask_progress(self) -> None:
         """Have the revision told up to which this watch is complete."""

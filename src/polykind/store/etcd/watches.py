@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from polykind.contract import Change, Event, Listener, StoreError, Unavailable
+from polykind.contract import Change, Event, Listener, StoreError, UnavailableError
 from polykind.store.watch import Watch
 
 MOST_HELD = 50_000
@@ -50,7 +50,7 @@ class Watches:
             else:
                 held += watch.theirs(events)
                 if len(held) > MOST_HELD:
-                    self._fail(watch, Unavailable("a watch fell too far behind while it read the past"))
+                    self._fail(watch, UnavailableError("a watch fell too far behind while it read the past"))
 
     def lose(self, error: StoreError) -> None:
         """Nothing more will come."""

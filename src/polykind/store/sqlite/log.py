@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from polykind.contract import Change, Compacted, Event, FutureRevision, KeyValue, Page
+from polykind.contract import Change, CompactedError, Event, FutureRevisionError, KeyValue, Page
 
 EMPTY = 1
 """The revision of a store that was never written, as in etcd: the first write is 2."""
@@ -232,7 +232,7 @@ def readable(at: int, bounds: Bounds) -> int:
     if at == 0:
         return bounds.newest
     if at > bounds.newest:
-        raise FutureRevision(at, bounds.newest)
+        raise FutureRevisionError(at, bounds.newest)
     if at < bounds.floor:
-        raise Compacted(at, bounds.floor)
+        raise CompactedError(at, bounds.floor)
     return at

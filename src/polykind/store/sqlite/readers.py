@@ -9,7 +9,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import apsw
 
-from polykind.contract import Change, Compacted, Event, KeyValue, Page, StoreError
+from polykind.contract import Change, CompactedError, Event, KeyValue, Page, StoreError
 from polykind.store.sqlite.file import DatabaseFile
 from polykind.store.sqlite.log import Bounds, Log, readable
 
@@ -68,11 +68,11 @@ def list_range(log: Log, bounds: Bounds, prefix: str, after: str, limit: int, at
 
 def history(log: Log, bounds: Bounds, prefix: str, after: int, until: int) -> list[Change]:
     if after < bounds.floor:
-        raise Compacted(after, bounds.floor)
+        raise CompactedError(after, bounds.floor)
     return log.history(prefix, min(after, bounds.newest), min(until, bounds.newest))
 
 
 def replay(log: Log, bounds: Bounds, prefix: str, after: int, until: int, most: int, most_bytes: int) -> Replay:
     if after < bounds.floor:
-        raise Compacted(after, bounds.floor)
+        raise CompactedError(after, bounds.floor)
     return Replay(*log.events(prefix, after, until, most, most_bytes))

@@ -11,14 +11,14 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 from polykind.contract import (
     Asked,
     Change,
-    Compacted,
+    CompactedError,
     Event,
-    FutureRevision,
+    FutureRevisionError,
     KeyValue,
     Listener,
     Page,
     StoreError,
-    Unavailable,
+    UnavailableError,
     Watching,
 )
 from polykind.store.sqlite import readers
@@ -172,7 +172,7 @@ class SqliteStore:
     async def compact(self, revision: int) -> None:
         self._check_open()
         if revision > self._published:
-            raise FutureRevision(revision, self._published)
+            raise FutureRevisionError(revision, self._published)
         if revision > self._floor:
             future: asyncio.Future[int] = self._loop.create_future()
             self._hand_over()
@@ -185,7 +185,7 @@ class SqliteStore:
         self._check_open()
         _check_text(prefix)
         if after < self._floor:
-            raise Compacted(after, self._floor)
+            raise CompactedError(after, self._floor)
         return self._watches.add(prefix, after, listener)
 
     async def _read_past(self, prefix: str, after: int, until: int) -> Replay:
@@ -211,7 +211,7 @@ class SqliteStore:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise Unavailable(f"{self._file.path} is closed")
+            raise UnavailableError(f"{self._file.path} is closed")
 
 
 def _settle(answers: Answers) -> None:

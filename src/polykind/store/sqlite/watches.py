@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from polykind.contract import Event, Listener, StoreError, Unavailable
+from polykind.contract import Event, Listener, StoreError, UnavailableError
 from polykind.store.sqlite.readers import Replay
 from polykind.store.watch import Watch
 
@@ -51,7 +51,7 @@ class Watches:
         self._live.clear()
         self._replays.clear()
         for watch in lost:
-            watch.lose(Unavailable("the store was closed"))
+            watch.lose(UnavailableError("the store was closed"))
 
     async def _replay(self, watch: Watch) -> None:
         """Tell the past from the log, batches that commit meanwhile included, until there is none left."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import apsw
 
-from polykind.contract import Conflict, Event, KeyValue, StoreError
+from polykind.contract import ConflictError, Event, KeyValue, StoreError
 from polykind.store.sqlite.checkpoints import IDLE_SECONDS, Checkpoints
 from polykind.store.sqlite.file import DatabaseFile
 from polykind.store.sqlite.log import Bounds, Log, Row
@@ -189,7 +189,7 @@ class Writer:
             if (expect is not None and expect != held) or (value is None and not held):
                 if held and now is None:
                     now = KeyValue(key, self._log.value(held), held)
-                answers.append((future, Conflict(key, now)))
+                answers.append((future, ConflictError(key, now)))
                 continue
             revision += 1
             rows.append((revision, key, held, value is None, value))

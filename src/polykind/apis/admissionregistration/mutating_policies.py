@@ -1,0 +1,48 @@
+"""MutatingAdmissionPolicies and their bindings as resources."""
+
+from __future__ import annotations
+
+from polykind.admission.rules import GROUP
+from polykind.apis.admissionregistration.policies import AdmissionVersion
+from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
+from polykind.apply.typemodel import MUTATING_ADMISSION_POLICY_BINDING_MODEL, MUTATING_ADMISSION_POLICY_MODEL
+from polykind.cache.watch_cache import WatchCache
+from polykind.codec.table import MUTATING_POLICIES, POLICY_BINDINGS
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.resources.builtin import BuiltinResource
+
+
+def mutating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
+    """The resources `mutatingadmissionpolicies` and `mutatingadmissionpolicybindings`."""
+    return (
+        BuiltinResource(
+            cache, GROUP, MUTATING_ADMISSION_POLICY, MutatingPolicyVersion, plural="mutatingadmissionpolicies"
+        ),
+        BuiltinResource(cache, GROUP, MUTATING_ADMISSION_POLICY_BINDING, MutatingBindingVersion),
+    )
+
+
+class MutatingPolicyVersion(AdmissionVersion):
+    """What v1 asks of a policy."""
+
+    of_policies = True
+    model = MUTATING_ADMISSION_POLICY_MODEL
+    table = MUTATING_POLICIES
+
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.mutation_rules import mutating_policy_problems
+
+        return mutating_policy_problems(new, old)
+
+
+class MutatingBindingVersion(AdmissionVersion):
+    """What v1 asks of a binding."""
+
+    model = MUTATING_ADMISSION_POLICY_BINDING_MODEL
+    table = POLICY_BINDINGS
+
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.mutation_rules import mutating_binding_problems
+
+        return mutating_binding_problems(new)

@@ -1,0 +1,144 @@
+"""ValidatingAdmissionPolicies and their bindings as resources."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from polykind.admission.rules import GROUP, name_warnings
+from polykind.apis.admissionregistration.types import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
+from polykind.apply.typemodel import VALIDATING_ADMISSION_POLICY_BINDING_MODEL, VALIDATING_ADMISSION_POLICY_MODEL
+from polykind.cache.watch_cache import WatchCache
+from polykind.codec.jsonpath import JsonPath, JsonPathError
+from polykind.codec.table import POLICIES, POLICY_BINDINGS
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.resources.builtin import LEGACY, BuiltinResource, BuiltinVersion
+from polykind.schema import metarules
+
+_FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
+"""What of the metadata a write of the status does not change."""
+
+
+def validating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
+    """The resources `validatingadmissionpolicies` and `validatingadmissionpolicybindings`."""
+    return (
+        BuiltinResource(cache, GROUP, VALIDATING_ADMISSION_POLICY, PolicyVersion, plural="validatingadmissionpolicies"),
+        BuiltinResource(cache, GROUP, VALIDATING_ADMISSION_POLICY_BINDING, BindingVersion),
+    )
+
+
+class AdmissionVersion(BuiltinVersion):
+    """What v1 asks of policies and bindings."""
+
+    package = "admissionregistration"
+    scheme = LEGACY
+    known = ("v1", "v1beta1", "v1alpha1")
+    reads_params = True
+    of_policies = False
+    """Whether it is of policies, and not of bindings."""
+
+    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
+        obj, unknown = super().decode(value, report)
+        spec = obj["spec"]
+        if self.of_policies:
+            spec.setdefault("failurePolicy", "Fail")
+        _default_match(self._match(obj))
+        return obj, unknown
+
+    def _match(self, obj: JsonObject) -> Any:
+        return obj["spec"].get("matchConstraints" if self.of_policies else "matchResources")
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        _leave_out_empty(self._match(obj))
+        obj["metadata"]["generation"] = 1
+
+    @abstractmethod
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """What is wrong with a spec. The rules bring expressions with them, and are imported when one is written."""
+
+    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+        return self._meta_errors(obj, None) + self.problems(obj, None)
+
+    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return metarules.validate(new["metadata"], namespaced=False) + self.problems(new, old)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        _leave_out_empty(self._match(new))
+        generation = old["metadata"].get("generation", 0)
+        new["metadata"]["generation"] = generation + (new["spec"] != old["spec"])
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return name_warnings(new["metadata"].get("name", ""))
+
+
+class PolicyVersion(AdmissionVersion):
+    """What v1 asks of a policy."""
+
+    of_policies = True
+    has_status = True
+    model = VALIDATING_ADMISSION_POLICY_MODEL
+    table = POLICIES
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        super().prepare_create(obj)
+        obj["status"] = {}
+
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.policy_rules import policy_problems
+
+        return policy_problems(new, old)
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        super().prepare_update(new, old)
+        new["status"] = old.get("status") or {}
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        kept = {name: old["metadata"][name] for name in _FROM_OLD if name in old["metadata"]}
+        meta = {name: value for name, value in new["metadata"].items() if name not in _FROM_OLD}
+        return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        from polykind.admission.policy_status_rules import status_problems
+
+        return status_problems(new.get("status") or {}, _unreadable)
+
+
+class BindingVersion(AdmissionVersion):
+    """What v1 asks of a binding."""
+
+    model = VALIDATING_ADMISSION_POLICY_BINDING_MODEL
+    table = POLICY_BINDINGS
+
+    def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        from polykind.admission.policy_binding_rules import binding_problems
+
+        return binding_problems(new)
+
+
+def _default_match(match: Any) -> None:
+    """Fill in what the MatchResources of a policy or of a binding leave open."""
+    if match is None:
+        return
+    match.setdefault("matchPolicy", "Equivalent")
+    for name in ("namespaceSelector", "objectSelector"):
+        match.setdefault(name, {})
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in match.get(name) or ():
+            rule.setdefault("scope", "*")
+
+
+def _leave_out_empty(match: Any) -> None:
+    """Who owns a match depends on the empty lists in its rules; afterwards nobody is told of those any more."""
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in (match or {}).get(name) or ():
+            if rule.get("resourceNames") == []:
+                del rule["resourceNames"]
+
+
+def _unreadable(path: str) -> str:
+    try:
+        JsonPath(path)
+    except JsonPathError as wrong:
+        return str(wrong)
+    return ""

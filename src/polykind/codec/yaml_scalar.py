@@ -1,0 +1,131 @@
+"""What an unquoted YAML scalar means to the reference: YAML 1.1, without numbers in base 60 and with times as text."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from datetime import date, time
+from decimal import Decimal
+from typing import Any, Final
+
+from polykind.golang.utf8 import lenient
+
+_PREFIX = "tag:yaml.org,2002:"
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+_HINTS = frozenset("+-0123456789yYnNtTfFoO~.")
+_integer = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))").fullmatch
+_float = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?").fullmatch
+_time = re.compile(
+    r"(\d{4})-(\d\d?)-(\d\d?)(?:[Tt](\d\d?):(\d\d?):(\d\d?)(?:[.,]\d+)?(?:Z|[+-](\d\d):(\d\d))"
+    r"| (\d\d?):(\d\d?):(\d\d?)(?:[.,]\d+)?)?",
+    re.ASCII,
+).fullmatch
+_base60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?").fullmatch
+_SHORT = {str: "!!str", bool: "!!bool", int: "!!int", float: "!!float", type(None): "!!null"}
+
+
+class ScalarError(ValueError):
+    """A scalar that is not what its tag says."""
+
+
+def resolve(text: str) -> Any:
+    """The value of a plain scalar without a tag: str, bool, int (of any size), float or None."""
+    if not text:
+        return None
+    if text[0] not in _HINTS:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] == ".":
+        return _as_float(text) if _float(text) else text
+    if text[0] not in "+-0123456789":
+        return text
+    plain = text.replace("_", "")
+    if found := _integer(plain):
+        return _as_int(found, text)
+    return _as_float(plain) if _float(plain) else text
+
+
+def _as_int(found: re.Match[str], text: str) -> Any:
+    sign, hexadecimal, binary, octal, decimal = found.groups()
+    if len(decimal or "") > 400:
+        return text
+    size = (
+        int(hexadecimal, 16) if hexadecimal else int(binary, 2) if binary else int(octal, 8) if octal else int(decimal)
+    )
+    value = -size if sign == "-" else size
+    if -(1 << 63) <= value < 1 << 63 or (not sign and value < 1 << 64):
+        return value
+    return _as_float(found[0]) if decimal else text
+
+
+def _as_float(text: str) -> Any:
+    value = float(text)
+    return value if value - value == 0.0 else text
+
+
+def tagged(tag: str, text: str) -> Any:
+    """The value of a scalar with an explicit tag. Raises ScalarError."""
+    short = f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
+    if short == "!!binary":
+        try:
+            return lenient(base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True))
+        except (binascii.Error, ValueError):
+            raise ScalarError("!!binary value contains invalid base64 data") from None
+    if short == "!!timestamp":
+        if is_time(text):
+            return text
+    elif short not in ("!!bool", "!!int", "!!float", "!!null"):
+        return text
+    value = resolve(text)
+    found = (
+        "!!timestamp" if isinstance(value, str) and is_time(text) and short == "!!timestamp" else _SHORT[type(value)]
+    )
+    if found == short:
+        return value
+    if short == "!!float" and found == "!!int":
+        return float(value)
+    raise ScalarError(f"cannot decode {found} `{text}` as a {short}")
+
+
+def is_time(text: str) -> bool:
+    """Whether a plain scalar would be a time."""
+    found = _time(text)
+    if found is None:
+        return False
+    year, month, day = (int(found[i]) for i in (1, 2, 3))
+    hour, minute, second = (int(part or 0) for part in (found.groups()[3:6] if found[4] else found.groups()[8:11]))
+    if found[7] and (int(found[7]) > 24 or int(found[8]) > 60):
+        return False
+    try:
+        date(year or 4, month, day)
+        time(hour, minute, second)
+    except ValueError:
+        return False
+    return True
+
+
+def needs_quotes(text: str) -> bool:
+    """Whether a text, written plain, would be read as something else."""
+    if not text or text[0] not in _HINTS:
+        return not text
+    return not isinstance(resolve(text), str) or is_time(text) or _base60(text) is not None
+
+
+def general(value: float) -> str:
+    """A float as Go's %g writes it: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
+    mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
+    power = int(exponent)
+    digits = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    if value == 0 or -4 <= power < 6:
+        plain = f"{Decimal(repr(value)):f}"
+        return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    return f"{digits}e{power:+03d}"

@@ -1,0 +1,399 @@
+"""What the server counts, under the reference's names where it has them and under `polykind_` where it has not.
+
+Counting must cost next to nothing: a series is looked up once and kept, and then is a few additions to plain numbers.
+They become Prometheus samples only when somebody scrapes, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from polykind.metrics.usage import UsageRegistry
+
+
+class Number:
+    """A counter or a gauge."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def add(self, amount: float = 1.0) -> None:
+        self.value += amount
+
+    def set(self, value: float) -> None:
+        self.value = value
+
+
+class Spread:
+    """A histogram."""
+
+    __slots__ = ("_bounds", "buckets", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self.buckets = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        self.buckets[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+
+T = TypeVar("T", Number, Spread)
+
+
+class Family(Generic[T]):
+    """All series of one name. `of` finds or makes the one with these labels; keep it."""
+
+    def __init__(self, name: str, told: str, labels: Sequence[str], make: Callable[[], T]) -> None:
+        self.name = name
+        self.told = told
+        self.labels = tuple(labels)
+        self._make: Callable[[], T] = make
+        self._series: dict[tuple[str, ...], T] = {}
+
+    def of(self, *values: str) -> T:
+        series = self._series.get(values)
+        if series is None:
+            if len(values) != len(self.labels):
+                raise ValueError(f"{self.name} has the labels {self.labels}")
+            series = self._series[values] = self._make()
+        return series
+
+    def forget(self, label: str, value: str) -> None:
+        """Drop all series with this label, of something that is no more."""
+        at = self.labels.index(label)
+        for values in [v for v in self._series if v[at] == value]:
+            del self._series[values]
+
+    def drop(self, *values: str) -> None:
+        """Drop one series."""
+        self._series.pop(values, None)
+
+    def drop_all(self, *first: str) -> None:
+        """Drop all series whose labels begin with these."""
+        for values in [v for v in self._series if v[: len(first)] == first]:
+            del self._series[values]
+
+    def items(self) -> list[tuple[tuple[str, ...], T]]:
+        return list(self._series.items())
+
+
+def _exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    return tuple(start * factor**i for i in range(count))
+
+
+_REQUEST_SECONDS = (
+    0.005,
+    0.025,
+    0.05,
+    0.1,
+    0.2,
+    0.4,
+    0.6,
+    0.8,
+    1.0,
+    1.25,
+    1.5,
+    2,
+    3,
+    4,
+    5,
+    6,
+    8,
+    10,
+    15,
+    20,
+    30,
+    45,
+    60,
+)
+_ADMISSION_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25)
+_WEBHOOK_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
+_REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+_KIND = ("group", "version", "resource")
+_CRD = ("crd", "converter")
+
+
+class Failed(Protocol):
+    """What metrics need to know of a failed conversion."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def cause(self) -> str: ...
+
+    @property
+    def timed_out(self) -> bool: ...
+
+
+class RequestSeries:
+    """The series of one kind of request; keep it with the route."""
+
+    __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes", "name")
+
+    def __init__(
+        self, name: str, counter: Family[Number], labels: tuple[str, ...], seconds: Spread, sizes: Spread
+    ) -> None:
+        self.name = name
+        """The verb, as metrics name it."""
+        self._counter = counter
+        self._labels = labels
+        self._seconds = seconds
+        self._sizes = sizes
+        self._codes: dict[int, Number] = {}
+
+    def done(self, code: int, seconds: float, size: int) -> None:
+        """A request was answered."""
+        count = self._codes.get(code)
+        if count is None:
+            count = self._codes[code] = self._counter.of(*self._labels, str(code))
+        count.value += 1.0
+        self._seconds.observe(seconds)
+        self._sizes.observe(size)
+
+    def forget(self) -> None:
+        for code in self._codes:
+            self._counter.drop(*self._labels, str(code))
+
+
+class Metrics:
+    """Every series of one server. Register more families with `counter`, `gauge` and `histogram`."""
+
+    def __init__(self) -> None:
+        self.counters: list[Family[Number]] = []
+        self.gauges: list[Family[Number]] = []
+        self.histograms: list[tuple[Family[Spread], tuple[float, ...]]] = []
+        self._requests: dict[tuple[str, ...], RequestSeries] = {}
+        self.uses = UsageRegistry()
+        """Who asks for which version."""
+        self.before_scrape: list[Callable[[], None]] = []
+        """Called before each scrape, to measure what is not counted as it happens."""
+        self._declare_requests()
+        self._declare_conversions()
+        self._declare_admission()
+        self._declare_migrations()
+
+    def counter(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
+        family = Family(name, told, labels, Number)
+        self.counters.append(family)
+        return family
+
+    def gauge(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
+        family = Family(name, told, labels, Number)
+        self.gauges.append(family)
+        return family
+
+    def histogram(self, name: str, told: str, labels: Sequence[str], bounds: Sequence[float]) -> Family[Spread]:
+        edges = tuple(float(b) for b in bounds)
+        family = Family(name, told, labels, lambda: Spread(edges))
+        self.histograms.append((family, edges))
+        return family
+
+    async def render(self) -> bytes:
+        """The page for a scrape, made in a thread."""
+        for measure in self.before_scrape:
+            measure()
+        return await asyncio.to_thread(_page, self)
+
+    def _declare_requests(self) -> None:
+        self.request_total = self.counter(
+            "apiserver_request_total",
+            "Requests by verb, dry run, group, version, resource, scope, component and HTTP status.",
+            ("verb", "dry_run", *_REQUEST[1:], "code"),
+        )
+        self.request_seconds = self.histogram(
+            "apiserver_request_duration_seconds",
+            "Seconds to answer a request.",
+            ("verb", "dry_run", *_REQUEST[1:]),
+            _REQUEST_SECONDS,
+        )
+        self.response_sizes = self.histogram(
+            "apiserver_response_sizes", "Bytes of an answer.", _REQUEST, _exponential(1000, 10, 7)
+        )
+        self.longrunning = self.gauge(
+            "apiserver_longrunning_requests", "Watches and other long requests under way.", _REQUEST
+        )
+        self.inflight = self.gauge(
+            "apiserver_current_inflight_requests", "Requests under way, reading and mutating.", ("request_kind",)
+        )
+        self.watch_events = self.counter("apiserver_watch_events_total", "Events sent to watchers.", _KIND)
+        self.storage_objects = self.gauge("apiserver_storage_objects", "Objects stored.", ("resource",))
+        self.resource_objects = self.gauge("apiserver_resource_objects", "Objects stored.", ("group", "resource"))
+
+    def request(
+        self,
+        verb: str,
+        group: str,
+        version: str,
+        resource: str,
+        subresource: str = "",
+        scope: str = "",
+        dry_run: str = "",
+        component: str = "apiserver",
+    ) -> RequestSeries:
+        """The series of one kind of request; verbs are the metrics' own: LIST, WATCH, POST, APPLY, DELETECOLLECTION."""
+        key = (verb, group, version, resource, subresource, scope, dry_run, component)
+        series = self._requests.get(key)
+        if series is None:
+            rest = (group, version, resource, subresource, scope, component)
+            series = self._requests[key] = RequestSeries(
+                verb,
+                self.request_total,
+                (verb, dry_run, *rest),
+                self.request_seconds.of(verb, dry_run, *rest),
+                self.response_sizes.of(verb, *rest),
+            )
+        return series
+
+    def forget_resource(self, group: str, resource: str) -> None:
+        """Drop the series of a resource that is no longer served."""
+        for key in [k for k in self._requests if k[3] == resource and k[1] == group]:
+            verb, _, version, _, subresource, scope, dry_run, component = key
+            rest = (group, version, resource, subresource, scope, component)
+            self._requests.pop(key).forget()
+            self.request_seconds.drop(verb, dry_run, *rest)
+            self.response_sizes.drop(verb, *rest)
+            self.longrunning.drop(verb, *rest)
+            self.watch_events.drop(group, version, resource)
+        self.storage_objects.drop(f"{resource}.{group}" if group else resource)
+        self.resource_objects.drop(group, resource)
+        for family in (self.stored_objects, self.migration_objects):
+            family.drop_all(group, resource)
+        self.uses.forget(group, resource)
+
+    def _declare_conversions(self) -> None:
+        self.webhook_calls = self.counter(
+            "apiserver_conversion_webhook_request_total",
+            "Calls to conversion webhooks, by result and type of failure.",
+            ("result", "failure_type"),
+        )
+        self.webhook_seconds = self.histogram(
+            "apiserver_conversion_webhook_duration_seconds",
+            "Seconds that a call to a conversion webhook took.",
+            ("result", "failure_type"),
+            _WEBHOOK_SECONDS,
+        )
+        self.crd_seconds = self.histogram(
+            "apiserver_crd_conversion_webhook_duration_seconds",
+            "Seconds that converting objects of a CRD took.",
+            ("crd_name", "from_version", "to_version", "succeeded"),
+            _exponential(0.001, 2, 15),
+        )
+        self.conversion_seconds = self.histogram(
+            "polykind_conversion_duration_seconds",
+            "Seconds that conversions took, by CRD and converter; their sum is the latency over all.",
+            _CRD,
+            _WEBHOOK_SECONDS,
+        )
+        self.conversion_request_seconds = self.histogram(
+            "polykind_conversion_request_duration_seconds",
+            "Seconds that one request waited for all its conversions.",
+            (),
+            _WEBHOOK_SECONDS,
+        )
+        self.conversion_failures = self.counter(
+            "polykind_conversion_failures_total", "Failed conversions by CRD, converter and cause.", (*_CRD, "cause")
+        )
+        self.conversion_timeouts = self.counter(
+            "polykind_conversion_timeouts_total", "Conversions that took too long, by CRD and converter.", _CRD
+        )
+        self.conversion_objects = self.counter(
+            "polykind_conversion_objects_total", "Objects sent to conversion webhooks, by CRD.", ("crd",)
+        )
+        self.conversion_shared = self.counter(
+            "polykind_conversion_shared_total", "Objects had from a conversion of another request, by CRD.", ("crd",)
+        )
+        self.conversion_hits = self.counter(
+            "polykind_conversion_cache_hits_total", "Objects had from a conversion that was kept, by CRD.", ("crd",)
+        )
+        self.conversion_misses = self.counter(
+            "polykind_conversion_cache_misses_total", "Objects that had to be converted to be read, by CRD.", ("crd",)
+        )
+
+    def _declare_admission(self) -> None:
+        self.admission_seconds = self.histogram(
+            "apiserver_admission_webhook_admission_duration_seconds",
+            "Seconds that an admission webhook took, by its name, type, operation and whether it refused.",
+            ("name", "type", "operation", "rejected"),
+            _ADMISSION_SECONDS,
+        )
+        self.admission_requests = self.counter(
+            "apiserver_admission_webhook_request_total",
+            "Calls of admission webhooks, by name, type, operation, HTTP status and whether it refused.",
+            ("name", "type", "operation", "code", "rejected"),
+        )
+        self.admission_rejections = self.counter(
+            "apiserver_admission_webhook_rejection_count",
+            "Writes that were refused because of an admission webhook, by the kind of error and the status.",
+            ("name", "type", "operation", "error_type", "rejection_code"),
+        )
+        self.admission_passed_over = self.counter(
+            "apiserver_admission_webhook_fail_open_count",
+            "Admission webhooks that could not be asked and were passed over.",
+            ("name", "type"),
+        )
+
+    def _declare_migrations(self) -> None:
+        self.stored_objects = self.gauge(
+            "polykind_stored_objects",
+            "Objects of the resources in memory, by the version they are stored at.",
+            ("group", "resource", "version"),
+        )
+        self.migration_objects = self.counter(
+            "polykind_migration_objects_total",
+            "Objects that migrations have looked at: migrated, current, overtaken by other writers, failed.",
+            ("group", "resource", "result"),
+        )
+
+    def asked(self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:
+        word = "true" if rejected else "false"
+        self.admission_seconds.of(webhook, kind, operation, word).observe(seconds)
+        self.admission_requests.of(webhook, kind, operation, str(min(code, 600)), word).add()
+
+    def rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
+        self.admission_rejections.of(webhook, kind, operation, error, str(min(code, 600))).add()
+
+    def failed_open(self, webhook: str, kind: str) -> None:
+        self.admission_passed_over.of(webhook, kind).add()
+
+    def called(self, crd: str, objects: int, seconds: float, failure: Failed | None) -> None:
+        labels = ("success", "") if failure is None else ("failure", failure.kind)
+        self.webhook_calls.of(*labels).add()
+        self.webhook_seconds.of(*labels).observe(seconds)
+        self.conversion_objects.of(crd).add(objects)
+
+    def converted(
+        self, crd: str, converter: str, from_version: str, to_version: str, seconds: float, failure: Failed | None
+    ) -> None:
+        succeeded = "true" if failure is None else "false"
+        self.crd_seconds.of(crd, from_version, to_version, succeeded).observe(seconds)
+        self.conversion_seconds.of(crd, converter).observe(seconds)
+        if failure is not None:
+            self.conversion_failures.of(crd, converter, failure.cause).add()
+            if failure.timed_out:
+                self.conversion_timeouts.of(crd, converter).add()
+
+    def shared(self, crd: str, objects: int) -> None:
+        self.conversion_shared.of(crd).add(objects)
+
+    def forget_crd(self, crd: str) -> None:
+        """Drop the series of a CRD that has been deleted."""
+        self.crd_seconds.forget("crd_name", crd)
+        self.conversion_seconds.forget("crd", crd)
+        for family in self.counters:
+            if "crd" in family.labels:
+                family.forget("crd", crd)
+
+
+def _page(metrics: Metrics) -> bytes:
+    # Imported by the first scrape: it takes a while to load.
+    from polykind.metrics.scrape import page
+
+    return page(metrics)

@@ -1,1 +1,0 @@
-"""What is served: each resource with its versions, its rules, and how its objects are read and written."""

@@ -1,0 +1,290 @@
+"""What is served besides resources: health, version, discovery, OpenAPI, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import unquote
+
+from polykind import __version__, errors
+from polykind.admission.rules import GROUP as ADMISSION
+from polykind.apis.apidiscovery.types import encode_document
+from polykind.apis.meta.types import STATUS
+from polykind.apis.rbac.strategy import GROUP as RBAC
+from polykind.auth.access_review import GROUP as AUTHORIZATION
+from polykind.auth.identity_review import GROUP as AUTHENTICATION
+from polykind.codec import json_codec, negotiation, yaml_codec
+from polykind.codec.negotiation import TYPES
+from polykind.codec.protobuf_envelope import encode_object
+from polykind.crd.codec import GROUP
+from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
+from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
+from polykind.golang.text import go_quote
+from polykind.http.conditional import Headers, compressed, content, for_a_year
+from polykind.http.query import first, parse_query
+from polykind.http.request import Request
+from polykind.http.response import JSON, TEXT, Response
+from polykind.metrics.metrics import Metrics
+from polykind.migration.validation import GROUP as MIGRATION
+from polykind.server.version_report import Inventory
+
+_OPEN = ("/healthz", "/livez", "/readyz", "/version")
+BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC, MIGRATION)
+"""The groups, besides the core, that are served without definitions."""
+_UNKNOWN = ("/api/", "/version/", *(f"/apis/{group}/" for group in BUILT_IN))
+"""Below these what is not found is told with a Status."""
+_ONLY_READ = frozenset(
+    (
+        *("/version", "/api", "/api/v1"),
+        *(f"/apis/{group}/v1beta1" for group in (GROUP, MIGRATION)),
+        *(f"/apis/{group}/v1" for group in BUILT_IN),
+    )
+)
+"""What refuses methods other than GET, HEAD too; other documents are given whatever the method is."""
+_VERSIONS = "/polykind/versions/"
+_MINOR = "36"
+_PROTOBUF = TYPES["protobuf"].encode()
+_LONG = 64 * 1024
+_MANY = 4096
+_PLAINLY = ((b"X-Content-Type-Options", b"nosniff"),)
+_BY_ACCEPT = ((b"Vary", b"Accept"),)
+
+Check = Callable[[], str]
+"""A health check: the empty text when all is well, else what is wrong."""
+
+
+class Documents:
+    """The documents of one server."""
+
+    def __init__(
+        self, metrics: Metrics, discovery: Callable[[], Discovery], checks: dict[str, Check], inventory: Inventory
+    ) -> None:
+        self._metrics = metrics
+        self._inventory = inventory
+        self._discovery = discovery
+        self._checks = checks
+        self._seen: dict[str, tuple[str, int]] = {}
+        """The tags of documents by their paths, and when they were first asked for as such."""
+        self.address = ""
+        """host:port, told to clients by /api."""
+
+    @staticmethod
+    def is_open(path: str) -> bool:
+        """Health and version need no credentials."""
+        return path.startswith(_OPEN) and (path in _OPEN or path.split("/", 2)[1] in ("healthz", "livez", "readyz"))
+
+    def refuse(self, request: Request, error: errors.APIError) -> Response:
+        """A refusal in the media type that the client accepts."""
+        status = error.status()
+        headers: tuple[tuple[bytes, bytes], ...] = ()
+        retry = error.details.get("retryAfterSeconds")
+        if retry:
+            headers = ((b"Retry-After", str(retry).encode()),)
+        accept = request.header(b"accept")
+        accepted = negotiation.negotiate_error(accept)
+        if accepted is not None and accepted.media == "protobuf":
+            return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
+        if accepted is not None and accepted.media == "yaml":
+            return Response(error.code, yaml_codec.encode(status), b"application/yaml", headers)
+        if (
+            accepted is None
+            or accepted.pretty
+            or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent"))
+        ):
+            return Response(error.code, json_codec.indent(json_codec.encode_ordered(status)), JSON, headers)
+        return Response(error.code, error.encode(), JSON, headers)
+
+    async def answer(self, request: Request) -> Response:
+        exact = unquote(request.path)
+        path = exact.rstrip("/") or "/"
+        if not exact.startswith("/") or exact in ("/apis//", "/index.html/"):
+            return _not_found()
+        if request.method != "GET" and path in _ONLY_READ:
+            return self.refuse(request, errors.not_allowed_here())
+        root = path[1:].partition("/")[0]
+        if root in ("healthz", "livez", "readyz"):
+            return self._health(request, exact)
+        if path == "/version":
+            negotiation.check_named(request.header(b"accept"), offers=negotiation.ONLY_JSON)
+            return Response(200, _version())
+        if exact == "/metrics":
+            body = await self._metrics.render()
+            return Response(200, body, b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores")
+        if root == "openapi":
+            return await self._openapi(request, exact)
+        if exact.startswith(_VERSIONS):
+            stock = await self._inventory.of(exact.removeprefix(_VERSIONS))
+            return (
+                _not_found()
+                if stock is None
+                else Response(200, json_codec.indent(json_codec.encode_ordered(stock)) + b"\n")
+            )
+        found = await self._found(request, path, aggregable=exact != "/apis/")
+        if found.status == 404 and path.startswith(_UNKNOWN):
+            return self.refuse(request, errors.nothing_here())
+        return found
+
+    # ------------------------------------------------------------------ health
+
+    def _health(self, request: Request, path: str) -> Response:
+        name, slash, rest = path[1:].partition("/")
+        query = parse_query(request.query)
+        excluded = set(query.get("exclude", ()))
+        if slash:
+            if rest not in self._checks:
+                return _not_found()
+            wrong = self._checks[rest]()
+            if wrong:
+                return Response(500, f"internal server error: {wrong}\n".encode(), TEXT, _PLAINLY)
+            return Response(200, b"ok", TEXT)
+        lines, failed, unknown = [], False, sorted(excluded - self._checks.keys())
+        for check, ask in self._checks.items():
+            if check in excluded:
+                lines.append(f"[+]{check} excluded: ok")
+                continue
+            wrong = ask()
+            failed = failed or bool(wrong)
+            lines.append(f"[-]{check} failed: reason withheld" if wrong else f"[+]{check} ok")
+        if unknown:
+            names = ",".join(map(go_quote, unknown))
+            lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+        if failed:
+            return Response(500, ("\n".join(lines) + f"\n{name} check failed\n").encode(), TEXT, _PLAINLY)
+        if "verbose" in query:
+            return Response(200, ("\n".join(lines) + f"\n{name} check passed\n").encode(), TEXT, _PLAINLY)
+        return Response(200, b"ok", TEXT, _PLAINLY)
+
+    # ------------------------------------------------------------------ discovery
+
+    async def _found(self, request: Request, path: str, *, aggregable: bool) -> Response:
+        discovery, accept = self._discovery(), request.header(b"accept")
+        if path in ("/api", "/apis"):
+            media = aggregated_media_type(accept) if aggregable else None
+            if media is not None:
+                document = discovery.aggregated(core=path == "/api")
+                same = request.header(b"if-none-match") == f'"{document.etag}"'
+                return await _tagged(document.body, document.etag, media, AGGREGATED_PARAMETERS, known=same)
+            if path == "/api":
+                negotiation.check_named(accept)
+            body = discovery.api_versions(self.address) if path == "/api" else discovery.groups()
+            return await self._negotiated(request, body)
+        if path in ("/", "/index.html"):
+            paths = [*discovery.paths(), *_OPEN, "/metrics", "/openapi/v2", "/openapi/v3"]
+            return Response(200, json_codec.indent(json_codec.encode_line({"paths": sorted(set(paths))})))
+        parts = path.split("/")
+        found: bytes | None = None
+        if parts[1] == "apis" and len(parts) == 3:
+            found = discovery.group(parts[2])
+        elif parts[1] == "apis" and len(parts) == 4 and parts[2]:
+            found = discovery.resources(parts[2], parts[3])
+        elif parts[1] == "api" and len(parts) == 3:
+            found = discovery.resources("", parts[2])
+        if found is None:
+            return _not_found()
+        if path in _ONLY_READ:
+            negotiation.check_named(accept)
+        return await self._negotiated(request, found)
+
+    async def _negotiated(self, request: Request, body: bytes) -> Response:
+        """A document in the form that is asked for."""
+        accept = request.header(b"accept")
+        accepted = negotiation.negotiate(accept, offers=negotiation.BUILT_IN, transforms=negotiation.NOT_TRANSFORMED)
+        if accepted.media == "protobuf":
+            return Response(200, await _message(body), _PROTOBUF)
+        if accepted.media == "yaml":
+            return Response(200, yaml_codec.encode(json_codec.decode(body)), b"application/yaml")
+        if accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
+            return Response(200, json_codec.indent(body))
+        return Response(200, body)
+
+    # ------------------------------------------------------------------ OpenAPI
+
+    async def _openapi(self, request: Request, path: str) -> Response:
+        discovery, accept = self._discovery(), request.header(b"accept")
+        if path == "/openapi/v2":
+            media = openapi_v2_media_type(accept)
+            if media is None:
+                return Response(406, b"", b"")
+            build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
+            document = await asyncio.to_thread(build)
+            when = self._modified(path, document.etag)
+            sent = content(request, document.body, media.encode(), _BY_ACCEPT, etag=document.etag, modified=when)
+            return await asyncio.to_thread(compressed, request, sent)
+        if path == "/openapi/v3":
+            return content(request, discovery.openapi_v3_index(), TEXT, modified=int(time.time()))
+        if not path.startswith("/openapi/v3/"):
+            return _not_found()
+        found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))
+        if found is None:
+            return Response(404, b"", b"")
+        if openapi_v3_media_type(accept) is None:
+            return Response(406, b"", b"")
+        asked = first(parse_query(request.query), "hash")
+        headers: Headers = _BY_ACCEPT
+        if asked and asked != found.etag:
+            where = f"{path}?hash={found.etag}".encode()
+            return Response(301, b"", JSON, ((b"Etag", f'"{found.etag}"'.encode()), (b"Location", where), *headers))
+        if asked:
+            kept = (b"Cache-Control", b"public, immutable"), (b"Expires", for_a_year(time.time()))
+            headers = (*kept, *headers)
+        return content(request, found.body, JSON, headers, etag=found.etag, modified=self._modified(path, found.etag))
+
+    def _modified(self, path: str, etag: str) -> int:
+        """When a document was first asked for as it is now: nobody has seen it before."""
+        known = self._seen.pop(path, ("", 0))
+        when = known[1] if known[0] == etag else int(time.time())
+        self._seen[path] = etag, when
+        if len(self._seen) > _MANY:
+            del self._seen[next(iter(self._seen))]
+        return when
+
+
+async def _tagged(body: bytes, etag: str, media: str, parameters: str, *, known: bool) -> Response:
+    """A document with its tag, or the tag alone where the client knows the rest."""
+    headers = ((b"Cache-Control", b"public"), (b"Etag", f'"{etag}"'.encode()), *_BY_ACCEPT)
+    if known:
+        return Response(304, b"", b"", headers)
+    if media == TYPES["protobuf"]:
+        body = await _message(body)
+    elif media.endswith("yaml"):
+        body = yaml_codec.encode(json_codec.decode(body))
+    return Response(200, body, (media + parameters).encode(), headers)
+
+
+async def _message(body: bytes) -> bytes:
+    """A document in protobuf; a long one is made elsewhere than on the loop, and the last few are kept."""
+    return await asyncio.to_thread(_encoded, body) if len(body) > _LONG else _encoded(body)
+
+
+@lru_cache(maxsize=16)
+def _encoded(body: bytes) -> bytes:
+    return encode_document(json_codec.decode(body))
+
+
+def _not_found() -> Response:
+    return Response(404, b"404 page not found\n", TEXT, _PLAINLY)
+
+
+def _version() -> bytes:
+    return json_codec.indent(
+        json_codec.encode_ordered(
+            {
+                "major": "1",
+                "minor": _MINOR,
+                "emulationMajor": "1",
+                "emulationMinor": _MINOR,
+                "minCompatibilityMajor": "1",
+                "minCompatibilityMinor": "35",
+                "gitVersion": f"v1.{_MINOR}.0+polykind-{__version__}",
+                "gitCommit": "",
+                "gitTreeState": "clean",
+                "buildDate": "1970-01-01T00:00:00Z",
+                "goVersion": "",
+                "compiler": platform.python_implementation(),
+                "platform": f"{platform.system().lower()}/{platform.machine()}",
+            }
+        )
+    )

@@ -1,0 +1,95 @@
+"""Conversions from a file, without code: `--converter crontabs.yaml`.
+
+    kind: CronTab.stable.example.com
+    between:
+    - versions: [v1, v2]
+      rules:
+      - move: [spec.cronSpec, spec.schedule]
+      - renameValues: {path: spec.mode, values: {"On": Enabled, "Off": Disabled}}
+      - first: [spec.host, spec.hosts]
+      - only: {version: v2, path: spec.timeZone, default: UTC}
+      - drop: {version: v2, path: spec.debug, why: nobody used it}
+
+The rules are those of `polykind.toolkit.declare.field_rules`; where there are two paths or versions, the older comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polykind.toolkit.declare.conversions import Conversions
+from polykind.toolkit.declare.field_rules import Rule, drop, first, move, only, rename_values
+
+_RULES: dict[str, tuple[Callable[..., Rule], frozenset[str], frozenset[str]]] = {
+    "move": (move, frozenset(), frozenset()),
+    "first": (first, frozenset(), frozenset()),
+    "renameValues": (rename_values, frozenset({"path", "values"}), frozenset()),
+    "only": (only, frozenset({"version", "path"}), frozenset({"default"})),
+    "drop": (drop, frozenset({"version", "path", "why"}), frozenset()),
+}
+"""Each rule with the fields it must have and those it may have; without any, it is two paths."""
+
+
+def conversions(document: Any) -> Conversions:
+    """The conversions that a document declares. Raises ValueError, saying what is wrong with it."""
+    fields = _fields("the document", document, frozenset({"kind", "between"}))
+    if not isinstance(fields["kind"], str):
+        raise ValueError("kind must name a kind and its group, such as CronTab.stable.example.com")
+    out = Conversions(fields["kind"])
+    for number, entry in enumerate(_list("between", fields["between"])):
+        place = f"between[{number}]"
+        parts = _fields(place, entry, frozenset({"versions", "rules"}))
+        old, new = _two(f"{place}.versions", parts["versions"])
+        rules = [_rule(f"{place}.rules[{n}]", rule) for n, rule in enumerate(_list(f"{place}.rules", parts["rules"]))]
+        try:
+            out.between(old, new, *rules)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
+    return out
+
+
+def _rule(place: str, entry: Any) -> Rule:
+    if not isinstance(entry, dict) or len(entry) != 1:
+        raise ValueError(f"{place} must be one rule: {', '.join(_RULES)}")
+    ((name, said),) = entry.items()
+    if name not in _RULES:
+        raise ValueError(f"{place}: {name!r} is no rule: {', '.join(_RULES)}")
+    make, needed, allowed = _RULES[name]
+    place = f"{place}.{name}"
+    try:
+        if not needed:
+            return make(*_two(place, said))
+        fields = _fields(place, said, needed, allowed)
+        _check(place, fields)
+        return make(**fields)
+    except ValueError as error:
+        raise ValueError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
+
+
+def _check(place: str, fields: dict[str, Any]) -> None:
+    for field, value in fields.items():
+        if field == "values":
+            if not isinstance(value, dict) or not all(isinstance(x, str) for pair in value.items() for x in pair):
+                raise ValueError(f"{place}.values must map strings to strings: quote what YAML does not take for one")
+        elif field != "default" and not isinstance(value, str):
+            raise ValueError(f"{place}.{field} must be a string")
+
+
+def _fields(place: str, said: Any, needed: frozenset[str], allowed: frozenset[str] = frozenset()) -> dict[str, Any]:
+    if not isinstance(said, dict) or not needed <= said.keys() <= needed | allowed:
+        wanted = ", ".join(sorted(needed)) + "".join(f" and maybe {field}" for field in sorted(allowed))
+        raise ValueError(f"{place} must have {wanted}, and nothing else")
+    return said
+
+
+def _two(place: str, said: Any) -> tuple[str, str]:
+    if not (isinstance(said, list) and len(said) == 2 and all(isinstance(item, str) for item in said)):
+        raise ValueError(f"{place} must be a list of two, the older first")
+    return said[0], said[1]
+
+
+def _list(place: str, said: Any) -> list[Any]:
+    if not isinstance(said, list):
+        raise ValueError(f"{place} must be a list")
+    return said

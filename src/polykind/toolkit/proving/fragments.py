@@ -1,0 +1,60 @@
+"""Parts of objects, and objects beside them, as conversions meet them besides whole ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from polykind.codec.copying import copied
+from polykind.contract import JsonObject
+from polykind.schema.node import META_KEYS
+from polykind.toolkit.proving.differences import Path, leaves, spelled
+
+MOST = 24
+"""How many single fields of one object are tried; a large one is tried here and there."""
+
+
+def of(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    """What server-side apply may send of an object, each with what it is."""
+    head = {key: obj[key] for key in ("apiVersion", "kind")}
+    body = {key: value for key, value in obj.items() if key not in META_KEYS}
+    metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "namespace")}
+    named = {**head, "metadata": metadata}
+    yield "without metadata", copied({**head, **body})
+    yield "nothing but metadata", copied(named)
+    yield "nothing but apiVersion and kind", copied(head)
+    for key, value in body.items():
+        if isinstance(value, dict):
+            yield f"with an empty {key}", copied({**named, key: {}})
+    paths = [path for path in leaves(body) if path]
+    for path in paths[:: max(1, len(paths) // MOST)]:
+        yield f"nothing but {spelled(path)}", copied({**named, **_only(body, path)})
+
+
+def _only(value: Any, path: Path) -> Any:
+    """A value with nothing in it but what lies at a path; of a list that one item."""
+    if not path:
+        return value
+    inner = _only(value[path[0]], path[1:])
+    return [inner] if isinstance(path[0], int) else {path[0]: inner}
+
+
+def batch(obj: JsonObject) -> list[JsonObject]:
+    """The object in company: a twin, one that has next to nothing, and one of the same name with half its fields."""
+    twin, lean, half = copied(obj), copied(obj), copied(obj)
+    for other, suffix in ((twin, "twin"), (lean, "lean")):
+        other["metadata"] = {**_plain(other["metadata"]), "name": f"{obj['metadata']['name']}-{suffix}"}
+    for key in [key for key in obj if key not in META_KEYS]:
+        if isinstance(obj[key], dict):
+            half[key] = {name: half[key][name] for name in list(half[key])[::2]}
+            lean[key] = {}
+    half["metadata"] = _plain(half["metadata"])
+    if "namespace" in half["metadata"]:
+        half["metadata"]["namespace"] = "elsewhere"
+    else:
+        half["metadata"]["name"] += "-half"
+    return [obj, twin, lean, half]
+
+
+def _plain(metadata: JsonObject) -> JsonObject:
+    return {key: value for key, value in metadata.items() if key in ("name", "namespace", "labels", "annotations")}

@@ -1,0 +1,72 @@
+"""The metadata of generated objects: what clients write, and what a server has added."""
+
+from __future__ import annotations
+
+from polykind.contract import JsonObject
+from polykind.schema import names
+from polykind.schema.node import Node
+from polykind.toolkit.crd_versions import DefinedVersion
+from polykind.toolkit.proving import scalars
+from polykind.toolkit.proving.choices import Choices, likely, pick
+
+_TRIES = 12
+_TIME = "2026-01-02T03:04:05Z"
+_LABELS = ("app", "app.kubernetes.io/name", "tier", "example.com/team")
+_ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied-configuration")
+
+
+def head(choices: Choices, version: DefinedVersion, limits: JsonObject) -> JsonObject:
+    """apiVersion, kind and metadata of an object; `limits` is what the schema asks of names."""
+    kind = version.definition.kind.partition(".")[0]
+    metadata: JsonObject = {"name": _name(choices, limits.get("name") or {})}
+    if version.definition.namespaced:
+        metadata["namespace"] = pick(choices, ("default", "team-a"))
+    if likely(choices, 30):
+        metadata["labels"] = {pick(choices, _LABELS): scalars.name(choices) for _ in range(1 + choices.upto(1))}
+    if likely(choices, 30):
+        metadata["annotations"] = {
+            pick(choices, _ANNOTATIONS): scalars.plain(choices) for _ in range(1 + choices.upto(1))
+        }
+    if likely(choices, 40):
+        _stored(choices, version, metadata)
+    return {"apiVersion": version.api_version, "kind": kind, "metadata": metadata}
+
+
+def _stored(choices: Choices, version: DefinedVersion, metadata: JsonObject) -> None:
+    """What an object has that was read from a server."""
+    low = choices.upto(0xFFFF)
+    metadata |= {
+        "uid": f"0000{low:04x}-1111-4222-8333-444455556666",
+        "resourceVersion": str(1 + choices.upto(9999)),
+        "generation": 1 + choices.upto(5),
+        "creationTimestamp": _TIME,
+    }
+    if likely(choices, 30):
+        metadata["finalizers"] = ["example.com/cleanup"]
+    if likely(choices, 30):
+        owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": scalars.name(choices), "uid": metadata["uid"]}
+        metadata["ownerReferences"] = [{**owner, "controller": True, "blockOwnerDeletion": True}]
+    if likely(choices, 40):
+        entry = {"manager": "kubectl", "operation": pick(choices, ("Update", "Apply")), "fieldsType": "FieldsV1"}
+        fields: JsonObject = {"f:spec": {".": {}}}
+        metadata["managedFields"] = [
+            {**entry, "apiVersion": version.api_version, "time": _TIME, "fieldsV1": fields},
+        ]
+
+
+def embed(choices: Choices, out: JsonObject) -> None:
+    """Make an object inside an object a resource."""
+    api_version, kind = pick(choices, (("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("example.com/v1", "Thing")))
+    out |= {"apiVersion": api_version, "kind": kind, "metadata": {"name": scalars.name(choices)}}
+
+
+def _name(choices: Choices, limits: JsonObject) -> str:
+    """A name that the schema's own limits allow, as far as it can be found."""
+    if not limits:
+        return scalars.name(choices)
+    node = Node(limits)
+    for _ in range(_TRIES if node.pattern else 0):
+        found = scalars.text(choices, node)
+        if found and not names.subdomain_name(found, False):
+            return found
+    return scalars.name(choices)[: node.max_length]

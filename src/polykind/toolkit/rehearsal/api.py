@@ -1,0 +1,113 @@
+"""What a rehearsal asks of its server: in the same process, through the whole of the server but its socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.crd import versions as crd_versions
+from polykind.http.request import Request
+from polykind.http.response import Response
+from polykind.server.server import Server
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+MIGRATIONS = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
+_TURN = 0.002
+_TURNS = 15_000
+
+
+class Refused(Exception):
+    """The server did not do what it was asked; the text is its own."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Api:
+    """One server, as its admin sees it."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._headers = {b"authorization": b"Bearer " + server.token.encode(), b"user-agent": b"polykind-rehearse"}
+
+    async def ask(self, method: str, path: str, body: Any = None, *, query: str = "") -> JsonObject:
+        """An answer that is a success. Raises Refused."""
+        headers = {**self._headers, b"content-type": b"application/json", b"accept": b"application/json"}
+        request = Request(method, path, query, headers, b"" if body is None else json_codec.encode(body))
+        answer = await self._server.http.app(request)
+        assert isinstance(answer, Response)
+        data = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
+        if answer.status >= 300:
+            raise Refused(answer.status, _message(data))
+        value: JsonObject = json_codec.decode(data)
+        return value
+
+    async def define(self, definition: JsonObject) -> None:
+        """Have a definition be as it is in a manifest, and its versions served so. Raises Refused."""
+        name = definition["metadata"]["name"]
+        try:
+            live = await self.ask("GET", f"{DEFINITIONS}/{name}")
+        except Refused:
+            written = await self.ask("POST", DEFINITIONS, definition)
+        else:
+            kept = {**definition["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
+            written = await self.ask("PUT", f"{DEFINITIONS}/{name}", {**definition, "metadata": kept})
+        await self._until(lambda: self._serves(written))
+
+    async def _serves(self, written: JsonObject) -> bool:
+        spec, find = written["spec"], self._server.registry.find
+        for version in spec["versions"]:
+            served = find(spec["group"], version["name"], spec["names"]["plural"])
+            if (served is not None) != version["served"]:
+                return False
+            kind: Any = served.kind if served is not None else None
+            if kind is not None and kind.crd["metadata"].get("generation") != written["metadata"]["generation"]:
+                return False
+        live = await self.ask("GET", f"{DEFINITIONS}/{written['metadata']['name']}")
+        return crd_versions.storage(live) in live["status"]["storedVersions"]
+
+    async def migrate(self, definition: JsonObject, name: str) -> None:
+        """Have every object written at the storage version. Raises Refused, naming those that cannot be."""
+        spec = definition["spec"]
+        resource = {"group": spec["group"], "resource": spec["names"]["plural"]}
+        await self.ask(
+            "POST",
+            MIGRATIONS,
+            {
+                "apiVersion": "storagemigration.k8s.io/v1beta1",
+                "kind": "StorageVersionMigration",
+                "metadata": {"name": name},
+                "spec": {"resource": resource},
+            },
+        )
+        ended: JsonObject = {}
+
+        async def over() -> bool:
+            found = await self.ask("GET", f"{MIGRATIONS}/{name}")
+            for condition in (found.get("status") or {}).get("conditions") or ():
+                if condition["type"] in ("Succeeded", "Failed") and condition["status"] == "True":
+                    ended.update(condition)
+            return bool(ended)
+
+        await self._until(over)
+        if ended["type"] == "Failed":
+            raise Refused(500, ended.get("message", "the migration failed"))
+
+    async def _until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        for _ in range(_TURNS):
+            if await holds():
+                return
+            await asyncio.sleep(_TURN)
+        raise Refused(504, "the server did not come to it within 30 s")
+
+
+def _message(data: bytes) -> str:
+    try:
+        status = json_codec.decode(data)
+        return str(status["message"])
+    except (json_codec.Malformed, KeyError, TypeError):
+        return data.decode(errors="replace").strip()

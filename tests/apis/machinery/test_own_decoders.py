@@ -1,0 +1,23 @@
+"""What the reader of a definition leaves to other readers."""
+
+from __future__ import annotations
+
+from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as CRD
+from polykind.apis.machinery.own_decoders import sealed
+
+
+def test_schemas_of_items_and_any_json_have_readers_of_their_own() -> None:
+    inner = {"items": {"items": {}}, "additionalProperties": {}, "default": 1, "type": "x", "not": {"enum": [1]}}
+    schema = {"properties": {"a": inner, "b": "ill-typed"}}
+    value = {
+        "metadata": {"managedFields": [{"fieldsV1": {}}]},
+        "spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]},
+    }
+    at = "spec.versions[0].schema.openAPIV3Schema.properties.a"
+    assert sorted(sealed(value, CRD)) == [
+        "metadata.managedFields[0].fieldsV1",
+        f"{at}.additionalProperties",
+        f"{at}.default",
+        f"{at}.items",
+        f"{at}.not.enum[0]",
+    ]

@@ -1,0 +1,41 @@
+"""What is said of kinds that are sent where they do not belong."""
+
+from __future__ import annotations
+
+import pytest
+
+from polykind.apis.scheme import is_known
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "known"),
+    [
+        ("v1", "Pod", True),
+        ("v1", "PodList", True),
+        ("v1", "List", True),
+        ("v1", "ListList", False),
+        ("v1", "BindingList", False),
+        ("v1", "Deployment", False),
+        ("apps/v1", "Deployment", True),
+        ("apps/v1", "DeleteOptions", True),
+        ("foo/v9", "DeleteOptions", False),
+        ("foo/v9", "Status", True),
+        ("autoscaling/v1", "ScaleList", False),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", False),
+    ],
+)
+def test_the_kinds_that_the_reference_can_read(api_version: str, kind: str, known: bool) -> None:
+    assert is_known(api_version, kind, to_definitions=False) is known
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "known"),
+    [
+        ("v1", "Status", True),
+        ("v1", "PatchOptions", True),
+        ("v1", "Pod", False),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList", True),
+    ],
+)
+def test_fewer_are_known_where_definitions_are_read(api_version: str, kind: str, known: bool) -> None:
+    assert is_known(api_version, kind, to_definitions=True) is known

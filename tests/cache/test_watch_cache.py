@@ -1,0 +1,355 @@
+"""The watch cache over a real store: reading, waiting, the past, and a watch that is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from polykind import errors
+from polykind.cache import resource_cache
+from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.cache.watch_cache import WatchCache
+from polykind.contract import CompactedError, Event, Page
+from polykind.store.sqlite import SqliteStore
+from tests.cache.build import PREFIX, opened, put, value
+
+Opened = tuple[SqliteStore, WatchCache, ResourceCache]
+
+
+@pytest.fixture
+async def parts(tmp_path: Path) -> AsyncIterator[Opened]:
+    async with opened(tmp_path) as parts:
+        yield parts
+
+
+def state(cache: ResourceCache) -> dict[str, int]:
+    return {e.key: e.revision for e in cache.snapshot(None)}
+
+
+async def test_a_resource_is_read_when_it_is_asked_for_and_followed_from_then_on(parts: Opened) -> None:
+    store, root, cache = parts
+    first = await put(store, "a/x")
+    assert not cache.loaded
+    await root.fresh(cache)
+    assert state(cache) == {"a/x": first}
+    second = await put(store, "a/y")
+    assert state(cache) == {"a/x": first, "a/y": second}
+    await store.delete(f"{PREFIX}a/x", expect=first)
+    assert state(cache) == {"a/y": second}
+
+
+async def test_resources_do_not_see_each_other(parts: Opened) -> None:
+    store, root, cache = parts
+    core, similar = root.resource("", "namespaces"), root.resource("example.com", "foosballs")
+    for other in (cache, core, similar):
+        await root.fresh(other)
+    await store.put("/registry/namespaces/default", value("default"), expect=None)
+    await store.put("/registry/example.com/foosballs/a/x", value("a/x"), expect=None)
+    await store.put("/registry/other.com/foos/a/x", value("a/x"), expect=None)
+    await put(store, "a/y")
+    assert (list(state(core)), list(state(similar)), list(state(cache))) == (["default"], ["a/x"], ["a/y"])
+
+
+class Gate:
+    """Holds a store's readings back until it is opened; what was read is what was there before."""
+
+    def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, early: bool) -> None:
+        self.go, self.reads = asyncio.Event(), 0
+        read = store.range
+
+        async def held(prefix: str, **options: int) -> Page:
+            self.reads += 1
+            if early:
+                page = await read(prefix)
+                await self.go.wait()
+                return page
+            await self.go.wait()
+            return await read(prefix)
+
+        monkeypatch.setattr(store, "range", held)
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["read before the writes", "read after the writes"])
+async def test_nothing_written_during_a_reading_is_lost_or_doubled(
+    parts: Opened, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
+    store, root, cache = parts
+    kept, dropped = await put(store, "a/kept"), await put(store, "a/dropped")
+    gate = Gate(store, monkeypatch, early=early)
+    loads = [asyncio.create_task(root.load(cache)) for _ in range(3)]
+    while not gate.reads:
+        await asyncio.sleep(0)
+    changed = await put(store, "a/kept", n=1)
+    await store.delete(f"{PREFIX}a/dropped", expect=dropped)
+    new = await put(store, "a/new")
+    gate.go.set()
+    await asyncio.gather(*loads)
+    assert gate.reads == 1
+    assert kept < changed
+    assert state(cache) == {"a/kept": changed, "a/new": new}
+    again = await put(store, "a/again")
+    assert state(cache)["a/again"] == again
+    assert cache.revision == again
+
+
+async def test_a_long_reading_leaves_the_loop_to_others(parts: Opened) -> None:
+    store, root, cache = parts
+    await asyncio.gather(*(put(store, f"a/{i}") for i in range(3000)))
+    longest, done = 0.0, False
+
+    async def others() -> None:
+        nonlocal longest
+        while not done:
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, time.thread_time() - before)
+
+    waiting = asyncio.create_task(others())
+    begin = time.thread_time()
+    await root.fresh(cache)
+    whole, done = time.thread_time() - begin, True
+    await waiting
+    assert len(cache) == 3000
+    assert longest < max(whole / 2, 0.02)
+
+
+async def test_a_resource_that_is_dropped_and_served_anew_while_it_is_read(
+    parts: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, root, cache = parts
+    await put(store, "a/x")
+    gate = Gate(store, monkeypatch, early=True)
+    first = asyncio.create_task(root.load(cache))
+    while not gate.reads:
+        await asyncio.sleep(0)
+    root.drop(cache)
+    anew = root.resource("example.com", "foos")
+    assert anew is not cache
+    second = asyncio.create_task(root.load(anew))
+    while gate.reads < 2:
+        await asyncio.sleep(0)
+    late = await put(store, "a/late")
+    gate.go.set()
+    await asyncio.gather(first, second)
+    assert anew.loaded
+    assert state(anew)["a/late"] == late
+
+
+async def test_a_failed_reading_can_be_tried_again(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, root, cache = parts
+    await put(store, "a/x")
+
+    async def broken(prefix: str) -> Page:
+        raise CompactedError(1, 2)
+
+    with monkeypatch.context() as broken_store:
+        broken_store.setattr(store, "range", broken)
+        with pytest.raises(CompactedError):
+            await root.load(cache)
+    await root.load(cache)
+    assert list(state(cache)) == ["a/x"]
+
+
+async def test_one_who_gives_up_does_not_spoil_the_reading_for_others(
+    parts: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, root, cache = parts
+    gate = Gate(store, monkeypatch, early=True)
+    loads = [asyncio.create_task(root.load(cache)) for _ in range(2)]
+    while not gate.reads:
+        await asyncio.sleep(0)
+    loads[0].cancel()
+    gate.go.set()
+    await loads[1]
+    assert cache.loaded
+
+
+# ---------------------------------------------------------------------- waiting for a revision
+
+
+async def test_a_revision_that_is_reached_is_waited_for(parts: Opened) -> None:
+    store, root, _ = parts
+    waiting = asyncio.create_task(root.reach(root.revision + 2))
+    await put(store, "a/x")
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await put(store, "a/y")
+    await waiting
+
+
+async def test_a_revision_that_is_never_reached_is_too_large(parts: Opened) -> None:
+    _, root, _ = parts
+    asked = root.revision + 5
+    with pytest.raises(errors.RequestTimeoutError) as caught:
+        await root.reach(asked, within=0.01)
+    assert caught.value.message == f"Timeout: Too large resource version: {asked}, current: {root.revision}"
+    assert caught.value.details == {
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+        "retryAfterSeconds": 1,
+    }
+    assert root._waiters == []
+
+
+# ---------------------------------------------------------------------- the past
+
+
+def revisions(occurrences: list[ObjectChange]) -> list[int]:
+    return [o.revision for o in occurrences]
+
+
+async def test_the_past_comes_from_the_window_and_before_it_from_the_store(
+    parts: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 5)
+    store, root, cache = parts
+    await root.fresh(cache)
+    written = [await put(store, "a/x", n=i) for i in range(20)]
+    assert cache.since == written[-6]
+    for index, revision in enumerate(written):
+        assert revisions(await root.past(cache, revision)) == written[index + 1 :]
+    whole = await root.past(cache, written[0])
+    assert [o.old.revision for o in whole if o.old] == written[:-1]
+
+
+async def test_the_past_of_a_resource_that_was_read_only_now_comes_from_the_store(parts: Opened) -> None:
+    store, root, cache = parts
+    first, second = await put(store, "a/x"), await put(store, "a/y")
+    await store.delete(f"{PREFIX}a/x", expect=first)
+    await root.fresh(cache)
+    assert revisions(await root.past(cache, first)) == [second, second + 1]
+
+
+async def test_changes_while_the_past_is_read_are_part_of_it(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 3)
+    store, root, cache = parts
+    await root.fresh(cache)
+    written = [await put(store, "a/x", n=i) for i in range(10)]
+    history, busy = store.history, [True]
+
+    async def interrupted(prefix: str, after: int, until: int) -> object:
+        found = await history(prefix, after, until)
+        if busy.pop():
+            busy.append(False)
+            written.extend([await put(store, "a/x", n=100 + i) for i in range(6)])
+        return found
+
+    monkeypatch.setattr(store, "history", interrupted)
+    assert revisions(await root.past(cache, written[0])) == written[1:]
+
+
+async def test_a_past_that_is_compacted_has_expired(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 2)
+    store, root, cache = parts
+    await root.fresh(cache)
+    written = [await put(store, "a/x", n=i) for i in range(10)]
+    await store.compact(written[5])
+    with pytest.raises(errors.ExpiredError) as caught:
+        await root.past(cache, written[0])
+    assert caught.value.message == f"too old resource version: {written[0]} ({written[5]})"
+    assert (caught.value.code, caught.value.reason) == (410, "Expired")
+
+
+# ---------------------------------------------------------------------- trouble
+
+
+class Resets:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on_occurrences(self, occurrences: list[ObjectChange]) -> None: ...
+
+    def on_reset(self) -> None:
+        self.count += 1
+
+
+async def test_a_lost_watch_is_begun_again_and_everything_read_anew(
+    parts: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, root, cache = parts
+    await root.fresh(cache)
+    resets = Resets()
+    cache.observers.append(resets)
+    assert root._watching is not None
+    root._watching.close()
+    missed = await put(store, "a/missed")
+    waiting = asyncio.create_task(root.reach(missed))
+    await asyncio.sleep(0)
+    root.on_lost(CompactedError(1, 2))
+    assert (root.ready, cache.loaded, resets.count) == (False, False, 1)
+    await root.fresh(cache)
+    await waiting
+    assert root.ready
+    assert state(cache) == {"a/missed": missed}
+    later = await put(store, "a/later")
+    assert state(cache)["a/later"] == later
+    assert "the watch on the store was lost (revision 1 has been compacted, the oldest is 2)" in caplog.text
+
+
+async def test_a_reading_during_which_the_watch_is_lost_is_done_again(
+    parts: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, root, cache = parts
+    await put(store, "a/x")
+    gate = Gate(store, monkeypatch, early=True)
+    loading = asyncio.create_task(root.load(cache))
+    while not gate.reads:
+        await asyncio.sleep(0)
+    assert root._watching is not None
+    root._watching.close()
+    await put(store, "a/between")
+    root.on_lost(CompactedError(1, 2))
+    gate.go.set()
+    await loading
+    assert gate.reads == 2
+    assert list(state(cache)) == ["a/between", "a/x"]
+
+
+async def test_a_resource_that_fails_on_an_event_is_read_anew_and_its_observers_are_told(
+    parts: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, root, cache = parts
+    await root.fresh(cache)
+    resets = Resets()
+    cache.observers.append(resets)
+
+    def broken(events: list[Event], revision: int) -> None:
+        raise KeyError("broken")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(cache, "follow", broken)
+        await put(store, "a/x")
+    assert resets.count == 1
+    await root.fresh(cache)
+    assert list(state(cache)) == ["a/x"]
+    assert f"the cache of {PREFIX} failed on an event and is read anew" in caplog.text
+
+
+async def test_bytes_that_are_no_object_do_not_take_the_resource_with_them(parts: Opened) -> None:
+    store, root, cache = parts
+    await store.put(f"{PREFIX}a/odd", b"\x00 nonsense", expect=None)
+    await root.fresh(cache)
+    await store.put(f"{PREFIX}a/odder", b"[1, 2]", expect=None)
+    await put(store, "a/x")
+    assert list(state(cache)) == ["a/odd", "a/odder", "a/x"]
+
+
+async def test_a_store_that_comes_back_is_followed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("polykind.cache.watch_cache._RETRY", 0.001)
+    async with opened(tmp_path) as (store, root, cache):
+        await root.fresh(cache)
+        await store.close()
+        await asyncio.sleep(0.01)
+        await store.start()
+        written = await put(store, "a/x")
+        async with asyncio.timeout(5):
+            while not root.ready:
+                await asyncio.sleep(0.001)
+        await root.fresh(cache)
+        assert state(cache) == {"a/x": written}
+    assert "the store does not answer yet" in caplog.text

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.codec import json_codec
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b"42.0", 42),
+        (b"1e3", 1000),
+        (b"-0.0", 0),
+        (b"1.5", 1.5),
+        (b"1234567890123456789.0", 1234567890123456800),
+        (b"-9223372036854775809e0", -9223372036854775808.0),
+        (b"9223372036854775807", 9223372036854775807),
+        (b"-9223372036854775808", -9223372036854775808),
+        (b"9223372036854775808", 9223372036854775808.0),
+        (b'{"a":[18446744073709551616]}', {"a": [1.8446744073709552e19]}),
+        (b'"\\ud800x"', "\ufffdx"),
+        (b'"\\ud83d\\ude00"', "\U0001f600"),
+        (b'"\\\\ud800"', "\\ud800"),
+        (b'"\xff\xe2\x82"', "\ufffd\ufffd\ufffd"),
+        (b'{"a":1,"a":2}', {"a": 2}),
+    ],
+)
+def test_values(body: bytes, value: Any) -> None:
+    decoded = json_codec.decode(body)
+    assert decoded == value
+    assert type(decoded) is type(value)
+
+
+def test_long_integers_are_floats() -> None:
+    value = json_codec.decode(b'{"a":[18446744073709551616,1],"b":{"c":9223372036854775808}}')
+    assert type(value["a"][0]) is float
+    assert type(value["a"][1]) is int
+    assert type(value["b"]["c"]) is float
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (b'{"a":1', "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (b"{} x", "couldn't get version/kind; json parse error: invalid character 'x' after top-level value"),
+        (b'{"a":1e999}', "json: cannot unmarshal number 1e999 into Go value of type float64"),
+        (b'{"a":1e999', "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+        (b"1" * 400, f"json: cannot unmarshal number {'1' * 400} into Go value of type float64"),
+    ],
+)
+def test_malformed_bodies(body: bytes, says: str) -> None:
+    with pytest.raises(json_codec.Malformed) as refused:
+        json_codec.decode(body)
+    assert refused.value.message == says
+    assert refused.value.code == 400
+
+
+@pytest.mark.parametrize("levels", [1100, 5000, 20000])
+def test_deep_bodies_are_refused(levels: int) -> None:
+    with pytest.raises(json_codec.Malformed, match="exceeded max depth"):
+        json_codec.decode(b'{"a":' * levels + b"1" + b"}" * levels)
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded"),
+    [
+        ({"b": 1, "a": [True, None]}, b'{"a":[true,null],"b":1}'),
+        ("<a&b>\u2028", rb'"\u003ca\u0026b\u003e\u2028"'),
+        (1e21, b"1e+21"),
+        (1e20, b"100000000000000000000"),
+        ([1e-7, 0.000001, 1.5], b"[1e-7,0.000001,1.5]"),
+        ({"a": 2.0}, b'{"a":2}'),
+        ("\ud800", '"\ufffd\ufffd\ufffd"'.encode()),
+        ("\b\f\x01\x7f", b'"\\b\\f\\u0001\x7f"'),
+        ({"x": ":1e5"}, b'{"x":":1e5"}'),
+        (1 << 70, b"1180591620717411303424"),
+    ],
+)
+def test_encoding(value: Any, encoded: bytes) -> None:
+    assert json_codec.encode(value) == encoded
+    assert json_codec.encode_line(value) == encoded + b"\n"
+
+
+def test_keys_can_keep_their_order() -> None:
+    assert json_codec.encode_ordered({"b": "<", "a": 1}) == b'{"b":"\\u003c","a":1}'
+    assert json_codec.encode_ordered({"b": 1e21, "a": {"d": 1, "c": 2}}) == b'{"b":1e+21,"a":{"d":1,"c":2}}'
+
+
+def test_nesting_of_any_depth_is_encoded() -> None:
+    value: Any = 1
+    for _ in range(3000):
+        value = {"a": [value]}
+    assert json_codec.encode(value) == b'{"a":[' * 3000 + b"1" + b"]}" * 3000
+
+
+def test_indent() -> None:
+    encoded = b'{"a":[1,{"b":{},"c":[]}],"d":"x{,:}"}'
+    assert json_codec.indent(encoded).decode() == json.dumps(json.loads(encoded), indent=2)
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        (b'{"a":1,"b":"x"}', []),
+        (b'{"a" : 1, "b" :\n2}', []),
+        (b'{"a":"{\\"x\\":1}"}', []),
+        (b'{"spec":{"x":1,"x":2}}', ["spec.x"]),
+        (b'{"spec":[{"x" :1,"x":2,"y" : 1}]}', ["spec[0].x"]),
+        (b'{"a":"\\u0022:","b":1,"b":1}', ["b"]),
+        (b'{"\xff":1,"\xff":2}', ["\ufffd"]),
+    ],
+)
+def test_duplicate_keys(body: bytes, paths: list[str]) -> None:
+    assert json_codec.duplicate_keys(body, json_codec.decode(body)) == paths
+
+
+def test_duplicate_complaints() -> None:
+    assert json_codec.duplicate_complaints(b'{"a":1,"a":1}', {"a": 1}) == ['duplicate field "a"']
+
+
+def test_complaints_come_as_a_decoder_meets_them() -> None:
+    found = ['duplicate field "b"', 'duplicate field "a.c"', 'unknown field "a"', 'unknown field "d"']
+    body = b'{"b":1,"a":{"c":1,"c":2},"b":2,"d":3}'
+    assert json_codec.in_order(found, body) == [found[2], found[1], found[0], found[3]]
+    assert len(json_codec.in_order(found * 50, body)) == 100
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)
+scalars = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1) | st.text() | finite
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+)
+
+
+@given(values)
+def test_what_is_encoded_is_read_back(value: Any) -> None:
+    encoded = json_codec.encode(value)
+    assert json_codec.encode(json_codec.decode(encoded)) == encoded
+    assert json_codec.duplicate_keys(encoded, json_codec.decode(encoded)) == []
+
+
+@given(st.binary(max_size=30))
+def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+    try:
+        value = json_codec.decode(body)
+    except json_codec.Malformed:
+        return
+    assert not isinstance(value, float) or math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("body", "value", "whole"),
+    [
+        (b'{"a":[1,-2,0],"b":"1.5e300"}', {"a": [1, -2, 0], "b": "1.5e300"}, True),
+        (b'{"a":1.5}', {"a": 1.5}, False),
+        (b'{"a":2.0}', {"a": 2}, False),
+        (b'{"a":1e300}', {"a": 1e300}, False),
+        (b'{"a":92233720368547758070}', {"a": 9.223372036854776e19}, False),
+        (b'{"a":1,"b":"\xff"}', {"a": 1, "b": "\ufffd"}, False),
+    ],
+)
+def test_whether_all_numbers_are_whole_is_noted(body: bytes, value: Any, whole: bool) -> None:
+    assert json_codec.decode_noting(body) == (value, whole)
+    assert json_codec.encode(value, whole=whole) == json_codec.encode(value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":[1,-2,0],"b":"x:y"}',
+        b'{"a":9007199254740993}',
+        b'{"a":92233720368547758070}',
+        b'{"a":1.0,"a":2}',
+        b'{"a":1,"a":2}',
+        b'{"a":":","a":2}',
+        b'{"a":"\\u003a","b":1,"b":1}',
+        b'{"a":1,"b":"\xff"}',
+    ],
+)
+def test_a_strict_reading_is_a_reading_with_complaints(body: bytes) -> None:
+    value, whole = json_codec.decode_noting(body, spelled=True)
+    assert json_codec.decode_strict(body) == (value, whole, json_codec.duplicate_complaints(body, value))
+
+
+@given(values)
+def test_a_strict_reading_of_what_was_written_has_no_complaints(value: Any) -> None:
+    body = json_codec.encode(value)
+    assert json_codec.decode_strict(body) == (*json_codec.decode_noting(body, spelled=True), [])
+
+
+def test_numbers_may_be_read_as_they_are_spelled() -> None:
+    value, whole = json_codec.decode_literal(b"[1, 1.0, 1e400, 9223372036854775808]")
+    assert [value[0], value[1].text, value[2].text, value[3]] == [1, "1.0", "1e400", 1 << 63]
+    assert not whole
+    assert json_codec.decode_literal(b'{"a":[1]}') == ({"a": [1]}, True)
+    with pytest.raises(json_codec.Malformed):
+        json_codec.decode_literal(b"{")
+
+
+def test_a_number_spelled_as_a_fraction_may_be_read_as_one() -> None:
+    value, whole = json_codec.decode_noting(b'{"a":[1,2.0,1e3,-0.0,1e17]}', spelled=True)
+    assert [type(item) for item in value["a"]] == [int, float, float, float, float]
+    assert not whole
+    assert json_codec.encode(value) == b'{"a":[1,2,1000,-0,100000000000000000]}'
+    with pytest.raises(json_codec.Malformed):
+        json_codec.decode(b'{"a":1e999}', spelled=True)

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.codec import negotiation
+from polykind.codec.negotiation import Accepted
+from polykind.errors import NotAcceptableError, UnsupportedMediaTypeError
+
+PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+REFUSED = (
+    "only the following media types are accepted: "
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+)
+
+
+@pytest.mark.parametrize(
+    ("accept", "accepted"),
+    [
+        ("", Accepted()),
+        ("*/*", Accepted()),
+        ("*", Accepted()),
+        ("application/json", Accepted()),
+        ("application/json, */*", Accepted()),
+        ("application/yaml", Accepted("yaml")),
+        ("application/vnd.kubernetes.protobuf, application/json", Accepted()),
+        ("text/html, application/*;q=0.5", Accepted()),
+        ("application/json;q=0.1,application/yaml", Accepted("yaml")),
+        ("application/json;pretty=1", Accepted(pretty=True)),
+        ("application/json;stream=watch", Accepted(stream="watch")),
+        ("application/json;sv=v1", Accepted()),
+        ("application/json;charset=utf-8", Accepted()),
+        (
+            f"{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            Accepted("json", "Table", "meta.k8s.io", "v1"),
+        ),
+        ("application/yaml;as=Table;v=v1;g=meta.k8s.io", Accepted("yaml", "Table", "meta.k8s.io", "v1")),
+        (f"application/json, {TABLE}", Accepted()),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io, application/json", Accepted()),
+        (
+            "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
+            Accepted("json", "PartialObjectMetadata", "meta.k8s.io", "v1beta1"),
+        ),
+    ],
+)
+def test_what_is_accepted(accept: str, accepted: Accepted) -> None:
+    assert negotiation.negotiate(accept) == accepted
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/html",
+        "application/vnd.kubernetes.protobuf",
+        "application/json;as=Table;v=v2;g=meta.k8s.io",
+        "application/json;as=Chart;v=v1;g=meta.k8s.io",
+        "application/json;as=Table;v=v1;g=other.example.com",
+        "application/json;as=Table",
+        "application/json;v=v1",
+        "application/json;stream=other",
+        "application/yaml;stream=watch",
+        "application/json;sv=v2",
+        "APPLICATION/JSON",
+    ],
+)
+def test_what_is_not(accept: str) -> None:
+    with pytest.raises(NotAcceptableError) as refused:
+        negotiation.negotiate(accept)
+    assert refused.value.message == REFUSED
+
+
+def test_watches_do_not_come_as_yaml() -> None:
+    assert negotiation.negotiate_watch("*/*") == Accepted()
+    with pytest.raises(NotAcceptableError) as refused:
+        negotiation.negotiate_watch("application/yaml")
+    assert refused.value.message == (
+        "only the following media types are accepted: "
+        "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+    )
+
+
+@pytest.mark.parametrize("accept", ["", "*/*;q=0.1", "application/json;q=0", "text/html, application/yaml;foo"])
+def test_built_in_resources_are_found_by_a_form_that_is_named(accept: str) -> None:
+    negotiation.check_named(accept, streams=False)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/*", "*", "application/JSON", ","])
+def test_built_in_resources_are_not_found_by_any_other(accept: str) -> None:
+    with pytest.raises(NotAcceptableError) as refused:
+        negotiation.check_named(accept, streams=True)
+    assert refused.value.message == (
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+        "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
+        "application/vnd.kubernetes.protobuf;stream=watch"
+    )
+
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+def test_protobuf_is_for_built_in_objects_and_for_the_metadata_of_any() -> None:
+    partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    assert negotiation.negotiate(PROTOBUF, offers=negotiation.BUILT_IN) == Accepted("protobuf")
+    assert negotiation.negotiate(partial) == Accepted("protobuf", "PartialObjectMetadata", "meta.k8s.io", "v1")
+    assert negotiation.negotiate_watch(f"{PROTOBUF};stream=watch", offers=negotiation.BUILT_IN).media == "protobuf"
+    assert negotiation.negotiate_error(PROTOBUF) == Accepted("protobuf")
+    assert negotiation.negotiate_error(partial) is None
+    for refused in (PROTOBUF, f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1"):
+        with pytest.raises(NotAcceptableError):
+            negotiation.negotiate(refused)
+
+
+def test_errors_are_negotiated_without_transforms() -> None:
+    assert negotiation.negotiate_error("application/yaml") == Accepted("yaml")
+    assert negotiation.negotiate_error(f"{TABLE},application/yaml") == Accepted("yaml")
+    assert negotiation.negotiate_error(TABLE) is None
+
+
+@pytest.mark.parametrize(
+    ("content_type", "media"),
+    [
+        ("", "json"),
+        ("application/json", "json"),
+        ("application/json; charset=utf-8", "json"),
+        ("Application/JSON;", "json"),
+        ('application/yaml; charset="utf-8"', "yaml"),
+    ],
+)
+def test_bodies(content_type: str, media: str) -> None:
+    assert negotiation.body_media(content_type) == media
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/xml", "application/merge-patch+json", "application/json; charset", "json", "a=1;;"],
+)
+def test_bodies_of_unknown_form(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaTypeError) as refused:
+        negotiation.body_media(content_type)
+    assert refused.value.message == (
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    )
+
+
+def test_patches() -> None:
+    merge = "application/merge-patch+json"
+    assert negotiation.patch_type(f"{merge}; charset=utf-8", offers=PATCHES) == merge
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "application/json",
+        "application/yaml",
+        "APPLICATION/MERGE-PATCH+JSON",
+        "application/strategic-merge-patch+json",
+    ],
+)
+def test_patches_of_unknown_form(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaTypeError) as refused:
+        negotiation.patch_type(content_type, offers=PATCHES)
+    assert refused.value.message == (
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "agent", "pretty"),
+    [
+        ("", "kubectl/v1", False),
+        ("", "curl/8.0", True),
+        ("", "Wget/1", True),
+        ("", "Mozilla/5.0 (X11)", True),
+        ("false", "curl/8.0", False),
+        ("yes", "curl/8.0", False),
+        ("true", "kubectl/v1", True),
+        ("1", "", True),
+    ],
+)
+def test_pretty(wish: str, agent: str, pretty: bool) -> None:
+    assert negotiation.is_pretty({"pretty": [wish]} if wish else {}, agent) is pretty
+
+
+def test_gzip() -> None:
+    assert negotiation.wants_gzip("deflate, gzip", 131073)
+    assert not negotiation.wants_gzip("gzip", 131072)
+    assert not negotiation.wants_gzip("gzip;q=1", 1 << 20)
+    assert not negotiation.wants_gzip("", 1 << 20)
+
+
+@given(st.text(alphabet="application/json*;=, qas0.5/", max_size=40))
+def test_any_header_is_read_or_refused(header: str) -> None:
+    with contextlib.suppress(NotAcceptableError):
+        assert negotiation.negotiate(header).media in ("json", "yaml")
+    with contextlib.suppress(UnsupportedMediaTypeError):
+        assert negotiation.body_media(header) in ("json", "yaml")

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.codec.type_meta import interpret
+from polykind.errors import BadRequestError
+
+PARSE = "couldn't get version/kind; json parse error: json: cannot unmarshal "
+STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ([], f"{PARSE}array into Go value of type {STRUCT}"),
+        (5, f"{PARSE}number into Go value of type {STRUCT}"),
+        ("x", f"{PARSE}string into Go value of type {STRUCT}"),
+        (True, f"{PARSE}bool into Go value of type {STRUCT}"),
+        ({"kind": 5}, f"{PARSE}number into Go struct field .kind of type string"),
+        ({"apiVersion": {}, "kind": 5}, f"{PARSE}object into Go struct field .apiVersion of type string"),
+        ({"kind": "X", "Kind": []}, f"{PARSE}array into Go struct field .kind of type string"),
+        ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
+    ],
+)
+def test_what_is_refused(value: Any, says: str) -> None:
+    with pytest.raises(BadRequestError) as refused:
+        interpret(value)
+    assert refused.value.message == says
+
+
+def test_what_is_found() -> None:
+    assert interpret({"apiVersion": "g/v1", "kind": "X"}) == ("g/v1", "X")
+    assert interpret({"kind": None}) == interpret({}) == interpret(None) == ("", "")
+
+
+def test_the_case_of_keys_does_not_matter() -> None:
+    assert interpret({"APIVersion": "g/v1", "\u212aIND": "X"}) == ("g/v1", "X")
+    assert interpret({"kind": "X", "Kind": "Y", "KIND": None}) == ("", "Y")
+    assert interpret({"kin": "X", "spec": "Y", "apiVersions": "Z"}) == ("", "")

@@ -1,0 +1,117 @@
+"""The default roles and bindings are there from the first start on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.contract import ConflictError
+from polykind.store.sqlite import SqliteStore
+from tests.support.live import Live, live
+
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+MERGE = "application/merge-patch+json"
+RBAC: dict[str, Any] = {"authorization_mode": ("RBAC",)}
+
+
+async def names(running: Live, path: str) -> list[str]:
+    return [item["metadata"]["name"] for item in (await running.ask("GET", path))["items"]]
+
+
+async def test_they_are_made_at_the_first_start(tmp_path: Path) -> None:
+    async with live(tmp_path, **RBAC) as running:
+        assert await names(running, ROLES) == [
+            "admin",
+            "cluster-admin",
+            "edit",
+            "system:aggregate-to-admin",
+            "system:aggregate-to-edit",
+            "system:aggregate-to-view",
+            "system:auth-delegator",
+            "system:basic-user",
+            "system:controller:clusterrole-aggregation-controller",
+            "system:discovery",
+            "system:monitoring",
+            "system:public-info-viewer",
+            "view",
+        ]
+        assert await names(running, BINDINGS) == [
+            "cluster-admin",
+            "system:basic-user",
+            "system:controller:clusterrole-aggregation-controller",
+            "system:discovery",
+            "system:monitoring",
+            "system:public-info-viewer",
+        ]
+        assert await running.ask("GET", "/readyz/poststarthook/rbac/bootstrap-roles") == b"ok"
+        admin = await running.ask("GET", f"{BINDINGS}/cluster-admin")
+        (entry,) = admin["metadata"]["managedFields"]
+        assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
+        assert admin["metadata"]["labels"] == {"kubernetes.io/bootstrapping": "rbac-defaults"}
+        assert admin["metadata"]["annotations"] == {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+        assert admin["subjects"] == [
+            {"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:masters"}
+        ]
+
+
+async def test_in_other_modes_there_are_none(tmp_path: Path) -> None:
+    async with live(tmp_path) as running:
+        assert await names(running, ROLES) == await names(running, BINDINGS) == []
+
+
+async def test_what_lacks_is_mended_at_the_next_start_and_what_is_as_it_should_be_is_not_written(
+    tmp_path: Path,
+) -> None:
+    async with live(tmp_path, **RBAC) as running:
+        await running.ask("PATCH", f"{ROLES}/system:basic-user", {"rules": None}, kind=MERGE)
+        await running.ask("PATCH", f"{BINDINGS}/system:discovery", {"subjects": None}, kind=MERGE)
+        await running.ask("DELETE", f"{ROLES}/system:monitoring")
+        before = (await running.ask("GET", f"{BINDINGS}/cluster-admin"))["metadata"]
+    async with live(tmp_path, **RBAC) as running:
+        resources = [rule["resources"] for rule in (await running.ask("GET", f"{ROLES}/system:basic-user"))["rules"]]
+        assert resources == [["selfsubjectaccessreviews"], ["selfsubjectrulesreviews"], ["selfsubjectreviews"]]
+        (subject,) = (await running.ask("GET", f"{BINDINGS}/system:discovery"))["subjects"]
+        assert subject["name"] == "system:authenticated"
+        await running.ask("GET", f"{ROLES}/system:monitoring")
+        assert (await running.ask("GET", f"{BINDINGS}/cluster-admin"))["metadata"] == before
+
+
+async def test_what_is_to_be_left_alone_is(tmp_path: Path) -> None:
+    off = {"metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}}
+    async with live(tmp_path, **RBAC) as running:
+        await running.ask("PATCH", f"{ROLES}/system:basic-user", {"rules": None, **off}, kind=MERGE)
+        await running.ask("PATCH", f"{BINDINGS}/system:discovery", {"subjects": None, **off}, kind=MERGE)
+    async with live(tmp_path, **RBAC) as running:
+        assert (await running.ask("GET", f"{ROLES}/system:basic-user"))["rules"] is None
+        assert "subjects" not in await running.ask("GET", f"{BINDINGS}/system:discovery")
+
+
+async def test_a_binding_to_another_role_is_made_anew(tmp_path: Path) -> None:
+    async with live(tmp_path, **RBAC) as running:
+        await running.ask("DELETE", f"{BINDINGS}/system:discovery")
+        other = {"metadata": {"name": "system:discovery"}, "roleRef": {"kind": "ClusterRole", "name": "view"}}
+        made = await running.ask("POST", BINDINGS, other)
+    async with live(tmp_path, **RBAC) as running:
+        found = await running.ask("GET", f"{BINDINGS}/system:discovery")
+        assert found["roleRef"]["name"] == "system:discovery"
+        assert found["metadata"]["uid"] != made["metadata"]["uid"]
+
+
+async def test_one_that_cannot_be_written_does_not_keep_the_others_nor_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Stubborn(SqliteStore):
+        async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
+            if key.endswith("clusterroles/edit"):
+                raise ConflictError(key, None)
+            return await super().put(key, value, expect=expect)
+
+    async with live(tmp_path, store=Stubborn(tmp_path / "data"), **RBAC) as running:
+        late = await running.ask("GET", "/readyz/poststarthook/rbac/bootstrap-roles", expect=500)
+        assert late == b"internal server error: not finished\n"
+        assert "view" in await names(running, ROLES)
+        assert "cluster-admin" in await names(running, BINDINGS)
+    assert 'ClusterRole edit: clusterroles.rbac.authorization.k8s.io "edit" already exists' in caplog.text

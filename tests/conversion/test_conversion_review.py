@@ -1,0 +1,166 @@
+"""What the reference says to each of 269 answers of a converter was asked of it once and is kept beside this file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.contract import JsonObject
+from polykind.conversion import conversion_review
+from polykind.conversion.failure import Failure, frame
+from polykind.webhook import status_errors
+from polykind.webhook.envelope import supported
+from tests.conversion.hook import crontab
+
+_CASES: list[JsonObject] = json.loads((Path(__file__).parent / "reference_answers.json").read_text())
+_UID = "775948d5-bec1-46aa-96a1-c6f63533a9ed"
+_ONE = {
+    "apiVersion": "example.com/v1beta1",
+    "kind": "CronTab",
+    "metadata": {"name": "one", "namespace": "default", "uid": "u-1", "labels": {"a": "b"}},
+    "x": 1,
+}
+
+
+def _judge(case: JsonObject) -> tuple[str, Any]:
+    obj = case.get("object", _ONE)
+    before = json.dumps(obj)
+    body = case.get("body", "").replace("{{uid}}", _UID).encode()
+    complaint = status_errors.complaint(
+        status_errors.Answer(case.get("status", 200), case.get("type", "application/json"), body)
+    )
+    if complaint is not None:
+        return f"{frame(obj)} failed: {complaint}", None
+    version = supported(case.get("review", "v1").split(","))
+    assert version
+    try:
+        return "", conversion_review.answered(version, _UID, body, [obj], "example.com/v1")[0]
+    except Failure as failure:
+        return failure.said, None
+    finally:
+        assert json.dumps(obj) == before
+
+
+@pytest.mark.parametrize("case", _CASES, ids=lambda case: case["case"][:60])
+def test_answers_are_judged_in_the_reference_s_words(case: JsonObject) -> None:
+    says, gives = _judge(case)
+    assert says == case.get("says", "").replace("{{uid}}", _UID)
+    assert gives == case.get("gives")
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            {"response": {"result": {"code": "5"}}},
+            "string into Go struct field Status.response.result.code of type int32",
+        ),
+        (
+            {"response": {"result": {"details": {"retryAfterSeconds": 99999999999}}}},
+            "number 99999999999 into Go struct field StatusDetails.response.result.details.retryAfterSeconds "
+            "of type int32",
+        ),
+        (
+            {"response": {"result": {"details": {"causes": [{"field": 3}]}}, "uid": 4}},
+            "number into Go struct field StatusCause.response.result.details.causes.field of type string",
+        ),
+        (
+            {"request": {"objects": 3}},
+            "number into Go struct field ConversionRequest.request.objects of type []runtime.RawExtension",
+        ),
+        ({"request": "x"}, "string into Go struct field ConversionReview.request of type {version}.ConversionRequest"),
+        ({"response": []}, "array into Go struct field ConversionReview.response of type {version}.ConversionResponse"),
+    ],
+)
+def test_the_first_field_of_another_type_is_told_wherever_it_stands(version: str, said: JsonObject, why: str) -> None:
+    body = json.dumps({"apiVersion": f"apiextensions.k8s.io/{version}", "kind": "ConversionReview"} | said).encode()
+    with pytest.raises(Failure) as caught:
+        conversion_review.answered(version, _UID, body, [crontab()], "example.com/v1")
+    unmarshal = f"json: cannot unmarshal {why.format(version=version)}"
+    assert caught.value.said == f"conversion webhook for example.com/v1beta1, Kind=CronTab failed: {unmarshal}"
+
+
+@pytest.mark.parametrize("kind", ["ListOptions", "WatchEvent"])
+def test_what_every_group_has_is_read_before_it_is_refused(kind: str) -> None:
+    body = json.dumps({"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": kind}).encode()
+    with pytest.raises(Failure, match=rf"converting \(v1.{kind}\) to \(v1.ConversionReview\): unknown conversion"):
+        conversion_review.answered("v1", _UID, body, [crontab()], "example.com/v1")
+
+
+def test_a_request_has_the_fields_and_the_empty_response_of_the_reference() -> None:
+    body = conversion_review.request("v1", "some-uid", "example.com/v1", [b'{"a":1}', b'{"b":2}'])
+    assert body == (
+        b'{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"some-uid",'
+        b'"desiredAPIVersion":"example.com/v1","objects":[{"a":1},{"b":2}]},'
+        b'"response":{"uid":"","convertedObjects":null,"result":{"metadata":{}}}}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("versions", "first"),
+    [(["v1"], "v1"), (["v7", "v1beta1", "v1"], "v1beta1"), (["v7"], None), ([], None)],
+)
+def test_the_first_review_version_that_both_speak_is_used(versions: list[str], first: str | None) -> None:
+    assert supported(versions) == first
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.binary(max_size=200) | _json.map(lambda v: json.dumps(v).encode()))
+def test_no_answer_gives_anything_but_objects_or_a_failure(body: bytes) -> None:
+    with pytest.raises(Failure):
+        conversion_review.answered("v1", _UID, body, [crontab()], "example.com/v1")
+
+
+@given(_json, _json)
+def test_no_object_in_an_answer_gives_anything_but_an_object_or_a_failure(metadata: Any, whole: Any) -> None:
+    for obj in ({**crontab(version="v1"), "metadata": metadata}, whole):
+        body = json.dumps(
+            {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "ConversionReview",
+                "response": {"uid": _UID, "result": {"status": "Success"}, "convertedObjects": [obj]},
+            }
+        ).encode()
+        try:
+            (out,) = conversion_review.answered("v1", _UID, body, [crontab()], "example.com/v1")
+        except Failure:
+            continue
+        assert out["metadata"]["name"] == "one"
+
+
+def test_deep_answers_are_refused_or_taken_but_do_not_break() -> None:
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    body = (
+        f'{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{{"uid":"{_UID}",'
+        f'"result":{{"status":"Success"}},"convertedObjects":[{deep}]}}}}'
+    )
+    with pytest.raises(Failure, match="Object 'Kind' is missing in"):
+        conversion_review.answered("v1", _UID, body.encode(), [crontab()], "example.com/v1")
+    with pytest.raises(Failure):
+        conversion_review.answered("v1", _UID, b"[" * 100_000, [crontab()], "example.com/v1")
+
+
+def test_an_answer_that_does_not_begin_like_an_object_is_read_as_yaml() -> None:
+    metadata = "{name: one, namespace: default, uid: u-1}"
+    body = (
+        f"\ufeffapiVersion: apiextensions.k8s.io/v1\nkind: ConversionReview\nresponse:\n  uid: {_UID}\n"
+        "  result: {status: Success}\n  convertedObjects:\n"
+        f"  - {{apiVersion: example.com/v1, kind: CronTab, metadata: {metadata}, z: 1}}\n"
+    ).encode()
+    (out,) = conversion_review.answered("v1", _UID, body, [_ONE], "example.com/v1")
+    assert out["metadata"] == {"name": "one", "namespace": "default", "uid": "u-1"}
+    assert out["z"] == 1
+    with pytest.raises(Failure, match="failed: yaml: line 2: did not find expected"):
+        conversion_review.answered("v1", _UID, b"a:\n  b: [b", [_ONE], "example.com/v1")

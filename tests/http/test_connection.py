@@ -1,0 +1,152 @@
+"""One connection without a socket: whatever the bytes and however they are cut."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from itertools import pairwise
+from typing import Any, cast
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from polykind.http.connection import Connection
+from polykind.http.listener import HttpServer, Limits
+from polykind.http.request import Request
+from polykind.http.response import Response
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.closed = False
+        self.reading = True
+
+    def write(self, data: bytes) -> None:
+        assert not self.closed
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = write_eof = close
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def pause_reading(self) -> None:
+        assert self.reading
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        assert not self.reading
+        self.reading = True
+
+    def get_extra_info(self, name: str) -> Any:
+        return None
+
+
+async def echo(request: Request) -> Response:
+    if "late" in request.path:
+        await asyncio.sleep(0)
+    told = {"method": request.method, "path": request.path, "body": request.body.decode("latin-1")}
+    return Response(200, json.dumps(told).encode())
+
+
+async def exchange(pieces: list[bytes]) -> Wire:
+    """Feed the pieces as they come, as far as they are read."""
+    http = HttpServer(echo, Limits(body=2000, head=2000))
+    http.loop = asyncio.get_running_loop()
+    connection, wire = Connection(http), Wire()
+    connection.connection_made(cast(asyncio.Transport, wire))
+    for piece in pieces:
+        for _ in range(200):
+            if wire.reading or wire.closed:
+                break
+            await asyncio.sleep(0)
+        if wire.closed:
+            break
+        assert wire.reading
+        connection.data_received(piece)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    connection.connection_lost(None)
+    assert not http.connections
+    return wire
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    edges = sorted({p % (len(data) + 1) for p in places} | {0, len(data)})
+    return [data[a:b] for a, b in pairwise(edges)]
+
+
+bodies = st.binary(max_size=30)
+paths = st.sampled_from(["/a", "/late", "/late/x", "/b?c=d"])
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[bytes, dict[str, str]]:
+    path, body = draw(paths), draw(bodies)
+    told = {"method": "POST", "path": path.partition("?")[0], "body": body.decode("latin-1")}
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\n".encode()
+    if draw(st.booleans()):
+        return head + b"Content-Length: %d\r\n\r\n" % len(body) + body, told
+    chunks = [c for c in cut(body, draw(st.lists(st.integers(0, 30), max_size=3))) if c]
+    framed = b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in chunks)
+    return head + b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n\r\n", told
+
+
+places = st.lists(st.integers(0, 10_000), max_size=12)
+
+
+@given(st.lists(requests(), min_size=1, max_size=6), places)
+@settings(deadline=None)
+def test_requests_are_answered_alike_however_their_bytes_are_cut(
+    asked: list[tuple[bytes, dict[str, str]]], where: list[int]
+) -> None:
+    wire = asyncio.run(exchange(cut(b"".join(data for data, _ in asked), where)))
+    found = re.findall(rb"HTTP/1.1 200 OK\r\n.*?\r\n\r\n(\{.*?\})(?=HTTP/1|$)", wire.written, re.DOTALL)
+    assert [json.loads(body) for body in found] == [told for _, told in asked]
+    assert not wire.closed
+
+
+lines = st.sampled_from(
+    [
+        b"GET / HTTP/1.1\r\n",
+        b"POST /late HTTP/1.1\r\n",
+        b"Host: x\r\n",
+        b"Content-Length: 5\r\n",
+        b"Content-Length: 99999\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Expect: 100-continue\r\n",
+        b"Connection: close\r\n",
+        b"Connection: upgrade\r\nUpgrade: h2c\r\n",
+        b"X: " + b"y" * 1500 + b"\r\n",
+        b"\r\n",
+        b"hello",
+        b"5\r\nhello\r\n",
+        b"0\r\n\r\n",
+        b"\x00",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ]
+)
+
+
+@given(st.lists(lines | st.binary(max_size=10), max_size=25), places)
+@example([b"hello", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], [])
+@settings(deadline=None, max_examples=300)
+def test_no_bytes_are_answered_but_with_http(parts: list[bytes], where: list[int]) -> None:
+    wire = asyncio.run(exchange(cut(b"".join(parts), where)))
+    statuses = [int(s) for s in re.findall(rb"HTTP/1\.1 (\d{3}) ", wire.written)]
+    assert set(statuses) <= {100, 200, 400, 413, 431}
+    refused = [s for s in statuses if s >= 400]
+    assert len(refused) <= 1
+    if refused:
+        assert statuses[-1] >= 400
+        assert wire.closed

@@ -1,0 +1,44 @@
+"""Objects as they are stored and served."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.cache.cached_object import parse
+from polykind.codec import json_codec
+from polykind.resources.encoding import Encoded
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+metas = st.fixed_dictionaries(
+    {"name": st.text(min_size=1, max_size=5), "uid": st.text("0123456789abcdef-", min_size=1, max_size=8)},
+    optional={
+        "labels": st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=2),
+        "generation": st.just(1),
+    },
+)
+
+
+@given(metas, st.dictionaries(st.text(max_size=6), values, max_size=4), st.integers(1, 2**62))
+def test_what_is_stored_and_spliced_is_what_is_served(
+    meta: dict[str, Any], more: dict[str, Any], revision: int
+) -> None:
+    obj = {**more, "apiVersion": "g/v1", "kind": "Foo", "metadata": {**meta, "resourceVersion": "3"}}
+    encoded = Encoded(obj)
+    assert obj["metadata"]["resourceVersion"] == "3"
+    assert encoded.stored() == json_codec.encode({**obj, "metadata": meta})
+    served = json_codec.encode({**obj, "metadata": {**meta, "resourceVersion": str(revision)}})
+    assert encoded.served(revision) == served
+    assert parse("x", encoded.stored(), revision, True).raw == served
+
+
+def test_an_object_that_was_never_stored_keeps_having_no_revision() -> None:
+    obj: dict[str, Any] = {"metadata": {"name": "x", "uid": "u"}}
+    assert Encoded(obj).stored() == b'{"metadata":{"name":"x","uid":"u"}}'
+    assert obj == {"metadata": {"name": "x", "uid": "u"}}

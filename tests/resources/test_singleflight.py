@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.resources.singleflight import Singleflight
+
+
+class Maker:
+    """Makes forms once it is released."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.cancelled = False
+        self.error: Exception | None = None
+        self.release = asyncio.Event()
+
+    async def __call__(self, entries: Sequence[CachedObject]) -> list[Representation]:
+        self.batches.append([entry.key for entry in entries])
+        try:
+            await self.release.wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        if self.error:
+            raise self.error
+        return [Representation(entry.data, None) for entry in entries]
+
+
+def _entry(name: str, revision: int = 1) -> CachedObject:
+    return CachedObject(name, name.encode(), revision, "v1", None, clean=True)
+
+
+async def _turn() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_what_is_under_way_is_shared_and_the_rest_goes_as_one_batch() -> None:
+    make, shared = Maker(), list[int]()
+    flights = Singleflight(make, shared.append)
+    first = asyncio.create_task(flights.forms([_entry("a"), _entry("b")]))
+    await _turn()
+    second = asyncio.create_task(flights.forms([_entry("c"), _entry("b"), _entry("d")]))
+    await _turn()
+    make.release.set()
+    assert [form.data for form in await first] == [b"a", b"b"]
+    assert [form.data for form in await second] == [b"c", b"b", b"d"]
+    assert make.batches == [["a", "b"], ["c", "d"]]
+    assert shared == [1]
+
+
+async def test_another_revision_is_another_object() -> None:
+    make, shared = Maker(), list[int]()
+    make.release.set()
+    flights = Singleflight(make, shared.append)
+    await asyncio.gather(flights.forms([_entry("a", 1)]), flights.forms([_entry("a", 2)]))
+    assert make.batches == [["a"], ["a"]]
+    assert not shared
+
+
+async def test_a_batch_goes_on_while_anybody_waits() -> None:
+    make = Maker()
+    flights = Singleflight(make)
+    first, second = (asyncio.create_task(flights.forms([_entry("a")])) for _ in range(2))
+    await _turn()
+    first.cancel()
+    await _turn()
+    assert not make.cancelled
+    make.release.set()
+    assert [form.data for form in await second] == [b"a"]
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+async def test_a_batch_is_cancelled_when_nobody_waits_and_the_next_starts_anew() -> None:
+    make = Maker()
+    flights = Singleflight(make)
+    asking = [asyncio.create_task(flights.forms([_entry("a")])) for _ in range(2)]
+    await _turn()
+    for task in asking:
+        task.cancel()
+    await _turn()
+    assert make.cancelled
+    make.release.set()
+    assert len(await flights.forms([_entry("a")])) == 1
+    assert make.batches == [["a"], ["a"]]
+
+
+async def test_all_are_told_of_a_failure_and_the_next_tries_again() -> None:
+    make = Maker()
+    make.error = ValueError("no")
+    make.release.set()
+    flights = Singleflight(make)
+    results = await asyncio.gather(*[flights.forms([_entry("a")]) for _ in range(3)], return_exceptions=True)
+    assert [str(result) for result in results] == ["no"] * 3
+    assert make.batches == [["a"]]
+    with pytest.raises(ValueError, match="no"):
+        await flights.forms([_entry("a")])

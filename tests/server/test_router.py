@@ -1,0 +1,162 @@
+"""From paths and methods to verbs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from polykind.contract import UnknownOutcomeError
+from polykind.http.request import Request
+from tests.support.live import Live, live
+from tests.support.widgets import ALL, GROUP, WIDGETS, definition, widget
+
+NOT_FOUND = b"404 page not found\n"
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live(tmp_path) as running:
+        await running.define(definition())
+        await running.define(definition("racks", "Rack", scope="Cluster"))
+        await running.ask("POST", WIDGETS, widget("w"))
+        await running.ask("POST", f"/apis/{GROUP}/v1/racks", widget("r", kind="Rack"))
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", WIDGETS, 200),
+        ("GET", f"{WIDGETS}/", 200),
+        ("GET", f"{WIDGETS}/w", 200),
+        ("GET", f"{WIDGETS}/w/", 200),
+        ("GET", f"{WIDGETS}/%77", 200),
+        ("GET", ALL, 200),
+        ("GET", f"/apis/{GROUP}/v2/widgets", 200),
+        ("GET", f"/apis/{GROUP}/v1/racks/r", 200),
+        ("GET", f"{WIDGETS}/w/status", 200),
+        ("GET", f"{WIDGETS}/a%2Fb", 404),
+        ("GET", f"{WIDGETS}/%ff%fe", 404),
+        ("GET", f"{WIDGETS}/absent", 404),
+        ("GET", f"{WIDGETS}/w/scale", 404),
+        ("GET", f"{WIDGETS}/w/nonsense", 404),
+        ("GET", f"{ALL}/w", 404),
+        ("GET", f"/apis/{GROUP}/v1/namespaces/default/racks", 404),
+        ("GET", f"/apis/{GROUP}/v1/namespaces/default/racks/r", 404),
+        ("GET", f"/apis/{GROUP}/v3/widgets", 404),
+        ("GET", f"/apis/{GROUP}/v1/gadgets", 404),
+        ("GET", "/apis/other.example.com/v1/widgets", 404),
+        ("GET", "/api/v1/pods", 404),
+        ("GET", "/api/v2/namespaces", 404),
+        ("GET", "//", 404),
+        ("GET", "///", 404),
+        ("GET", f"/{WIDGETS}", 404),
+        ("DELETE", f"/{WIDGETS}/w", 404),
+        ("GET", "//api/v1/namespaces", 404),
+        ("POST", ALL, 404),
+        ("DELETE", ALL, 404),
+        ("PUT", WIDGETS, 400),
+        ("PATCH", WIDGETS, 415),
+        ("DELETE", f"{WIDGETS}/w/status", 405),
+        ("POST", f"{WIDGETS}/w/status", 405),
+    ],
+)
+async def test_paths_and_methods(running: Live, method: str, path: str, status: int) -> None:
+    reply = await running.client.call(method, path)
+    assert reply.status == status, reply.body
+    if status >= 400 and reply.body != NOT_FOUND:
+        told = json.loads(reply.body)
+        assert (told["kind"], told["code"]) == ("Status", status)
+
+
+async def test_head_is_get_without_a_body(running: Live) -> None:
+    whole = await running.client.call("GET", f"{WIDGETS}/w")
+    status, headers = await running.client.send("HEAD", f"{WIDGETS}/w")
+    assert (status, headers[b"content-length"]) == (200, str(len(whole.body)).encode())
+    assert (await running.client.call("GET", "/readyz")).status == 200
+
+
+@pytest.mark.parametrize("value", ["true", ""])
+async def test_anything_but_a_no_asks_for_a_watch(running: Live, value: str) -> None:
+    path = f"{WIDGETS}?watch={value}&timeoutSeconds=1"
+    assert [e["type"] async for e in running.watch(path)] == ["ADDED"]
+
+
+@pytest.mark.parametrize("query", ["watch=0", "watch=false", "watch=False"])
+async def test_a_no_asks_for_a_list(running: Live, query: str) -> None:
+    assert (await running.ask("GET", f"{WIDGETS}?{query}"))["kind"] == "WidgetList"
+
+
+async def test_the_old_way_to_ask_for_a_watch(running: Live) -> None:
+    path = f"/apis/{GROUP}/v1/watch/namespaces/default/widgets?timeoutSeconds=1"
+    assert [e["object"]["metadata"]["name"] async for e in running.watch(path)] == ["w"]
+
+
+async def test_a_request_may_shorten_its_own_time(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = await running.ask("GET", f"{WIDGETS}?timeout=soon", expect=400)
+    assert refused["message"].startswith("invalid timeout specified in the request URL")
+    stuck: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def never(*_: object) -> int:
+        return await stuck
+
+    monkeypatch.setattr(running.server.store, "revision", never)
+    late = await running.ask("GET", f"{WIDGETS}?timeout=10ms", expect=504)
+    assert late["reason"] == "Timeout"
+
+
+async def test_a_store_that_does_not_answer_is_told_as_a_failure(
+    running: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, **__: object) -> int:
+        raise UnknownOutcomeError("no answer came")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(running.server.store, "put", broken)
+        reply = await running.client.call("POST", WIDGETS, widget("x"))
+    assert 500 <= reply.status < 600
+    assert reply.json()["kind"] == "Status"
+    await running.ask("POST", WIDGETS, widget("x"))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", f"/apis/{GROUP}/v1/watch", f"/apis/{GROUP}/v1/proxy/"])
+async def test_an_old_path_that_names_no_resource_is_not_understood(running: Live, path: str) -> None:
+    reply = await running.client.call("GET", f"{path}?a&b")
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}?a&amp;b"
+    assert (reply.status, reply.headers[b"x-content-type-options"]) == (500, b"nosniff")
+    assert reply.body.decode() == f'Internal Server Error: "{path}?a&amp;b": {why}\n'
+
+
+@pytest.mark.parametrize("path", ["/api/v1/watch", f"/apis/{GROUP}/v1/proxy/"])
+async def test_nobody_is_asked_who_he_is_for_an_old_path_that_names_no_resource(running: Live, path: str) -> None:
+    assert await stranger(running, "GET", path) == 500
+    assert await stranger(running, "GET", "/api/v1/namespaces") == 401
+
+
+async def stranger(running: Live, method: str, path: str, **headers: str) -> int:
+    """The status of a request without a token, straight to the application."""
+    sent = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+    return (await running.server.http.app(Request(method, path, "", sent, b""))).status
+
+
+async def test_who_reads_of_health_and_version_need_not_say_who_he_is(running: Live) -> None:
+    for path in ("/healthz", "/readyz/ping", "/version"):
+        assert await stranger(running, "GET", path) == 200
+        assert await stranger(running, "HEAD", path) in (200, 405)
+        assert await stranger(running, "POST", path) == 401
+        assert await stranger(running, "GET", path, authorization="Bearer wrong") == 401
+
+
+async def test_a_group_without_a_name_is_not_that_of_the_core(running: Live) -> None:
+    for path in ("/apis//v1", "/apis//v1/namespaces", "/apis//v1/namespaces/default"):
+        reply = await running.client.call("GET", path)
+        assert (reply.status, reply.body) == (404, NOT_FOUND)
+
+
+async def test_a_path_that_cannot_be_read_is_refused(running: Live) -> None:
+    reply = await running.client.call("GET", f"{WIDGETS}/%zz")
+    assert (reply.status, reply.body) == (400, b"400 Bad Request")

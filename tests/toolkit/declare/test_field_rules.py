@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polykind.convert import Conversions, by_hand, drop, first, move, only, rename_values
+from polykind.toolkit.declare.field_rules import Rule
+from tests.toolkit.declare.test_conversions import KIND, crontab
+
+NAMES = st.sampled_from(["a", "b", "c"])
+VALUES = st.none() | st.integers(0, 3) | st.sampled_from(["x", "y"]) | st.lists(st.sampled_from(["x", "y"]), max_size=3)
+
+
+def between(*rules: Rule) -> Conversions:
+    out = Conversions(KIND)
+    out.between("v1", "v2", *rules)
+    return out
+
+
+def spec(conversions: Conversions, given: dict[str, Any], to: str) -> dict[str, Any]:
+    """What becomes of a spec on the way to the other version."""
+    out: dict[str, Any] = conversions.convert(crontab("v1" if to == "v2" else "v2", spec=given), to)["spec"]
+    return out
+
+
+@pytest.mark.parametrize(
+    ("rule", "old", "new"),
+    [
+        (move("spec.cron", "spec.schedule"), {"cron": "*"}, {"schedule": "*"}),
+        (move("spec.cron", "spec.schedule"), {}, {}),
+        (move("spec.host", "spec.server.host"), {"host": "a"}, {"server": {"host": "a"}}),
+        (move("spec.host", "spec.server.host"), {"host": "a", "server": {"p": 1}}, {"server": {"host": "a", "p": 1}}),
+        (
+            move("spec.jobs[*].cmd", "spec.jobs[*].run.command"),
+            {"jobs": [{"cmd": "a"}, {"x": 1}]},
+            {"jobs": [{"run": {"command": "a"}}, {"x": 1}]},
+        ),
+        (rename_values("spec.mode", {"On": "Enabled"}), {"mode": "On"}, {"mode": "Enabled"}),
+        (rename_values("spec.mode", {"On": "Enabled"}), {"mode": "Other"}, {"mode": "Other"}),
+        (rename_values("spec.mode", {"On": "Enabled"}), {"mode": 1}, {"mode": 1}),
+        (
+            rename_values("spec.j[*].m", {"a": "b", "b": "a"}),
+            {"j": [{"m": "a"}, {"m": "b"}]},
+            {"j": [{"m": "b"}, {"m": "a"}]},
+        ),
+        (first("spec.host", "spec.hosts"), {"host": "a"}, {"hosts": ["a"]}),
+        (first("spec.host", "spec.hosts"), {}, {}),
+        (only("v2", "spec.zone", default="UTC"), {"x": 1}, {"x": 1, "zone": "UTC"}),
+    ],
+)
+def test_a_rule_leads_both_ways(rule: Rule, old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert spec(between(rule), old, "v2") == new
+    assert spec(between(rule), new, "v1") == old
+
+
+def test_of_several_values_the_older_version_sees_the_first_and_its_edits_win() -> None:
+    hosts = between(first("spec.host", "spec.hosts"))
+    old = hosts.convert(crontab("v2", spec={"hosts": ["a", "b"]}), "v1")
+    assert old["spec"] == {"host": "a"}
+    assert hosts.convert(old, "v2") == crontab("v2", spec={"hosts": ["a", "b"]})
+    old["spec"]["host"] = "c"
+    assert hosts.convert(old, "v2") == crontab("v2", spec={"hosts": ["c"]})
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_what_one_version_alone_knows_comes_back(version: str) -> None:
+    zones, other = between(only(version, "spec.zone")), "v2" if version == "v1" else "v1"
+    obj = crontab(version, spec={"zone": "CET", "x": 1})
+    away = zones.convert(obj, other)
+    assert away["spec"] == {"x": 1}
+    assert zones.convert(away, version) == obj
+
+
+def test_a_default_is_not_stashed_and_given_only_to_what_has_a_spec() -> None:
+    zones = between(only("v2", "spec.zone", default={"name": "UTC"}))
+    assert zones.convert(crontab("v2", spec={"zone": {"name": "UTC"}}), "v1") == crontab(spec={})
+    one, two = (zones.convert(crontab(spec={}), "v2") for _ in range(2))
+    one["spec"]["zone"]["name"] = "CET"
+    assert two["spec"]["zone"]["name"] == "UTC"
+    partial = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {}}
+    assert zones.convert(partial, "v2") == {**partial, "apiVersion": "stable.example.com/v2"}
+
+
+def test_what_is_dropped_is_acknowledged_on_the_way_that_loses_it() -> None:
+    debug = between(drop("v2", "spec.jobs[*].debug", why="nobody used it"))
+    assert spec(debug, {"jobs": [{"debug": 1, "x": 2}]}, "v1") == {"jobs": [{"x": 2}]}
+    assert debug.steps["v2", "v1"].loses == {"spec.jobs[*].debug": "nobody used it"}
+    assert debug.steps["v1", "v2"].loses == {}
+    assert between(drop("v1", "spec.old", why="gone")).steps["v1", "v2"].loses == {"spec.old": "gone"}
+
+
+def test_rules_are_undone_in_the_reverse_order() -> None:
+    conversions = between(
+        rename_values("spec.mode", {"On": "Enabled"}),
+        move("spec.mode", "spec.state"),
+        by_hand(lambda obj: obj["spec"].update(n=1), lambda obj: obj["spec"].pop("n")),
+    )
+    assert spec(conversions, {"mode": "On"}, "v2") == {"state": "Enabled", "n": 1}
+    assert spec(conversions, {"state": "Enabled", "n": 1}, "v1") == {"mode": "On"}
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: move("spec.a[*].x", "spec.b[*].x"), "do not lead through the same lists"),
+        (lambda: rename_values("spec.m", {"a": "c", "b": "c"}), "two values may not become one"),
+        (lambda: first("spec.a[*].x", "spec.b"), "may not lead through lists"),
+        (lambda: only("v2", "spec.a[*].x"), "may not lead through lists"),
+        (lambda: drop("v2", "spec.a", why=""), "is dropped: say why"),
+        (lambda: between(only("v3", "spec.a")), "a rule is about v3, between v1 and v2"),
+        (lambda: move("metadata.name", "spec.name"), "is not for conversions to change"),
+    ],
+)
+def test_what_cannot_lead_both_ways_is_refused(make: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+@given(st.dictionaries(NAMES, VALUES | st.dictionaries(NAMES, VALUES)))
+def test_moved_renamed_and_stashed_together_nothing_is_lost(given: dict[str, Any]) -> None:
+    conversions = between(
+        move("spec.a", "spec.first"), only("v1", "spec.b"), move("spec.c", "spec.second"), first("spec.d", "spec.ds")
+    )
+    obj = crontab(spec=given)
+    assert conversions.convert(conversions.convert(obj, "v2"), "v1") == obj

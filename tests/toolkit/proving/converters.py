@@ -1,0 +1,267 @@
+"""A definition of CronTabs, conversions that keep everything, and conversions that each break one property."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from polykind.convert import Conversions, put, take
+from polykind.toolkit.crd_versions import Definition
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.proving.trial import Trial
+
+KIND = "CronTab.stable.example.com"
+Object = dict[str, Any]
+Change = Callable[[Object], Any]
+
+
+def manifest(older: Object | None = None, newer: Object | None = None) -> Object:
+    """CronTabs with `cronSpec` and `host` in v1; `schedule`, `timeZone` and `hosts` in v2, which is stored."""
+    text, replicas = {"type": "string"}, {"type": "integer", "minimum": 0, "default": 1}
+    fields = (
+        {"cronSpec": text, "host": text, "replicas": replicas, **(older or {})},
+        {
+            "schedule": text,
+            "timeZone": text,
+            "hosts": {"type": "array", "items": text},
+            "replicas": replicas,
+            **(newer or {}),
+        },
+    )
+    versions = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == "v2",
+            "schema": {
+                "openAPIV3Schema": {
+                    "type": "object",
+                    "required": ["spec"],
+                    "properties": {"spec": {"type": "object", "properties": properties}},
+                }
+            },
+        }
+        for name, properties in zip(("v1", "v2"), fields, strict=True)
+    ]
+    names = {"plural": "crontabs", "kind": "CronTab"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "crontabs.stable.example.com"},
+        "spec": {"group": "stable.example.com", "scope": "Namespaced", "names": names, "versions": versions},
+    }
+
+
+DEFINITION = Definition(manifest())
+
+
+def down(obj: Object) -> None:
+    """v2 to v1; what v1 cannot say is stashed."""
+    spec = obj.get("spec")
+    if spec is None:
+        return
+    if "schedule" in spec:
+        spec["cronSpec"] = spec.pop("schedule")
+    hosts, zone = spec.pop("hosts", None), spec.pop("timeZone", None)
+    if hosts:
+        spec["host"] = hosts[0]
+    if hosts is not None:
+        put(obj, "hosts", hosts, beside=["spec.host"])
+    if zone is not None:
+        put(obj, "timeZone", zone)
+
+
+def up(obj: Object) -> None:
+    """v1 to v2."""
+    spec = obj.get("spec")
+    if spec is None:
+        return
+    if "cronSpec" in spec:
+        spec["schedule"] = spec.pop("cronSpec")
+    hosts, zone = take(obj, "hosts"), take(obj, "timeZone")
+    host = spec.pop("host", None)
+    if hosts is not None:
+        spec["hosts"] = hosts
+    elif host is not None:
+        spec["hosts"] = [host]
+    if zone is not None:
+        spec["timeZone"] = zone
+
+
+def bare_down(obj: Object) -> None:
+    """v2 to v1, as `down` but without a stash."""
+    down(obj)
+    (obj.get("metadata") or {}).get("annotations", {}).pop("stable.example.com/conversion-stash", None)
+
+
+def conversions(there: Change = down, back: Change = up, loses: dict[str, str] | None = None) -> Conversions:
+    out = Conversions(KIND)
+    out.add("v2", "v1", there, loses=loses)
+    out.add("v1", "v2", back)
+    return out
+
+
+def after(first: Change, second: Change) -> Change:
+    def both(obj: Object) -> None:
+        first(obj)
+        second(obj)
+
+    return both
+
+
+def trial(converter: Any, definition: Definition = DEFINITION, **options: Any) -> Trial:
+    return Trial(definition, Library("converters:it", converter), **options)
+
+
+def failures(converter: Any, definition: Definition = DEFINITION, **options: Any) -> dict[str, set[str]]:
+    """The properties that are broken, and for which pairs."""
+    out: dict[str, set[str]] = {}
+    run = trial(converter, definition, **options)
+    for name, pair in run.cases():
+        if run.finding(name, pair) is not None:
+            out.setdefault(name, set()).add(":".join(pair))
+    return out
+
+
+def stale_stash() -> Conversions:
+    """The whole v2 object is kept, and restored whatever was edited meanwhile."""
+
+    def keep(obj: Object) -> None:
+        whole = copy.deepcopy(obj.get("spec", {}))
+        bare_down(obj)
+        put(obj, "all", whole)
+
+    def restore(obj: Object) -> None:
+        whole = take(obj, "all")
+        up(obj)
+        if whole is not None:
+            obj["spec"] = whole
+
+    return conversions(keep, restore)
+
+
+def expects_host() -> Conversions:
+    """What is kept is put back into what was there, which a client may have removed meanwhile."""
+
+    def keep(obj: Object) -> None:
+        hosts = obj.get("spec", {}).get("hosts")
+        down(obj)
+        if hosts is not None:
+            put(obj, "hosts", hosts)
+
+    def restore(obj: Object) -> None:
+        hosts = take(obj, "hosts")
+        if hosts:
+            hosts[0] = obj["spec"].pop("host")
+        up(obj)
+        if hosts is not None:
+            obj["spec"]["hosts"] = hosts
+
+    return conversions(keep, restore)
+
+
+def forgets_on_edit() -> Conversions:
+    """What is kept is thrown away as soon as anything at all was edited."""
+    name = "example.com/zone"
+
+    def keep(obj: Object) -> None:
+        zone = obj.get("spec", {}).pop("timeZone", None)
+        down(obj)
+        if zone is not None:
+            obj.setdefault("metadata", {}).setdefault("annotations", {})[name] = json.dumps([zone, obj["spec"]])
+
+    def restore(obj: Object) -> None:
+        annotations = obj.get("metadata", {}).get("annotations", {})
+        zone, spec = json.loads(annotations.pop(name, "[null, null]"))
+        untouched = spec == obj.get("spec")
+        up(obj)
+        if zone is not None and untouched:
+            obj["spec"]["timeZone"] = zone
+        if annotations == {}:
+            obj.get("metadata", {}).pop("annotations", None)
+
+    return conversions(keep, restore)
+
+
+def remembers() -> Conversions:
+    """What is converted next gets a note about what was converted before."""
+    last: list[str] = [""]
+
+    def note(obj: Object) -> None:
+        before, last[0] = last[0], obj.get("metadata", {}).get("name", "")
+        obj.setdefault("metadata", {}).setdefault("annotations", {})["example.com/before"] = before
+
+    return conversions(after(down, note))
+
+
+def delays() -> Callable[[Object, str], Object]:
+    """An object that comes after its twin is answered with the twin."""
+    good, pending = conversions(), dict[str, Object]()
+
+    def convert(obj: Object, to: str) -> Object:
+        name = f"{obj.get('metadata', {}).get('name', '')}"
+        if name.endswith("-twin"):
+            pending["twin"] = copy.deepcopy(obj)
+        if name.endswith("-lean") and "twin" in pending:
+            return good.convert(pending.pop("twin"), to)
+        return good.convert(obj, to)
+
+    return convert
+
+
+def shares() -> Conversions:
+    """Lists are made once and used again for every object that has the same."""
+    made: dict[str, list[str]] = {}
+
+    def reuse(obj: Object) -> None:
+        spec = obj.get("spec") or {}
+        if "hosts" in spec:
+            spec["hosts"] = made.setdefault(repr(spec["hosts"]), spec["hosts"])
+
+    return conversions(back=after(up, reuse))
+
+
+def counts() -> Conversions:
+    dice = random.Random(0)
+
+    def roll(obj: Object) -> None:
+        obj.setdefault("metadata", {}).setdefault("annotations", {})["example.com/roll"] = str(dice.random())
+
+    return conversions(after(down, roll))
+
+
+def off_schema(obj: Object) -> None:
+    if "spec" in obj:
+        obj["spec"]["extra"] = 1
+
+
+def raises(obj: Object) -> None:
+    if obj.get("spec", {}).get("replicas", 0) > 3:
+        raise ValueError("too many")
+
+
+def needs_spec(obj: Object) -> None:
+    _ = obj["spec"]
+
+
+def bumps_generation(obj: Object) -> None:
+    if "generation" in obj.get("metadata", {}):
+        obj["metadata"]["generation"] += 1
+
+
+def renames(obj: Object) -> None:
+    if "name" in obj.get("metadata", {}):
+        obj["metadata"]["name"] += "-v1"
+
+
+def forgets_debug(obj: Object) -> None:
+    (obj.get("spec") or {}).pop("debug", None)
+
+
+WIDER = Definition(manifest(older={"debug": {"type": "string"}}))
+"""A definition whose v1 knows a field that its v2 does not."""
+STRICTER = Definition(manifest(older={"cronSpec": {"type": "string", "maxLength": 5}}))
+"""A definition whose v1 refuses what its v2 accepts."""

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from polykind.toolkit.crd_versions import DefinedVersion, Definition
+from polykind.toolkit.proving.choices import RandomChoices
+from polykind.toolkit.proving.differences import ABSENT
+from polykind.toolkit.proving.edits import Edit, Editor, applied
+from polykind.toolkit.proving.generate import Generator
+from tests.toolkit.declare.test_conversions import crontab
+from tests.toolkit.definitions import crd
+
+TEXT = {"type": "string"}
+PROPERTIES: dict[str, Any] = {
+    "name": TEXT,
+    "size": {"type": "integer", "minimum": 1, "maximum": 3},
+    "hosts": {"type": "array", "items": TEXT, "maxItems": 3},
+    "labels": {"type": "object", "additionalProperties": TEXT},
+    "inner": {"type": "object", "properties": {"deep": TEXT}},
+    "mode": {"type": "string", "default": "on"},
+}
+
+
+def version() -> DefinedVersion:
+    return Definition(crd({"properties": PROPERTIES, "required": ["name"]})).versions["v1"]
+
+
+def edits(spec: dict[str, Any], count: int = 60) -> list[Edit]:
+    generator = Generator(version())
+    obj, _ = generator.version.admitted(crontab(spec=spec))
+    editor = Editor(generator)
+    found = [editor.edited(RandomChoices(Random(number)), obj) for number in range(count)]
+    return [edit for edit in found if edit is not None]
+
+
+def test_edits_are_all_that_a_client_does_to_an_object_and_valid() -> None:
+    spec = {"name": "a", "size": 2, "hosts": ["x", "y"], "labels": {"k": "v"}, "inner": {"deep": "d"}}
+    found = edits(spec)
+    done = {(edit.path, edit.before is ABSENT, edit.after is ABSENT) for edit in found}
+    for path in (("spec", "name"), ("spec", "size"), ("spec", "hosts", 0), ("spec", "inner", "deep"), ("spec", "mode")):
+        assert (path, False, False) in done, "changed"
+    for path in (("spec", "size"), ("spec", "hosts"), ("spec", "hosts", 1), ("spec", "labels", "k"), ("spec", "inner")):
+        assert (path, False, True) in done, "removed"
+    assert (("spec", "hosts", 2), True, False) in done, "an item added"
+    assert any(path[:2] == ("spec", "labels") and new for path, new, _ in done), "a key added"
+    assert (("spec", "name"), False, True) not in done, "what is required stays"
+    for edit in found:
+        assert version().complaints(edit.obj) == []
+
+
+def test_what_is_absent_is_set() -> None:
+    done = {(edit.path, edit.before is ABSENT) for edit in edits({"name": "a"})}
+    assert {(("spec", "size"), True), (("spec", "hosts"), True), (("spec", "inner"), True)} <= done
+
+
+def test_an_edit_that_changes_nothing_or_has_no_place_is_none() -> None:
+    obj, _ = version().admitted(crontab(spec={"name": "a"}))
+    assert applied(version(), obj, ("spec", "name"), "a") is None
+    assert applied(version(), obj, ("spec", "mode"), ABSENT) is None, "the default comes again"
+    assert applied(version(), obj, ("spec", "inner", "deep"), "x") is None
+    assert applied(version(), obj, ("spec", "size"), 9) is None
+    edit = applied(version(), obj, ("spec", "name"), "b")
+    assert edit is not None
+    assert edit.obj["spec"] == {"name": "b", "mode": "on"}

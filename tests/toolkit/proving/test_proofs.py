@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.proving.proofs import PROPERTIES, definition_in, objects, proofs
+from tests.toolkit.proving import converters as c
+from tests.toolkit.proving.converters import conversions
+
+test_crontabs = proofs(c.manifest(), conversions(), examples=20)
+test_acknowledged = proofs(
+    c.DEFINITION,
+    conversions(c.bare_down, loses={"spec.timeZone": "UTC only", "spec.hosts": "one only"}),
+    examples=40,
+    without=["output-validates"],
+)
+
+pytest_plugins = ["pytester"]
+
+
+def written(pytester: pytest.Pytester, test: str) -> None:
+    """A project of a user: a definition, conversions, and a test of two lines."""
+    pytester.mkdir("crds")
+    Path(pytester.path, "crds", "crontabs.yaml").write_text(yaml.safe_dump(c.manifest()))
+    pytester.makepyfile(
+        conversions="""
+        from polykind.convert import Conversions
+        crontabs = Conversions("CronTab.stable.example.com")
+
+        @crontabs.step("v2", "v1")
+        def down(obj):
+            spec = obj.get("spec", {})
+            spec.pop("timeZone", None)
+            if "schedule" in spec:
+                spec["cronSpec"] = spec.pop("schedule")
+            if "hosts" in spec:
+                spec["host"] = ",".join(spec.pop("hosts"))
+
+        @crontabs.step("v1", "v2")
+        def up(obj):
+            spec = obj.get("spec", {})
+            if "cronSpec" in spec:
+                spec["schedule"] = spec.pop("cronSpec")
+            if "host" in spec:
+                spec["hosts"] = spec.pop("host").split(",")
+        """
+    )
+    pytester.makepyfile(test)
+
+
+def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    options = ("-p", "no:cacheprovider", "-o", "asyncio_default_fixture_loop_scope=function", "-W", "error")
+    return pytester.runpytest_subprocess(*options, *arguments)
+
+
+def test_in_a_project_it_is_two_lines(pytester: pytest.Pytester) -> None:
+    written(
+        pytester,
+        """
+        from conversions import crontabs
+        from polykind.toolkit.proving.proofs import proofs
+        test_crontabs = proofs("crds/crontabs.yaml", crontabs)
+        """,
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=21, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*test_crontabs?there-and-back-v2-v1?*",
+            "there-and-back, v2 to v1: what came back from v1 is not the v2 object that was sent",
+            "    v2 to v1  down (conversions.py:4)",
+            "  Again: pytest 'test_in_a_project_it_is_two_lines.py::test_crontabs?there-and-back-v2-v1?', with seed=0",
+        ]
+    )
+    assert not Path(pytester.path, ".hypothesis").exists()
+    again = run(pytester, "-k", "there-and-back", "--tb=short")
+    again.assert_outcomes(failed=1, deselected=21)
+
+
+def test_an_acknowledged_loss_that_is_none_fails(pytester: pytest.Pytester) -> None:
+    written(
+        pytester,
+        """
+        from conversions import crontabs, down
+        from polykind.toolkit.proving.proofs import proofs
+        crontabs.steps["v2", "v1"].loses["spec.replicas"] = "nobody knows"
+        test_crontabs = proofs("crds/crontabs.yaml", crontabs, without=["there-and-back"])
+        """,
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=21, failed=1)
+    result.stdout.fnmatch_lines(["*test_crontabs?acknowledged-losses?*", "*loses spec.replicas (nobody knows), but*"])
+
+
+def test_the_cases_are_each_property_with_each_pair() -> None:
+    (mark,) = test_crontabs.pytestmark  # type: ignore[attr-defined]
+    names = [parameters.id for parameters in mark.args[1]]
+    assert names[:3] == ["never-fails-v2-v1", "there-and-back-v2-v1", "edit-survives-v2-v1"]
+    assert len(names) == 2 * (len(PROPERTIES) - 1)
+    (mark,) = test_acknowledged.pytestmark  # type: ignore[attr-defined]
+    names = [parameters.id for parameters in mark.args[1]]
+    assert names[-1] == "acknowledged-losses"
+    assert not [name for name in names if name.startswith("output-validates")]
+
+
+def test_a_property_that_there_is_not_cannot_be_left_out() -> None:
+    with pytest.raises(
+        ValueError, match="there is no property there-and-there: there are never-fails, there-and-back,"
+    ):
+        proofs(c.DEFINITION, conversions(), without=["there-and-there"])
+
+
+def test_a_file_must_have_the_definition_of_a_kind_that_is_converted(tmp_path: Path) -> None:
+    file, library = tmp_path / "crd.yaml", Library("mine", conversions())
+    with pytest.raises(ValueError, match=r"crd\.yaml: No such file"):
+        definition_in(file, library)
+    file.write_text("kind: Pod\n")
+    with pytest.raises(ValueError, match=r"crd\.yaml: there is no CustomResourceDefinition in it"):
+        definition_in(file, library)
+    other = c.manifest()
+    other["metadata"]["name"], other["spec"]["names"] = "pods.stable.example.com", {"plural": "pods", "kind": "Pod"}
+    file.write_text(yaml.safe_dump(other))
+    with pytest.raises(ValueError, match=r"it defines Pod\.stable\.example\.com, of which mine converts none"):
+        definition_in(file, library)
+    file.write_text(yaml.safe_dump_all([other, c.manifest()]))
+    assert definition_in(file, library).kind == c.KIND
+    with pytest.raises(ValueError, match=r"it defines Pod\.stable.*, CronTab\.stable.*, of which all converts several"):
+        definition_in(file, Library("all", lambda obj, to: obj))
+
+
+def test_objects_of_a_version_that_there_is_not_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"crontabs\.stable\.example\.com has no version v9: it has v1, v2"):
+        objects(c.DEFINITION, "v9")
+
+
+def test_without_hypothesis_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delitem(sys.modules, "polykind.toolkit.proving.strategies", raising=False)
+    monkeypatch.delattr("polykind.toolkit.proving.strategies", raising=False)
+    with pytest.raises(ImportError, match=r"objects\(\) needs Hypothesis: pip install 'polykind\[test\]'"):
+        objects(c.DEFINITION, "v1")

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.toolkit.crd_versions import Definition
+from polykind.toolkit.proving.differences import ABSENT, Difference
+from polykind.toolkit.proving.properties import PROPERTIES
+from tests.toolkit.proving import converters as c
+from tests.toolkit.proving.converters import after, conversions, failures, trial
+
+
+@pytest.mark.parametrize(
+    ("converter", "definition"),
+    [
+        (conversions(), c.DEFINITION),
+        (conversions(c.bare_down, loses={"spec.timeZone": "UTC only", "spec.hosts": "one only"}), c.DEFINITION),
+        (conversions().change, c.DEFINITION),
+    ],
+    ids=["with a stash", "without a stash, with losses acknowledged", "as one function"],
+)
+def test_good_conversions_break_nothing(converter: Any, definition: Any) -> None:
+    run = trial(converter, definition)
+    assert failures(converter, definition) == {}
+    assert run.losses.stale() == []
+
+
+async def _asynchronous(obj: c.Object, to: str) -> c.Object:
+    return conversions().convert(obj, to)
+
+
+def test_functions_may_be_async() -> None:
+    assert failures(_asynchronous, examples=20) == {}
+
+
+BREAKERS: list[tuple[str, Any, set[str]]] = [
+    ("never-fails", conversions(after(c.down, c.raises)), {"v2:v1", "v1:v2"}),
+    ("there-and-back", conversions(c.bare_down), {"v2:v1"}),
+    ("back-and-there", conversions(back=after(c.forgets_debug, c.up)), {"v1:v2"}),
+    ("edit-survives", c.stale_stash(), {"v2:v1"}),
+    ("edit-survives", c.forgets_on_edit(), {"v2:v1"}),
+    ("partial-object", conversions(after(c.needs_spec, c.down)), {"v2:v1"}),
+    ("batch-independence", c.remembers(), {"v2:v1"}),
+    ("order-kept", c.delays(), {"v2:v1", "v1:v2"}),
+    ("input-untouched", c.shares(), {"v1:v2"}),
+    ("metadata-kept", conversions(after(c.down, c.bumps_generation)), {"v2:v1"}),
+    ("metadata-kept", conversions(after(c.down, c.renames)), {"v2:v1"}),
+    ("output-validates", conversions(), {"v2:v1"}),
+    ("output-settled", conversions(after(c.down, c.off_schema)), {"v2:v1"}),
+    ("deterministic", c.counts(), {"v2:v1"}),
+]
+
+
+DEFINITIONS = {"back-and-there": c.WIDER, "output-validates": c.STRICTER}
+
+
+def test_there_is_a_breaker_for_each_property() -> None:
+    assert {name for name, _, _ in BREAKERS} == PROPERTIES.keys()
+
+
+@pytest.mark.parametrize(("name", "converter", "pairs"), BREAKERS, ids=[f"{i}-{b[0]}" for i, b in enumerate(BREAKERS)])
+def test_a_breaker_breaks_its_property_and_no_other(name: str, converter: Any, pairs: set[str]) -> None:
+    for seed in (0, 1):
+        assert failures(converter, DEFINITIONS.get(name, c.DEFINITION), seed=seed) == {name: pairs}
+
+
+def told(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tuple[str, list[Difference]]:
+    found = trial(converter).finding(name, pair)
+    assert found is not None
+    return found.said, found.differences
+
+
+def test_what_is_found_is_small_and_says_what_differs() -> None:
+    found = trial(conversions(after(c.down, c.off_schema))).finding("output-settled", ("v2", "v1"))
+    assert found is not None
+    assert found.obj["spec"] == {"replicas": 1}
+    assert [(d.path, d.kind) for d in found.differences] == [(("spec", "extra"), "dropped")]
+
+
+def test_what_a_function_raises_is_told_with_its_line() -> None:
+    found = trial(conversions(after(c.down, c.raises))).finding("never-fails", ("v2", "v1"))
+    assert found is not None
+    assert found.said == "ValueError: too many"
+    assert "converters.py:" in found.where
+    assert found.where.endswith(", in raises")
+    assert found.obj["spec"]["replicas"] == 4
+
+
+def test_what_cannot_be_converted_after_an_edit_is_told() -> None:
+    assert failures(c.expects_host()) == {"edit-survives": {"v2:v1"}}
+    found = trial(c.expects_host()).finding("edit-survives", ("v2", "v1"))
+    assert found is not None
+    assert found.edit is not None
+    assert (found.edit.path, found.edit.after) == (("spec", "host"), ABSENT)
+    assert found.said == "what was written at v1 cannot be converted any more: KeyError: 'host'"
+    assert found.where.endswith(", in restore")
+
+
+def test_a_failure_on_the_way_back_says_so() -> None:
+    said, _ = told(conversions(back=after(c.raises, c.up)), "never-fails")
+    assert said == "on the way back to v2: ValueError: too many"
+
+
+def test_what_is_no_object_or_no_json_is_a_failure() -> None:
+    assert told(lambda obj, to: [obj], "never-fails")[0] == "list was returned, not an object"
+    said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "spec": {"at": object()}}, "never-fails")
+    assert said == "the answer cannot be written as JSON: Type is not JSON serializable: object"
+
+
+def test_an_answer_of_another_kind_is_refused_as_the_api_server_refuses_it() -> None:
+    said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "kind": "Other"}, "never-fails")
+    assert said == (
+        "the API server refuses the answer: invalid object at index 0: invalid kind (expected CronTab, received Other)"
+    )
+
+
+def test_a_function_must_give_metadata_to_what_has_none() -> None:
+    def convert(obj: c.Object, to: str) -> c.Object:
+        return {**obj, "apiVersion": to}
+
+    said, _ = told(convert, "partial-object")
+    assert said == (
+        "without metadata: the API server refuses the answer: invalid metadata: missing metadata in converted object"
+    )
+
+
+def test_a_default_that_only_the_other_version_has_must_be_written() -> None:
+    definition = Definition(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
+    found = trial(conversions(), definition).finding("output-settled", ("v2", "v1"))
+    assert found is not None
+    assert found.said == "defaults of v1 are missing: the API server does not fill them in after a conversion"
+    assert [(d.path, d.kind) for d in found.differences] == [(("spec", "suspend"), "invented")]
+
+
+def test_an_edit_beats_what_is_kept_beside_it() -> None:
+    """Editing host makes hosts a new list: put() was told so, and nothing is lost that was not meant to be."""
+    assert "edit-survives" not in failures(conversions())
+
+
+def test_properties_can_be_left_out() -> None:
+    run = trial(conversions(c.bare_down), properties=["deterministic"])
+    assert run.cases() == [("deterministic", ("v2", "v1")), ("deterministic", ("v1", "v2"))]

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.toolkit.crd_versions import Definition
+from polykind.toolkit.proving.shrink import smallest, undefaulted
+from tests.toolkit.declare.test_conversions import crontab
+from tests.toolkit.definitions import crd
+
+
+def shrunk(obj: dict[str, Any], fails: Any) -> dict[str, Any]:
+    found, _ = smallest(obj, True, lambda candidate: fails(candidate) or None)
+    return found
+
+
+def test_all_that_is_not_needed_goes_and_the_rest_becomes_plain() -> None:
+    obj = crontab(
+        metadata={"name": "my-app", "namespace": "team", "labels": {"a": "b"}, "uid": "1"},
+        spec={"hosts": ["one", "two", "three"], "port": 8080, "on": True, "deep": {"er": {"x": [1, 2, 3]}}},
+        status={"ready": True},
+    )
+    assert shrunk(obj, lambda o: len(o.get("spec", {}).get("hosts", [])) > 1) == crontab(
+        metadata={"name": "a", "namespace": "a"}, spec={"hosts": ["a", "a"]}
+    )
+    assert shrunk(obj, lambda o: o.get("spec", {}).get("port", 0) >= 17)["spec"] == {"port": 17}
+    assert shrunk(obj, lambda o: "labels" in o["metadata"])["metadata"] == {"name": "a", "namespace": "a", "labels": {}}
+
+
+def test_who_an_object_is_stays() -> None:
+    assert shrunk(crontab(), lambda o: True) == {
+        "apiVersion": "stable.example.com/v1",
+        "kind": "CronTab",
+        "metadata": {"name": "a", "namespace": "a"},
+    }
+
+
+def test_what_defaults_fill_in_is_left_to_them() -> None:
+    inner = {"type": "object", "properties": {"b": {"type": "integer", "default": 3}, "c": {"type": "integer"}}}
+    schema = crd({"properties": {"a": inner, "list": {"type": "array", "items": inner}}})
+    root = Definition(schema).versions["v1"].schema.root
+    obj = {"spec": {"a": {"b": 3, "c": 3}, "list": [{"b": 4}, {"b": 3}]}}
+    assert undefaulted(root, obj) == {"spec": {"a": {"c": 3}, "list": [{"b": 4}, {}]}}

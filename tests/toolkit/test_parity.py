@@ -1,0 +1,136 @@
+"""The same functions give the same objects wherever they are hosted: in our server, as a webhook, offline, by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polykind.codec import json_codec, yaml_codec
+from polykind.toolkit.crd_versions import Definition, taken
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.declare.loading import load
+from polykind.toolkit.files.offline import Offline
+from polykind.toolkit.hosting.host import Host
+from polykind.toolkit.hosting.review import answered
+from tests.support.live import Live, live
+from tests.toolkit.example import EXAMPLE, importable
+
+VERSIONS = ("v1alpha1", "v1beta1", "v1")
+SPECS: dict[str, list[dict[str, Any]]] = {
+    "v1alpha1": [
+        {"cron": "0 3 * * *", "target": "shop/orders/db", "keep": 3, "verbose": True},
+        {"cron": "0 4 * * *", "target": "mail"},
+    ],
+    "v1beta1": [{"schedule": "0 5 * * *", "bucket": "b", "path": "p", "keep": 1}, {"schedule": "x", "bucket": "b"}],
+    "v1": [
+        {"schedule": "0 6 * * *", "timeZone": "Europe/Berlin", "bucket": "b", "retention": {"count": 2}},
+        {"schedule": "", "bucket": "b", "path": "a/b"},
+    ],
+}
+
+
+def crd(**spec: Any) -> dict[str, Any]:
+    out: dict[str, Any] = yaml_codec.decode((EXAMPLE / "crd.yaml").read_bytes())
+    out["spec"].update(spec)
+    return out
+
+
+def manifests() -> list[dict[str, Any]]:
+    return [
+        {
+            "apiVersion": f"example.com/{version}",
+            "kind": "Backup",
+            "metadata": {"name": f"{version}-{number}", "labels": {"team": "shop"}},
+            "spec": spec,
+        }
+        for version, specs in SPECS.items()
+        for number, spec in enumerate(specs)
+    ]
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Library:
+    importable(monkeypatch)
+    return load("conversions:backups")
+
+
+def path(version: str, name: str = "") -> str:
+    return f"/apis/example.com/{version}/namespaces/default/backups{f'/{name}' if name else ''}"
+
+
+@asynccontextmanager
+async def served(folder: Path, definition: Any, **settings: Any) -> AsyncIterator[Live]:
+    """A server that has every one of the manifests, written at its own version."""
+    async with live(folder, **settings) as server:
+        await server.define(definition)
+        for obj in manifests():
+            await server.ask("POST", path(obj["apiVersion"].rpartition("/")[2]), obj)
+        yield server
+
+
+async def readings(server: Live) -> dict[tuple[str, str], Any]:
+    """Every object at every version, as it is read; by its name and the version."""
+    return {
+        (item["metadata"]["name"], version): item
+        for version in VERSIONS
+        for item in (await server.ask("GET", path(version)))["items"]
+    }
+
+
+def told(objects: dict[tuple[str, str], Any]) -> dict[tuple[str, str], bytes]:
+    """The objects as bytes, without what each server gives anew."""
+    out = {}
+    for key, obj in objects.items():
+        given = ("uid", "resourceVersion", "creationTimestamp", "managedFields")
+        metadata = {name: value for name, value in obj["metadata"].items() if name not in given}
+        out[key] = json_codec.encode({**obj, "metadata": metadata})
+    return out
+
+
+async def test_a_server_and_a_webhook_give_the_same(tmp_path: Path, library: Library) -> None:
+    async with served(tmp_path / "a", crd(), converter=("conversions:backups",)) as server:
+        inside = told(await readings(server))
+    async with Host([library]) as host, served(tmp_path / "b", crd(conversion=host.conversion)) as server:
+        outside = told(await readings(server))
+        assert host.counts.objects > 0
+    assert len(inside) == 18
+    assert inside == outside
+
+
+async def test_offline_by_hand_and_by_review_what_is_exported_becomes_what_is_served(
+    tmp_path: Path, library: Library
+) -> None:
+    definition = Definition(crd())
+    async with served(tmp_path, crd(), converter=("conversions:backups",)) as server:
+        read = await readings(server)
+    for (name, version), wanted in read.items():
+        stored, target = read[name, "v1"], definition.versions[version]
+        offline = Offline(library, version, [definition]).document(stored)
+        assert json_codec.encode(offline.value) == json_codec.encode(wanted)
+        assert library.declared is not None
+        by_hand = library.declared["Backup.example.com"].convert(stored, version)
+        assert json_codec.encode(taken(stored, by_hand, target)) == json_codec.encode(wanted)
+        request = {"uid": "u", "desiredAPIVersion": target.api_version, "objects": [stored]}
+        review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+        answer = json.loads(answered(json_codec.encode(review), [library]))["response"]["convertedObjects"][0]
+        assert json_codec.encode(taken(stored, answer, target)) == json_codec.encode(wanted)
+
+
+@pytest.mark.parametrize("defaults", [True, False])
+async def test_a_manifest_means_the_same_whether_it_is_converted_before_it_is_applied_or_by_the_server(
+    tmp_path: Path, library: Library, defaults: bool
+) -> None:
+    definition = Definition(crd())
+    async with served(tmp_path / "a", crd(), converter=("conversions:backups",)) as server:
+        wanted = told(await readings(server))
+    async with live(tmp_path / "b", converter=("conversions:backups",)) as server:
+        await server.define(crd())
+        for obj in manifests():
+            converted = Offline(library, "v1", [definition], defaults=defaults).document(obj)
+            await server.ask("POST", path("v1"), converted.value)
+        assert told(await readings(server)) == wanted

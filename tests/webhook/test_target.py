@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import base64
+import ssl
+from typing import Any
+
+import pytest
+import trustme
+
+from polykind.webhook import trust
+from polykind.webhook.resolver import Endpoint, Resolver, parse_resolve
+from polykind.webhook.target import TargetError, target
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "name", "port"),
+    [
+        ("https://a.io/convert", "https://a.io/convert", "a.io", 443),
+        ("https://127.0.0.1:8443", "https://127.0.0.1:8443/", "127.0.0.1", 8443),
+        ("https://[::1]:1/x", "https://[::1]:1/x", "::1", 1),
+        ("https://a.io/a//b/../c/", "https://a.io/a/c", "a.io", 443),
+        ("https://a.io/a%20b/é", "https://a.io/a%20b/%C3%A9", "a.io", 443),
+        ("https://a.io/a%2Fb?x=1#f", "https://a.io/a/b", "a.io", 443),
+    ],
+)
+def test_a_url_is_read_as_the_reference_reads_it(url: str, shown: str, name: str, port: int) -> None:
+    found = target({"url": url}, "crd")
+    assert (found.url, found.server_name, found.port) == (shown, name, port)
+    assert found.endpoint(Resolver()) == Endpoint(name, port)
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"url": ""}, {"url": "https://a:b/"}, {"url": "http://a"}, {"url": "https:///x"}]
+)
+def test_a_config_without_an_address_is_told(config: dict[str, Any]) -> None:
+    with pytest.raises(TargetError, match='failed calling webhook "hook": '):
+        target(config, "hook")
+
+
+def test_a_service_has_its_cluster_name_wherever_it_lives() -> None:
+    found = target({"service": {"namespace": "ns", "name": "conv"}}, "crd")
+    assert (found.url, found.server_name) == ("https://conv.ns.svc:443/", "conv.ns.svc")
+    external = {("ns", "conv"): "host.io."}
+    assert found.endpoint(Resolver()) == Endpoint("conv.ns.svc", 443)
+    assert found.endpoint(Resolver(None, lambda ns, name: external.get((ns, name)))) == Endpoint("host.io", 443)
+    told = parse_resolve(["ns/conv=127.0.0.1:9443"])
+    assert found.endpoint(Resolver(told, lambda ns, name: "host.io")) == Endpoint("127.0.0.1", 9443)
+
+
+def test_resolve_flags_are_read() -> None:
+    assert parse_resolve(["a/b=[::1]:1", "c/d=host:2"]) == {"a/b": Endpoint("::1", 1), "c/d": Endpoint("host", 2)}
+    assert str(Endpoint("::1", 1)) == "[::1]:1"
+
+
+@pytest.mark.parametrize(
+    "flag", ["", "a=b:1", "a/b", "a/b=c", "a/b=c:x", "a/b=c:0", "a/b=c:70000", "/b=c:1", "a/b/c=d:1"]
+)
+def test_bad_resolve_flags_are_refused(flag: str) -> None:
+    with pytest.raises(ValueError, match=f"--resolve {flag}"):
+        parse_resolve([flag])
+
+
+def _bundle(pem: bytes) -> bytes:
+    return trust.bundle(base64.b64encode(pem).decode())
+
+
+def test_a_blank_bundle_counts_as_none() -> None:
+    assert trust.bundle(None) == trust.bundle("") == _bundle(b" \n ") == b""
+
+
+@pytest.mark.parametrize(
+    ("pem", "says"),
+    [
+        (b"not a cert", "unable to parse bytes as PEM block"),
+        (
+            b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+            "failed to parse certificate: x509: malformed certificate",
+        ),
+        (b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no valid certificate authority data seen"),
+    ],
+)
+def test_unusable_bundles_are_told_in_the_reference_s_words(pem: bytes, says: str) -> None:
+    with pytest.raises(trust.BadBundle) as caught:
+        trust.context(_bundle(pem))
+    assert str(caught.value) == f"unable to load root certificates: {says}"
+
+
+def test_one_good_certificate_makes_a_bundle_good() -> None:
+    bad = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    context = trust.context(_bundle(bad + trustme.CA().cert_pem.bytes()))
+    assert len(context.get_ca_certs()) == 1
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert context.check_hostname
