@@ -29,7 +29,7 @@ def test_the_resource_version_is_spliced_in_before_the_uid() -> None:
     expected["metadata"]["resourceVersion"] = "7"
     assert entry.raw == json_codec.encode(expected)
     assert (entry.key, entry.namespace, entry.name) == ("a/x", "a", "x")
-    assert (entry.revision, entry.version, entry.labels, entry.clean) == (7, "v1", {"app": "web"}, True)
+    assert (entry.revision, entry.version, entry.labels, entry.normalized) == (7, "v1", {"app": "web"}, True)
 
 
 def test_a_cluster_wide_object_has_no_namespace() -> None:
@@ -87,13 +87,13 @@ def test_what_others_wrote_is_an_entry_as_well(value: bytes) -> None:
     assert entry.value()["metadata"]["resourceVersion"] == "9"
     assert entry.value()["kind"] == "Foo"
     assert entry.version == "v1"
-    assert not entry.clean
+    assert not entry.normalized
 
 
 @pytest.mark.parametrize("value", [b"", b"nonsense", b'{"a":', b"[1]", b"null", b'"text"', b"\xff\x00", b"k8s\x00\x0a"])
 def test_what_is_no_object_is_kept_and_told_to_its_reader(value: bytes) -> None:
     entry = parse("a/x", value, 9, True)
-    assert (entry.key, entry.revision, entry.version, entry.clean) == ("a/x", 9, "", False)
+    assert (entry.key, entry.revision, entry.version, entry.normalized) == ("a/x", 9, "", False)
     assert not entry.deleting()
     with pytest.raises(errors.InternalError, match="a/x is not"):
         entry.value()

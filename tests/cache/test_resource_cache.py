@@ -194,17 +194,17 @@ def test_only_what_this_process_wrote_through_the_schema_of_now_is_clean() -> No
         cache.follow([event], event.revision)
         entry = cache.get("a/x")
         assert entry is not None
-        return entry.clean
+        return entry.normalized
 
     assert not written(put("a/x", 101))
-    cache.trust("a/x", value("a/x", 1), cache.epoch)
+    cache.trust("a/x", value("a/x", 1), cache.schema_generation)
     assert written(put("a/x", 102, 1))
     assert not written(put("a/x", 103, 1))
-    cache.trust("a/x", value("a/x", 1), cache.epoch)
+    cache.trust("a/x", value("a/x", 1), cache.schema_generation)
     assert not written(put("a/x", 104, 2))
-    cache.trust("a/x", value("a/x", 3), cache.epoch - 1)
+    cache.trust("a/x", value("a/x", 3), cache.schema_generation - 1)
     assert not written(put("a/x", 105, 3))
-    cache.trust("a/x", value("a/x", 4), cache.epoch)
+    cache.trust("a/x", value("a/x", 4), cache.schema_generation)
     cache.distrust("a/x")
     assert not written(put("a/x", 106, 4))
 

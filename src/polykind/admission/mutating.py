@@ -19,7 +19,7 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.text import go_quote
 from polykind.schema.equality import same
-from polykind.server.taskless import in_task
+from polykind.taskless import in_task
 
 
 class MutatingWebhooks(Webhooks):

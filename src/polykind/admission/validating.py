@@ -10,7 +10,7 @@ from polykind.admission.admission_review import Shown
 from polykind.admission.attributes import Attributes
 from polykind.admission.telling import told_at
 from polykind.admission.webhook import Webhook, Webhooks
-from polykind.server.taskless import in_task
+from polykind.taskless import in_task
 
 
 class ValidatingWebhooks(Webhooks):

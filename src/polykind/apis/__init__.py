@@ -1,1 +1,1 @@
-"""apis."""
+"""Built-in API groups: one package per group."""

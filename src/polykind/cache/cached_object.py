@@ -44,7 +44,7 @@ class CachedObject(Representation):
     It never changes, but for the forms at other versions that are added to it on demand.
     """
 
-    __slots__ = ("clean", "epoch", "forms", "key", "namespace", "revision", "version")
+    __slots__ = ("key", "namespace", "normalized", "representations", "revision", "schema_generation", "version")
 
     def __init__(
         self, key: str, data: bytes, revision: int, version: str, labels: dict[str, str] | None, clean: bool
@@ -56,11 +56,11 @@ class CachedObject(Representation):
         self.revision = revision
         self.version = version
         """The version it is stored at."""
-        self.clean = clean
+        self.normalized = clean
         """Written through the current schema of its stored version: a read at that version changes nothing."""
-        self.epoch = 0
+        self.schema_generation = 0
         """Which state of the definition `forms` and `clean` belong to."""
-        self.forms: dict[str, Representation] | None = None
+        self.representations: dict[str, Representation] | None = None
 
     @property
     def name(self) -> str:
@@ -71,20 +71,20 @@ class CachedObject(Representation):
         """The stored JSON, with metadata.resourceVersion spliced in."""
         return self.data
 
-    def form(self, version: str) -> Representation | None:
+    def representation(self, version: str) -> Representation | None:
         """The form at a version that has been made before."""
-        return self.forms.get(version) if self.forms is not None else None
+        return self.representations.get(version) if self.representations is not None else None
 
-    def keep(self, version: str, form: Representation) -> None:
-        if self.forms is None:
-            self.forms = {}
-        self.forms[version] = form
+    def add_representation(self, version: str, form: Representation) -> None:
+        if self.representations is None:
+            self.representations = {}
+        self.representations[version] = form
 
-    def enter(self, epoch: int) -> None:
+    def invalidate(self, epoch: int) -> None:
         """The definition has changed: nothing that was made of this entry holds any more."""
-        self.forms = self.fields = None
-        self.clean = False
-        self.epoch = epoch
+        self.representations = self.fields = None
+        self.normalized = False
+        self.schema_generation = epoch
 
     def value(self) -> JsonObject:
         """The stored object, decoded. Raises InternalError where others have stored something else."""

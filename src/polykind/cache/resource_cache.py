@@ -69,7 +69,7 @@ class ResourceCache:
         self._namespaces: list[str] = []
         self._window: deque[ObjectChange] = deque()
         self._window_bytes = 0
-        self.epoch = 1
+        self.schema_generation = 1
         """Counts the states of the resource's definition: what was made of an entry in another epoch is void."""
         self._trusted: dict[str, tuple[bytes, int, Make]] = {}
 
@@ -177,11 +177,11 @@ class ResourceCache:
                 self._forget(old)
             else:
                 trusted = self._trusted.pop(key, None) if self._trusted else None
-                if trusted is not None and trusted[1] == self.epoch and trusted[0] == event.value:
+                if trusted is not None and trusted[1] == self.schema_generation and trusted[0] == event.value:
                     new = trusted[2](key, event.value, event.revision, True)
                 else:
                     new = parse(key, event.value, event.revision, False)
-                new.epoch = self.epoch
+                new.schema_generation = self.schema_generation
                 if old is None:
                     self._remember(new)
                 else:

@@ -43,7 +43,7 @@ class Statuses:
         """The same, without a look at who owns what."""
         cache = self._kind.cache
         value = restated(entry, metadata, status)
-        cache.trust(name, value, cache.epoch)
+        cache.trust(name, value, cache.schema_generation)
         try:
             await self._api.store.put(cache.prefix + name, value, expect=entry.revision)
         except BaseException as error:

@@ -22,7 +22,7 @@ from polykind.crd.status import nonstructural_condition, reconcile
 from polykind.crd.summary import CRDSummary, whole
 from polykind.discovery import CrdEntries, Discovery, GroupVersionEntry, from_crd
 from polykind.resources.custom import CustomResource
-from polykind.server.taskless import in_task
+from polykind.taskless import in_task
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.definitions")
@@ -179,7 +179,7 @@ class CRDController:
         if before is not None and before.crd["metadata"]["uid"] != crd["metadata"]["uid"]:
             self._unserve(before.crd)
             cache = self._api.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-        cache.epoch += 1
+        cache.schema_generation += 1
         kind = CustomResource(crd, cache, self._converters.take(crd), self._keep)
         kind.creatable, kind.since = creatable, revision
         self._api.registry.put(kind)

@@ -313,7 +313,7 @@ class GarbageCollector:
 
         async def edited(old: JsonObject) -> JsonObject:
             if old["metadata"].get("uid") != uid:
-                raise call.kind.not_found(call.name)
+                raise call.resource.not_found(call.name)
             new: JsonObject = json_codec.decode(json_codec.encode(old))
             edit(new["metadata"])
             return new

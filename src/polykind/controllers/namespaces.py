@@ -70,7 +70,7 @@ class NamespaceController:
             "kind": "Namespace",
             "metadata": {
                 "name": name,
-                "uid": self._api.chance.uid(),
+                "uid": self._api.ids.uid(),
                 "creationTimestamp": self._stamp(),
                 "labels": {"kubernetes.io/metadata.name": name},
             },

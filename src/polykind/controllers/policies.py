@@ -127,11 +127,11 @@ class _Params:
     def __init__(self, api: Backend, version: ServedVersion) -> None:
         self._api = api
         self._version = version
-        self.namespaced = version.kind.namespaced
+        self.namespaced = version.resource.namespaced
 
     async def get(self, namespace: str, name: str) -> JsonObject | None:
         cache = await self._loaded()
-        entry = cache.get(self._version.kind.key(namespace, name))
+        entry = cache.get(self._version.resource.key(namespace, name))
         return (await self._shown([entry]))[0] if entry is not None else None
 
     async def select(self, namespace: str, labels: LabelSelector) -> Sequence[JsonObject]:

@@ -1,1 +1,1 @@
-"""http."""
+"""HTTP/1.1: sockets to requests and back."""

@@ -14,12 +14,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from polykind import errors
+from polykind import errors, taskless
 from polykind.http.request import Request
 from polykind.http.request_parser import Arrival
 from polykind.http.response import TEXT, Response, Stream
-from polykind.server import taskless
-from polykind.server.taskless import Rest
+from polykind.taskless import Rest
 
 if TYPE_CHECKING:
     from polykind.http.listener import HttpServer

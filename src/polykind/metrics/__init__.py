@@ -1,1 +1,1 @@
-"""metrics."""
+"""Counters, the Prometheus page and usage per served version."""

@@ -52,7 +52,7 @@ class Monitor:
         return verb, call.subresource if call.subresource in _PARTS else "other", _scope(call), dry_run
 
     def _series(self, call: RequestContext, verb: str) -> RequestSeries:
-        kind, version = call.kind, call.version
+        kind, version = call.resource, call.version
         key = _, part, scope, dry_run = self._key(call, verb)
         series = self._metrics.request(verb, kind.group, version.version, kind.plural, part, scope, dry_run)
         version.series[key] = series
@@ -81,7 +81,7 @@ class Monitor:
             _tell(request, series.name, answer.status, seconds)
 
     def _follow(self, call: RequestContext, series: RequestSeries, stream: Stream, started: float) -> None:
-        kind, end = call.kind, stream.ended
+        kind, end = call.resource, stream.ended
         running = self._metrics.longrunning.of(
             series.name, kind.group, call.version.version, kind.plural, "", _scope(call), "apiserver"
         )

@@ -99,9 +99,9 @@ class Rewriting:
         return kind
 
     async def _batch(self, version: ServedVersion, entries: Sequence[CachedObject], failures: Failures) -> None:
-        storage, epoch = version.kind.storage, version.cache.epoch
+        storage, epoch = version.resource.storage, version.cache.schema_generation
         # What was written through today's schema is as it would be written again.
-        stale = [e for e in entries if not (e.clean and e.version == storage and e.epoch == epoch)]
+        stale = [e for e in entries if not (e.normalized and e.version == storage and e.schema_generation == epoch)]
         due: list[tuple[CachedObject, Encoded]] = []
         failed = failures.count
         turn = monotonic()
@@ -147,7 +147,7 @@ class Rewriting:
         """Write over an entry; False if somebody else has been faster."""
         cache, value = version.cache, encoded.stored()
         if version.clean():
-            cache.trust(entry.key, value, version.epoch, encoded.entry)
+            cache.trust(entry.key, value, version.schema_generation, encoded.entry)
         try:
             await self._api.store.put(cache.prefix + entry.key, value, expect=entry.revision)
         except BaseException as error:

@@ -1,1 +1,1 @@
-"""pki."""
+"""The certificate authority, certificates, private files and kubeconfigs."""

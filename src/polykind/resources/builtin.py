@@ -68,7 +68,7 @@ class BuiltinVersion(ServedVersion):
 
     patch_types = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
     media = negotiation.BUILT_IN
-    machinery = True
+    typed = True
     package = ""
     scheme = ""
     """What the reference's texts say the type is of."""
@@ -95,13 +95,13 @@ class BuiltinVersion(ServedVersion):
 
     def check_kind(self, kind: str, api_version: str) -> None:
         group, _, version = api_version.rpartition("/")
-        if (kind, group) != (self.kind.kind, self.kind.group) or version not in self.known:
+        if (kind, group) != (self.resource.kind, self.resource.group) or version not in self.known:
             from polykind.apis.scheme import is_known
 
             why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{self.scheme}"'
             if is_known(api_version, kind, to_definitions=self.scheme != LEGACY):
-                why = f"converting ({version}.{kind}) to ({self.package}.{self.kind.kind}): unknown conversion"
-            text = f'{kind} in version "{version}" cannot be handled as a {self.kind.kind}: {why}'
+                why = f"converting ({version}.{kind}) to ({self.package}.{self.resource.kind}): unknown conversion"
+            text = f'{kind} in version "{version}" cannot be handled as a {self.resource.kind}: {why}'
             raise objectmeta.MisfitError(text, why)
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
@@ -148,7 +148,7 @@ class BuiltinVersion(ServedVersion):
     def _meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         if old is not None:
             return metarules.validate_update(new["metadata"], old["metadata"])
-        return metarules.validate(new["metadata"], namespaced=self.kind.namespaced)
+        return metarules.validate(new["metadata"], namespaced=self.resource.namespaced)
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         return obj
@@ -174,7 +174,7 @@ class BuiltinVersion(ServedVersion):
 
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
         """The items of a typed list do not repeat their kind."""
-        head = f'"apiVersion":"{self.api_version}","kind":"{self.kind.kind}",'.encode()
+        head = f'"apiVersion":"{self.api_version}","kind":"{self.resource.kind}",'.encode()
         return super().list_parts([i.replace(head, b"", 1) for i in items], metadata)
 
     async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:

@@ -28,7 +28,7 @@ from polykind.resources.singleflight import Singleflight
 from polykind.schema import Schema, metarules, objectmeta
 from polykind.schema.equality import same
 from polykind.schema.scale import validate_scale
-from polykind.server.taskless import in_task
+from polykind.taskless import in_task
 
 if TYPE_CHECKING:
     from polykind.cel import Rules
@@ -150,11 +150,11 @@ def _pruned_whole(value: JsonObject) -> list[str]:
 class CustomVersion(ServedVersion):
     """A custom resource at one served version."""
 
-    kind: CustomResource
+    resource: CustomResource
 
     def __init__(self, kind: CustomResource, stanza: JsonObject) -> None:
         super().__init__(kind, stanza["name"])
-        self.stanza = stanza
+        self.version_entry = stanza
         self.keep = kind.keep
         self.converts = kind.converter is not None
         if isinstance(kind.converter, MonitoredConverter):
@@ -178,14 +178,14 @@ class CustomVersion(ServedVersion):
     @property
     def table(self) -> TableFormat:  # type: ignore[override]
         if self._table is None:
-            self._table = TableFormat(self.stanza.get("additionalPrinterColumns"))
+            self._table = TableFormat(self.version_entry.get("additionalPrinterColumns"))
         return self._table
 
     @property
     def model(self) -> TypeModel:  # type: ignore[override]
         if self._model is None:
-            openapi = self.kind.openapi(self.version)
-            preserve = bool(self.kind.crd["spec"].get("preserveUnknownFields"))
+            openapi = self.resource.openapi(self.version)
+            preserve = bool(self.resource.crd["spec"].get("preserveUnknownFields"))
             if preserve and openapi is not None and not is_structural(openapi):
                 openapi = None
             self._model = TypeModel(openapi, preserve)
@@ -193,7 +193,7 @@ class CustomVersion(ServedVersion):
 
     @property
     def schema(self) -> Schema:
-        return self.kind.schema(self.version)
+        return self.resource.schema(self.version)
 
     # ------------------------------------------------------------------ payloads
 
@@ -203,16 +203,16 @@ class CustomVersion(ServedVersion):
             raise errors.BadRequestError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
         group, _, version = api_version.rpartition("/") if isinstance(api_version, str) else ("", "", "")
         meta, unknown = objectmeta.coerce(
-            value.get("metadata"), strict=True, kind=kind, version=version, served=self.kind.kind
+            value.get("metadata"), strict=True, kind=kind, version=version, served=self.resource.kind
         )
         value["metadata"] = meta
         # Of another kind there is no schema: such an object is taken as it is, to be refused for its kind.
-        if kind == self.kind.kind and group == self.kind.group:
-            if version in self.kind.declared:
-                pruned, sound = self.kind.schema(version).take(value, report=report)
+        if kind == self.resource.kind and group == self.resource.group:
+            if version in self.resource.declared:
+                pruned, sound = self.resource.schema(version).take(value, report=report)
                 unknown = unknown + pruned
                 self._sound = value if sound and version == self.version else None
-            elif not self.kind.crd["spec"].get("preserveUnknownFields"):
+            elif not self.resource.crd["spec"].get("preserveUnknownFields"):
                 unknown = unknown + _pruned_whole(value)
         return value, unknown if report else []
 
@@ -225,7 +225,7 @@ class CustomVersion(ServedVersion):
     def settle(self, obj: JsonObject) -> None:
         # Apply knows no pruning: objects without properties take anything, and nulls are judged before they go.
         self.schema.prune(obj)
-        if self.version != self.kind.storage:
+        if self.version != self.resource.storage:
             # The storage version gives its own defaults, when the object is read.
             return
         had_status = "status" in obj
@@ -241,7 +241,7 @@ class CustomVersion(ServedVersion):
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         if found := self._type_errors(obj):
             return self._mistaken(found, obj, None)
-        found = metarules.validate(obj["metadata"], namespaced=self.kind.namespaced)
+        found = metarules.validate(obj["metadata"], namespaced=self.resource.namespaced)
         sound, self._sound = obj is self._sound, None
         if not sound:
             found += self.schema.validate(obj, None, scale=self.scale)
@@ -292,8 +292,8 @@ class CustomVersion(ServedVersion):
 
     def _type_errors(self, obj: JsonObject) -> list[FieldError]:
         found = []
-        if obj.get("kind") != self.kind.kind:
-            found.append(errors.invalid("kind", obj.get("kind"), f"must be {self.kind.kind}"))
+        if obj.get("kind") != self.resource.kind:
+            found.append(errors.invalid("kind", obj.get("kind"), f"must be {self.resource.kind}"))
         if obj.get("apiVersion") != self.api_version:
             found.append(errors.invalid("apiVersion", obj.get("apiVersion"), f"must be {self.api_version}"))
         return found
@@ -308,7 +308,7 @@ class CustomVersion(ServedVersion):
     def _ruled(self, found: list[FieldError], new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What was found with what the rules add; they run only on what is sound enough for them."""
         self._rule_warnings = []
-        rules = self.kind.rules(self.version)
+        rules = self.resource.rules(self.version)
         if rules is None:
             return found
         if _blocked(found):
@@ -326,7 +326,7 @@ class CustomVersion(ServedVersion):
     # ------------------------------------------------------------------ storing
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        kind = self.kind
+        kind = self.resource
         if self.version == kind.storage:
             return obj
         target = f"{kind.group}/{kind.storage}"
@@ -341,15 +341,15 @@ class CustomVersion(ServedVersion):
 
     @cached_property
     def whole(self) -> bool:  # type: ignore[override]
-        return self.version == self.kind.storage and not self.schema.has_floats
+        return self.version == self.resource.storage and not self.schema.has_floats
 
     def clean(self) -> bool:
-        return self.version == self.kind.storage and not self._status_comes_back
+        return self.version == self.resource.storage and not self._status_comes_back
 
     @cached_property
     def _status_comes_back(self) -> bool:
         """A create drops the status, but a read gives it its default."""
-        root = self.kind.openapi(self.version) or {}
+        root = self.resource.openapi(self.version) or {}
         status = (root.get("properties") or {}).get("status") or {}
         return self.has_status and status.get("default") is not None
 
@@ -358,7 +358,7 @@ class CustomVersion(ServedVersion):
     def show(self, entry: CachedObject) -> Representation | None:
         if entry.version == self.version:
             return self._form(entry, self._read(entry))
-        if self.kind.converter is None:
+        if self.resource.converter is None:
             obj = self._read(entry)
             obj["apiVersion"] = self.api_version
             self.schema.prune(obj)
@@ -367,15 +367,15 @@ class CustomVersion(ServedVersion):
 
     def _read(self, entry: CachedObject) -> JsonObject:
         """A stored object as its own version's schema wants it now."""
-        if entry.version not in self.kind.declared:
-            found = f"{self.kind.group}/{entry.version}"
+        if entry.version not in self.resource.declared:
+            found = f"{self.resource.group}/{entry.version}"
             raise errors.UnknownReasonError(f"request to convert CR from an invalid group/version: {found}")
         obj = entry.value()
-        meta, _ = objectmeta.coerce(obj.get("metadata"), strict=False, kind=self.kind.kind, version=entry.version)
+        meta, _ = objectmeta.coerce(obj.get("metadata"), strict=False, kind=self.resource.kind, version=entry.version)
         if not meta.get("generation"):
             meta["generation"] = 1
         obj["metadata"] = meta
-        self.kind.schema(entry.version).read(obj)
+        self.resource.schema(entry.version).read(obj)
         return obj
 
     def _form(self, entry: CachedObject, obj: JsonObject) -> Representation:
@@ -385,7 +385,7 @@ class CustomVersion(ServedVersion):
         return Representation(data, labels_of(obj))
 
     async def convert_many(self, entries: Sequence[CachedObject]) -> list[Representation]:
-        converter = self.kind.converter
+        converter = self.resource.converter
         if converter is None:
             raise AssertionError("nothing to wait for")
         objects = [self._read(entry) for entry in entries]
@@ -404,7 +404,7 @@ class CustomVersion(ServedVersion):
         return forms
 
     async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        kind = self.kind
+        kind = self.resource
         group, _, version = api_version.rpartition("/")
         if group != kind.group or version not in kind.declared:
             raise errors.UnknownReasonError(_no_version(obj, api_version, kind.group))

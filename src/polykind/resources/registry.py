@@ -42,7 +42,7 @@ class Registry:
 
     def answer(self, version: ServedVersion) -> None:
         """Serve what is answered and not kept: only by its path is it found."""
-        self._served[version.kind.group, version.version, version.kind.plural] = version
+        self._served[version.resource.group, version.version, version.resource.plural] = version
 
     def answered(self, group: str, plural: str) -> ServedVersion | None:
         """What is served under a name without being kept."""

@@ -152,11 +152,11 @@ class ServedVersion(ABC):
     """Whether an update may come without a resourceVersion."""
 
     def __init__(self, kind: Resource, version: str) -> None:
-        self.kind = kind
+        self.resource = kind
         self.cache = kind.cache
         self.version = version
         self.api_version = f"{kind.group}/{version}" if kind.group else version
-        self.epoch = self.cache.epoch
+        self.schema_generation = self.cache.schema_generation
         """The state of the definition that this was made of."""
         self.series: dict[Hashable, RequestSeries] = {}
         """Where requests are counted; kept here because they are looked up at each."""
@@ -185,7 +185,7 @@ class ServedVersion(ABC):
         return
 
     def method_not_allowed(self, verb: str) -> errors.APIError:
-        return errors.MethodNotAllowedError(self.kind.plural, self.kind.group, verb)
+        return errors.MethodNotAllowedError(self.resource.plural, self.resource.group, verb)
 
     def unsupported_patch(self) -> errors.APIError | None:
         """What a patch of another type is answered with, if not with the list of those that are taken."""
@@ -306,19 +306,19 @@ class ServedVersion(ABC):
     """Forms had from what was kept, and those that took a conversion, since they were last counted."""
 
     def ready(self, entry: CachedObject) -> Representation | None:
-        if entry.epoch != self.cache.epoch:
-            entry.enter(self.cache.epoch)
-        if entry.clean and entry.version == self.version:
+        if entry.schema_generation != self.cache.schema_generation:
+            entry.invalidate(self.cache.schema_generation)
+        if entry.normalized and entry.version == self.version:
             return entry
-        form = entry.form(self.version)
+        form = entry.representation(self.version)
         if form is not None:
             self.hits += 1
             return form
         form = self.show(entry)
         if form is entry:
-            entry.clean = True
+            entry.normalized = True
         elif form is not None:
-            entry.keep(self.version, form)
+            entry.add_representation(self.version, form)
         return form
 
     async def view(self, entry: CachedObject) -> Representation:
@@ -341,12 +341,12 @@ class ServedVersion(ABC):
 
     async def _convert(self, entries: Sequence[CachedObject]) -> list[Representation]:
         """Convert a batch, and keep the results with their entries."""
-        epoch = self.cache.epoch
+        epoch = self.cache.schema_generation
         self.misses += len(entries)
         forms = await self.convert_many(entries)
         for entry, form in zip(entries, forms, strict=True):
-            if self.keep and epoch == self.cache.epoch == entry.epoch:
-                entry.keep(self.version, form)
+            if self.keep and epoch == self.cache.schema_generation == entry.schema_generation:
+                entry.add_representation(self.version, form)
         return forms
 
     def restamp(self, form: Representation, revision: int) -> bytes:
@@ -378,7 +378,7 @@ class ServedVersion(ABC):
     def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
         """A list's JSON in parts: joined they are the whole document."""
         head = b'{"apiVersion":"%b","items":[' % self.api_version.encode()
-        tail = b'],"kind":"%b","metadata":%b}\n' % (self.kind.list_kind.encode(), json_codec.encode(metadata))
+        tail = b'],"kind":"%b","metadata":%b}\n' % (self.resource.list_kind.encode(), json_codec.encode(metadata))
         parts = [head]
         for start in range(0, len(items), 64):
             chunk = b",".join(items[start : start + 64])

@@ -191,7 +191,7 @@ class Router:
 
     def _verb(self, call: RequestContext, legacy_watch: bool) -> Verb | None:
         """The verb, None where the path means nothing for the resource's scope. Raises what the reference answers."""
-        method, kind = call.request.method, call.kind
+        method, kind = call.request.method, call.resource
         if legacy_watch:
             return watch if kind.namespaced or call.namespace is None else None
         if not call.name and not call.subresource:
@@ -217,7 +217,7 @@ class Router:
     @staticmethod
     def _built_in(call: RequestContext, legacy_watch: bool) -> Verb:
         """The verb for a resource that has routes of its own: what they lack is not found or not allowed there."""
-        version, kind, method = call.version, call.kind, call.request.method
+        version, kind, method = call.version, call.resource, call.request.method
         across = kind.namespaced and call.namespace is None
         if (call.namespace is not None and not kind.namespaced) or (across and call.name):
             return _raise(errors.nothing_here())
@@ -245,7 +245,7 @@ class Router:
         return table.get(method) or _raise(errors.not_allowed_here())
 
     def _collection(self, call: RequestContext) -> Verb | None:
-        method, kind = call.request.method, call.kind
+        method, kind = call.request.method, call.resource
         across = kind.namespaced and call.namespace is None
         if call.namespace is not None and not kind.namespaced:
             return None

@@ -1,1 +1,1 @@
-"""toolkit."""
+"""The toolkit for CRD authors: declare, host, test and rehearse conversions."""

@@ -37,13 +37,13 @@ async def mutated(
     read: Callable[[JsonObject], JsonObject] | None = None,
 ) -> JsonObject:
     """What those who may change a create or an update make of it; `read` reads that anew, if no version does."""
-    if not call.api.admission.mutates or call.request.user is None:
+    if not call.backend.admission.mutates or call.request.user is None:
         return obj
     told = call.version.told(obj) if read is None else obj
     asked = _attributes(call, CREATE if old is None else UPDATE, told, old, options)
     if read is not None:
         asked.default = read
-    await call.api.admission.mutate(asked)
+    await call.backend.admission.mutate(asked)
     if not asked.changed:
         return obj
     made = asked.obj
@@ -67,13 +67,13 @@ def _restore_managers(meta: JsonObject, before: JsonObject) -> None:
 
 async def approve(call: RequestContext, obj: JsonObject, old: JsonObject | None, options: WriteOptions) -> None:
     """Ask those who may refuse a create or an update."""
-    if call.api.admission.validates and call.request.user is not None:
-        await call.api.admission.validate(_attributes(call, CREATE if old is None else UPDATE, obj, old, options))
+    if call.backend.admission.validates and call.request.user is not None:
+        await call.backend.admission.validate(_attributes(call, CREATE if old is None else UPDATE, obj, old, options))
 
 
 async def approve_deletion(call: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
     """Ask all of them about a deletion; `named`: the request names the object, and not a collection."""
-    admission = call.api.admission
+    admission = call.backend.admission
     if not (admission.mutates or admission.validates) or call.request.user is None:
         return
     asked = _attributes(call, DELETE, None, old, options)
@@ -90,7 +90,7 @@ def _attributes(
     old: JsonObject | None,
     options: WriteOptions | DeleteOptions,
 ) -> Attributes:
-    kind, version = call.kind, call.version
+    kind, version = call.resource, call.version
     payload = _SCALE if call.subresource == "scale" else (kind.kind, version.api_version)
     meta = (obj or old or {}).get("metadata") or {}
     name = call.name or meta.get("name") or ""
@@ -120,14 +120,14 @@ def _attributes(
         patience=call.request.timeout,
         model=lambda api_version: _model(call, api_version),
         complaint=lambda made: _complaint(call, made),
-        authorizer=call.api.authorizer,
+        authorizer=call.backend.authorizer,
         typed=version.typed and call.subresource != "scale",
     )
 
 
 def _model(call: RequestContext, api_version: str) -> Type | None:
     # The reference finds no type for a Scale.
-    found = call.kind.models.get(api_version) if call.subresource != "scale" else None
+    found = call.resource.models.get(api_version) if call.subresource != "scale" else None
     return found.root if found is not None else None
 
 
@@ -152,7 +152,7 @@ def _defaulted(call: RequestContext, obj: JsonObject) -> JsonObject:
     stated = obj.get("apiVersion")
     if call.version.typed:
         call.version.check_kind(obj["kind"], obj["apiVersion"])
-    for version in call.kind.versions.values():
+    for version in call.resource.versions.values():
         if version.api_version == stated:
             metadata = obj.get("metadata")
             made = version.default(obj)
@@ -197,9 +197,9 @@ def _told(call: RequestContext, operation: str, options: WriteOptions | DeleteOp
 
 
 def _namespace(call: RequestContext, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
-    if (call.kind.group, call.kind.plural) == ("", "namespaces"):
+    if (call.resource.group, call.resource.plural) == ("", "namespaces"):
         return obj if obj is not None else old
-    namespaces = call.api.registry.kind("", "namespaces")
+    namespaces = call.backend.registry.kind("", "namespaces")
     if namespaces is None or not call.namespace:
         return None
     entry = namespaces.cache.get(call.namespace)

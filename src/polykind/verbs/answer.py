@@ -60,7 +60,7 @@ def object_answer(
         obj = (table or call.version.table).table(
             [obj],
             {"resourceVersion": obj["metadata"].get("resourceVersion", "")},
-            call.api.clock.now(),
+            call.backend.clock.now(),
             include=include,
             version=accepted.as_version,
         )
@@ -74,7 +74,7 @@ def object_answer(
         raise partial_metadata.not_a_list("*v1.Scale" if table is not None else call.version.object_type)
     if accepted.media == "protobuf":
         version = call.version
-        return _protobuf(call, envelope(version.api_version, version.kind.kind, version.message(obj)), status)
+        return _protobuf(call, envelope(version.api_version, version.resource.kind, version.message(obj)), status)
     return _encoded(call, accepted, status, obj, json_codec.encode if table is None else json_codec.encode_ordered)
 
 
@@ -124,7 +124,7 @@ async def list_answer(
     if accepted.media == "protobuf":
         return await _protobuf_list(call, accepted, items, metadata)
     if accepted.as_kind == "Table":
-        table, now, include = version.table, call.api.clock.now(), _include(call)
+        table, now, include = version.table, call.backend.clock.now(), _include(call)
         value = table.table([], metadata, now, include=include, version=accepted.as_version)
         members = [table.row(o, now, include, accepted.as_version) async for o in _objects(items)]
         return await _long(call, accepted, value, "rows", members, json_codec.encode_ordered)
@@ -132,7 +132,7 @@ async def list_answer(
         value = partial_metadata.partial_list([], metadata, accepted.as_version)
         members = [partial_metadata.partial_object(o, accepted.as_version) async for o in _objects(items)]
         return await _long(call, accepted, value, "items", members, json_codec.encode_ordered)
-    value = {"apiVersion": version.api_version, "kind": version.kind.list_kind, "metadata": metadata, "items": []}
+    value = {"apiVersion": version.api_version, "kind": version.resource.list_kind, "metadata": metadata, "items": []}
     members = [version.as_item(o) async for o in _objects(items)]
     return await _long(call, accepted, value, "items", members, json_codec.encode)
 
@@ -183,7 +183,7 @@ async def _protobuf_list(
             messages.append(encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA))
         await asyncio.sleep(0)
     if accepted.as_kind is None:
-        return _protobuf(call, encode_list(version.api_version, version.kind.list_kind, metadata, messages))
+        return _protobuf(call, encode_list(version.api_version, version.resource.list_kind, metadata, messages))
     api_version, numbers = f"{accepted.as_group}/{accepted.as_version}", _NUMBERS[accepted.as_version]
     return _protobuf(call, encode_list(api_version, accepted.as_kind, metadata, messages, numbers=numbers))
 

@@ -63,15 +63,15 @@ async def _merged(
         manager=options.field_manager,
         force=options.force,
         api_version=call.version.api_version,
-        kind=call.kind.kind,
+        kind=call.resource.kind,
         subresource=call.subresource,
         now=call.now(),
-        models=call.kind.models,
+        models=call.resource.models,
         convert=call.version.at_version,
-        reset=call.kind.reset(call.version, call.subresource),
+        reset=call.resource.reset(call.version, call.subresource),
     )
     if call.version.typed and (why := call.version.misfit(merged)):
-        named = body.kind_text(call.version.api_version, call.kind.kind)
+        named = body.kind_text(call.version.api_version, call.resource.kind)
         raise errors.UnknownReasonError(
             f"failed to convert new object ({body.shown(applied)}) to proper version: "
             f"unable to convert unstructured object to {named}: {why}"
@@ -83,7 +83,7 @@ def _decoded(
     call: RequestContext, merged: JsonObject, old: JsonObject | None = None, *, noted: bool = False
 ) -> JsonObject:
     """The merged object as it would be if it had been sent; one that stays as it was is not even given defaults."""
-    if call.kind.namespaced:
+    if call.resource.namespaced:
         body.check_namespace(merged, call.namespace or "")
     body.check_name(merged, call.name)
     obj: JsonObject = json_codec.decode(json_codec.encode(merged))
@@ -129,7 +129,7 @@ async def apply_create(call: RequestContext, applied: Applied, options: PatchOpt
     meta = applied.value.get("metadata")
     uid = meta.get("uid") if isinstance(meta, dict) else None
     if uid:
-        raise body.uid_mismatch(call.kind.plural, call.kind.group, call.name, uid)
+        raise body.uid_mismatch(call.resource.plural, call.resource.group, call.name, uid)
     obj = _decoded(call, merged)
     revisions.pass_over(obj["metadata"], options.dry_run)
     return await create_object(call, obj, CreateOptions(dry_run=options.dry_run), tracked=True)

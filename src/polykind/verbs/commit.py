@@ -24,8 +24,8 @@ async def commit(
     What would change nothing is not written. `made`: the object was made here, by an apply or a scale, or changed by
     others, and no schema has pruned it. Raises LostRace.
     """
-    cache, version = call.kind.cache, _current(call)
-    if call.misfit and version.version != call.kind.storage:
+    cache, version = call.resource.cache, _current(call)
+    if call.misfit and version.version != call.resource.storage:
         # A conversion reads the metadata; without one, whoever reads the object drops what does not fit.
         raise errors.UnknownReasonError(call.misfit)
     if not dry_run:
@@ -50,9 +50,9 @@ async def commit(
     if dry_run:
         return await _dry(version, key, encoded, value, entry, clean=clean)
     if clean:
-        cache.trust(key, value, version.epoch, encoded.entry)
+        cache.trust(key, value, version.schema_generation, encoded.entry)
     try:
-        revision = await call.api.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
+        revision = await call.backend.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
     except BaseException as error:
         cache.distrust(key)
         if isinstance(error, ConflictError):
@@ -61,14 +61,14 @@ async def commit(
     written = cache.get(key)
     if written is None or written.revision != revision:
         written = parse(key, value, revision, False)
-        written.epoch = cache.epoch
+        written.schema_generation = cache.schema_generation
     return version.ready(written) or await version.view(written)
 
 
 def _unpruned(call: RequestContext, obj: JsonObject) -> Encoded | None:
     """The object as the reference stores it, that is as it is, where no conversion prunes it; then it is pruned."""
     version = call.version
-    kept = not version.typed and version.version == call.kind.storage
+    kept = not version.typed and version.version == call.resource.storage
     found = Encoded(as_given(call, obj)) if kept else None
     version.settle(obj)
     return found
@@ -88,9 +88,9 @@ def _current(call: RequestContext) -> ServedVersion:
     request began would be missed by a migration that has passed since.
     """
     version = call.version
-    if version.epoch == version.cache.epoch:
+    if version.schema_generation == version.cache.schema_generation:
         return version
-    return call.api.registry.find(call.kind.group, version.version, call.kind.plural) or version
+    return call.backend.registry.find(call.resource.group, version.version, call.resource.plural) or version
 
 
 async def _dry(
@@ -98,18 +98,18 @@ async def _dry(
 ) -> Representation:
     """What the reply would be: an object that was never stored has no resourceVersion."""
     raw = encoded.served(entry.revision) if entry is not None else value
-    shadow = CachedObject(key, raw, 0, version.kind.storage, None, clean)
-    shadow.epoch = version.cache.epoch
+    shadow = CachedObject(key, raw, 0, version.resource.storage, None, clean)
+    shadow.schema_generation = version.cache.schema_generation
     return await version.view(shadow)
 
 
 async def remove(call: RequestContext, key: str, entry: CachedObject) -> int:
     """Delete a key as it stands; the revision of the deletion. Raises LostRace."""
     try:
-        return await call.api.store.delete(call.kind.cache.prefix + key, expect=entry.revision)
+        return await call.backend.store.delete(call.resource.cache.prefix + key, expect=entry.revision)
     except ConflictError:
         raise LostRace from None
 
 
 def modified(call: RequestContext, name: str) -> errors.ConflictError:
-    return errors.conflict(call.kind.plural, call.kind.group, name, MODIFIED)
+    return errors.conflict(call.resource.plural, call.resource.group, name, MODIFIED)

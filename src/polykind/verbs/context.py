@@ -29,7 +29,7 @@ class Backend:
     cache: WatchCache
     registry: Registry
     clock: Clock
-    chance: IdSource
+    ids: IdSource
     metrics: Metrics
     admission: Admission = field(default_factory=Admission)
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
@@ -47,13 +47,13 @@ class RequestContext:
     __slots__ = (
         "_now",
         "_query",
-        "api",
         "asked",
-        "kind",
+        "backend",
         "misfit",
         "name",
         "namespace",
         "request",
+        "resource",
         "subresource",
         "unread",
         "version",
@@ -64,10 +64,10 @@ class RequestContext:
     def __init__(
         self, api: Backend, request: Request, version: ServedVersion, namespace: str | None, name: str, subresource: str
     ) -> None:
-        self.api = api
+        self.backend = api
         self.request = request
         self.version = version
-        self.kind: Resource = version.kind
+        self.resource: Resource = version.resource
         self.namespace = namespace
         """None: not named in the path."""
         self.name = name
@@ -100,24 +100,24 @@ class RequestContext:
     @property
     def key(self) -> str:
         """The object's key below the resource's prefix."""
-        return self.kind.key(self.namespace or "", self.name)
+        return self.resource.key(self.namespace or "", self.name)
 
     def missing(self) -> errors.APIError:
         """What is said where there is no object of that name: that there can be none, if so."""
         if why := names.path_segment(self.name):
             return errors.BadRequestError(f"Name parameter invalid: {go_quote(self.name)}: {';'.join(why)}")
-        return self.stray(self.name) or self.kind.not_found(self.name)
+        return self.stray(self.name) or self.resource.not_found(self.name)
 
     def stray(self, name: str | None) -> errors.APIError | None:
         """What is said of keys that would lead out of their namespace's place in the store."""
         if self.namespace not in (".", ".."):
             return None
-        kind = self.kind
+        kind = self.resource
         key = "/".join(("", kind.group, kind.plural, self.namespace, *((name,) if name else ())))
         return errors.UnknownReasonError(f"invalid key: {go_quote(key)}")
 
     def now(self) -> str:
         """The time of the request, the same for all that it writes."""
         if not self._now:
-            self._now = _stamp(int(self.api.clock.now().timestamp()))
+            self._now = _stamp(int(self.backend.clock.now().timestamp()))
         return self._now

@@ -36,7 +36,7 @@ _foreign = re.compile(r"[^A-Za-z0-9_-]").search
 
 def _space(call: RequestContext) -> str:
     """What the keys of the objects of a list begin with: tokens leave it out."""
-    return f"{call.namespace}/" if call.namespace is not None and call.kind.namespaced else ""
+    return f"{call.namespace}/" if call.namespace is not None and call.resource.namespaced else ""
 
 
 def encode(call: RequestContext, revision: int, key: str) -> str:

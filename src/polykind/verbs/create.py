@@ -30,9 +30,9 @@ async def create_object(
     call: RequestContext, obj: JsonObject, options: CreateOptions, *, tracked: bool = False
 ) -> bytes:
     """Store an object that is not there yet; what a read of it gives. `tracked`: an apply made it and its entries."""
-    kind, version, meta = call.kind, call.version, obj["metadata"]
+    kind, version, meta = call.resource, call.version, obj["metadata"]
     match_namespace(call, meta)
-    await call.api.cache.load(kind.cache)
+    await call.backend.cache.load(kind.cache)
     await check_namespace(call, meta.get("name") or meta.get("generateName", ""))
     if not kind.creatable:
         why = "create not allowed while custom resource definition is terminating"
@@ -41,7 +41,7 @@ async def create_object(
     if not tracked:
         await managing.created(call, obj, options.field_manager)
     made = tracked
-    if call.api.admission.mutates:
+    if call.backend.admission.mutates:
         admitted = await admitting.mutated(call, obj, None, options)
         if admitted is not obj:
             obj, meta, made = admitted, admitted["metadata"], True
@@ -57,12 +57,12 @@ async def create_object(
     prefix = "" if meta.get("name") else meta.get("generateName", "")
     for attempt in range(_NAME_TRIES if prefix else 1):
         if prefix:
-            meta["name"] = prefix[:_BASE] + call.api.chance.suffix()
+            meta["name"] = prefix[:_BASE] + call.backend.ids.suffix()
         if attempt == 0:
             _found(call, obj)
-        if call.request.method != "POST" and not call.api.authorizer.everything:
+        if call.request.method != "POST" and not call.backend.authorizer.everything:
             _demand_create(call)
-        if call.api.admission.validates:
+        if call.backend.admission.validates:
             await admitting.approve(call, obj, None, options)
         # The store refuses a revision; what is none at all is passed over.
         if given and not options.dry_run and not revisions.unparsable(given) and int(given):
@@ -93,9 +93,9 @@ def _demand_create(call: RequestContext) -> None:
     from polykind.auth.authorizer import Access
     from polykind.auth.forbidden import require
 
-    kind, where = call.kind, call.namespace or ""
+    kind, where = call.resource, call.namespace or ""
     require(
-        call.api.authorizer,
+        call.backend.authorizer,
         Access(call.user, "create", kind.group, call.version.version, kind.plural, namespace=where, name=call.name),
     )
 
@@ -103,22 +103,22 @@ def _demand_create(call: RequestContext) -> None:
 def _found(call: RequestContext, obj: JsonObject) -> None:
     """Give the object its identity, and judge it."""
     version, meta = call.version, obj["metadata"]
-    meta["uid"] = call.api.chance.uid()
+    meta["uid"] = call.backend.ids.uid()
     meta["creationTimestamp"] = call.now()
     version.prepare_create(obj)
     found = version.validate_create(obj)
-    if version.reads_params and not found and not call.api.authorizer.everything:
+    if version.reads_params and not found and not call.backend.authorizer.everything:
         from polykind.verbs import params
 
         found = params.problems(call, obj, None)
     if found:
-        raise errors.InvalidError(obj.get("kind", ""), call.kind.group, meta.get("name", ""), found)
+        raise errors.InvalidError(obj.get("kind", ""), call.resource.group, meta.get("name", ""), found)
     for text in version.warnings(obj, None):
         call.request.warn(text)
 
 
 async def _exists(call: RequestContext, name: str, *, generated: bool) -> errors.APIError:
-    kind = call.kind
+    kind = call.resource
     error = errors.AlreadyExistsError(kind.plural, kind.group, name)
     key = kind.key(call.namespace or "", name)
     if await _readable(call, key) and _going(kind.cache.get(key)):
@@ -131,7 +131,7 @@ async def _exists(call: RequestContext, name: str, *, generated: bool) -> errors
 
 async def _readable(call: RequestContext, key: str) -> bool:
     """Whether an object is there that can be had at the version of the request: one that cannot is not noticed."""
-    entry = call.kind.cache.get(key)
+    entry = call.resource.cache.get(key)
     if entry is None:
         return False
     try:

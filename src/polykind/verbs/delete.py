@@ -27,9 +27,9 @@ async def delete(call: RequestContext) -> Response:
     if not gone:
         status = 202 if options.orphan_dependents is False else 200
         return answer.object_answer(call, accepted, status, data)
-    if call.kind.returns_deleted:
+    if call.resource.returns_deleted:
         return answer.object_answer(call, accepted, 200, data)
-    kind = call.kind
+    kind = call.resource
     details = {"name": call.name, "group": kind.group, "kind": kind.plural, "uid": uid}
     status_object = {
         "kind": "Status",
@@ -68,11 +68,11 @@ async def delete_object(call: RequestContext, options: DeleteOptions, *, named: 
 
     `named`: it is asked for by its name, and not with all of its collection.
     """
-    kind, cache = call.kind, call.kind.cache
+    kind, cache = call.resource, call.resource.cache
     if call.name in kind.immortal:
         raise errors.ForbiddenError(kind.plural, kind.group, call.name, "this namespace may not be deleted")
     while True:
-        await call.api.cache.fresh(cache)
+        await call.backend.cache.fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
             raise call.missing()
@@ -109,7 +109,7 @@ async def _remove(call: RequestContext, entry: CachedObject, options: DeleteOpti
 
 
 def _check_preconditions(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> None:
-    meta, kind = obj["metadata"], call.kind
+    meta, kind = obj["metadata"], call.resource
     if not kind.marks_deletion:
         _check_definition_preconditions(call, meta, options)
     if options.uid is not None and options.uid != meta.get("uid"):
@@ -134,7 +134,7 @@ def _check_definition_preconditions(call: RequestContext, meta: JsonObject, opti
     ):
         if wanted is not None and wanted != meta.get(key):
             why = f"Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {meta.get(key)}"
-            raise errors.conflict(call.kind.plural, call.kind.group, call.name, why)
+            raise errors.conflict(call.resource.plural, call.resource.group, call.name, why)
 
 
 def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool:
@@ -142,10 +142,10 @@ def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []
     begun = bool(meta.get("deletionTimestamp"))
-    minded = not call.kind.lingers(obj) if begun else call.kind.minds_policy
-    unorphaned = "Background" if begun else call.kind.unorphaned
+    minded = not call.resource.lingers(obj) if begun else call.resource.minds_policy
+    unorphaned = "Background" if begun else call.resource.unorphaned
     wanted = _garbage_finalizers(finalizers, options, unorphaned) if minded else list(finalizers)
-    lingers = call.kind.prepare_delete(obj)
+    lingers = call.resource.prepare_delete(obj)
     if not wanted and not finalizers and not lingers:
         return False
     wanted += [f for f in meta.get("finalizers") or [] if f not in wanted and f not in finalizers]
@@ -155,11 +155,11 @@ def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool
         meta.pop("finalizers", None)
     if not meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = call.now()
-        if call.kind.marks_deletion:
+        if call.resource.marks_deletion:
             meta["deletionGracePeriodSeconds"] = 0
             if meta.get("generation"):
                 meta["generation"] += 1
-    elif not call.kind.lingers(obj):
+    elif not call.resource.lingers(obj):
         meta.setdefault("deletionGracePeriodSeconds", 0)
     return True
 

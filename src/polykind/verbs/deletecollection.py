@@ -43,8 +43,8 @@ async def deletecollection(call: RequestContext) -> Response:
 
 async def _delete(call: RequestContext, entry: CachedObject, options: DeleteOptions) -> None:
     """Delete one that was listed, unless it has gone meanwhile."""
-    namespace = entry.namespace if call.kind.namespaced else None
+    namespace = entry.namespace if call.resource.namespaced else None
     with suppress(errors.NotFoundError):
         await delete_object(
-            RequestContext(call.api, call.request, call.version, namespace, entry.name, ""), options, named=False
+            RequestContext(call.backend, call.request, call.version, namespace, entry.name, ""), options, named=False
         )

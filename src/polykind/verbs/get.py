@@ -10,10 +10,10 @@ from polykind.verbs.revisions import at_least
 
 async def get(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
-    cache = call.kind.cache
+    cache = call.resource.cache
     if call.request.query:
         await at_least(call)
-    await call.api.cache.fresh(cache, call.asked)
+    await call.backend.cache.fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
         raise call.missing()

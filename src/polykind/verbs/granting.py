@@ -31,7 +31,7 @@ async def check(call: RequestContext, new: JsonObject, old: JsonObject | None) -
         return
     if "roleRef" in new:
         await _check_binding(call, new)
-    elif not _may(call, "escalate", call.kind.group, call.kind.plural, call.name):
+    elif not _may(call, "escalate", call.resource.group, call.resource.plural, call.name):
         _confirm(call, new, new["rules"] or ())
         if _aggregates(new) or (old is not None and _aggregates(old)):
             _confirm(call, new, EVERYTHING, "must have cluster-admin privileges to use the aggregationRule")
@@ -48,7 +48,7 @@ async def _check_binding(call: RequestContext, new: JsonObject) -> None:
 
 async def _rules_of(call: RequestContext, plural: str, name: str) -> Sequence[Rule]:
     """The rules of a role that a binding is to give."""
-    kind = call.api.registry.kind(call.kind.group, plural)
+    kind = call.backend.registry.kind(call.resource.group, plural)
     if kind is None:
         raise AssertionError("roles are always served")
     if kind.namespaced and not call.namespace:
@@ -57,24 +57,24 @@ async def _rules_of(call: RequestContext, plural: str, name: str) -> Sequence[Ru
         raise errors.BadRequestError("Name parameter required.")
     if wrong := names.path_segment(name):
         raise errors.BadRequestError(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
-    await call.api.cache.fresh(kind.cache)
+    await call.backend.cache.fresh(kind.cache)
     entry = kind.cache.get(kind.key(call.namespace or "", name))
     if entry is None:
         # The reference looks for it on behalf of the request, and so names the resource of that.
-        raise call.kind.not_found(name)
+        raise call.resource.not_found(name)
     rules: list[Rule] = entry.value().get("rules") or []
     return rules
 
 
 def _may(call: RequestContext, verb: str, group: str, resource: str, name: str) -> bool:
     access = Access(call.user, verb, group, "*", resource, namespace=call.namespace or "", name=name)
-    return call.api.authorizer.decide(access).allowed
+    return call.backend.authorizer.decide(access).allowed
 
 
 def _confirm(call: RequestContext, obj: JsonObject, granted: Sequence[Rule], instead: str = "") -> None:
     """Refuse if the user lacks any of the rules; `instead`: what is said then."""
-    kind = call.kind
-    held, trouble = rules_for(call.api.authorizer, call.user, call.namespace or "")
+    kind = call.resource
+    held, trouble = rules_for(call.backend.authorizer, call.user, call.namespace or "")
     trouble = _missing_role.sub(f'{kind.qualified} "', trouble)
     if why := refusal(call.user, held, granted, trouble):
         raise errors.ForbiddenError(kind.plural, kind.group, obj["metadata"].get("name", ""), instead or why)

@@ -10,17 +10,17 @@ from polykind.verbs.context import RequestContext
 
 async def check_namespace(call: RequestContext, name: str) -> None:
     """A namespaced object can only be created in a namespace that is there to stay."""
-    if not call.kind.namespaced:
+    if not call.resource.namespaced:
         return
-    namespaces = call.api.registry.kind("", "namespaces")
+    namespaces = call.backend.registry.kind("", "namespaces")
     if namespaces is None:
         raise AssertionError("namespaces are always served")
-    await call.api.cache.load(namespaces.cache)
+    await call.backend.cache.load(namespaces.cache)
     namespace = call.namespace or ""
     entry = namespaces.cache.get(namespace)
     if entry is None:
         # It may have been made a moment ago through another replica.
-        await call.api.cache.fresh(namespaces.cache)
+        await call.backend.cache.fresh(namespaces.cache)
         entry = namespaces.cache.get(namespace)
     if entry is None:
         if why := names.path_segment(namespace):
@@ -34,12 +34,12 @@ async def check_namespace(call: RequestContext, name: str) -> None:
             "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        raise errors.ForbiddenError(call.kind.plural, call.kind.group, name, reason, causes=[cause])
+        raise errors.ForbiddenError(call.resource.plural, call.resource.group, name, reason, causes=[cause])
 
 
 def match_namespace(call: RequestContext, meta: dict[str, object]) -> None:
     """The body's namespace must be the path's; an absent one is filled in, and one of a cluster resource cleared."""
-    if not call.kind.namespaced:
+    if not call.resource.namespaced:
         meta.pop("namespace", None)
         return
     given = meta.get("namespace")

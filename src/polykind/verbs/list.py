@@ -58,7 +58,7 @@ async def collect(
             page = await _past_page(call, selected, revision, after, limit)
     else:
         if asked:
-            await call.api.cache.reach(asked)
+            await call.backend.cache.reach(asked)
         page = await _meanwhile(call, selected, after, limit)
     # No more than what was seen when the page was begun, or found unchanged: watches go on from there.
     at = revision or _seen(call)
@@ -69,7 +69,7 @@ async def collect(
 
 
 def _seen(call: RequestContext) -> int:
-    return max(call.kind.cache.revision, call.api.cache.revision)
+    return max(call.resource.cache.revision, call.backend.cache.revision)
 
 
 async def _meanwhile(call: RequestContext, selected: Selected, after: str, limit: int) -> _Page | None:
@@ -77,13 +77,13 @@ async def _meanwhile(call: RequestContext, selected: Selected, after: str, limit
 
     None if that has changed by then, or if nobody had to be asked.
     """
-    cache = call.kind.cache
+    cache = call.resource.cache
     if call.asked is None or not cache.loaded:
-        await call.api.cache.fresh(cache, call.asked)
+        await call.backend.cache.fresh(cache, call.asked)
         return None
     seen = _seen(call)
     page = await _current(call, selected, after, limit)
-    await call.api.cache.fresh(cache, call.asked)
+    await call.backend.cache.fresh(cache, call.asked)
     return page if cache.changed <= seen and cache.since <= seen else None
 
 
@@ -94,7 +94,7 @@ def _is_short(selected: Selected, limit: int) -> bool:
 
 async def _current(call: RequestContext, selected: Selected, after: str, limit: int) -> _Page:
     """A page of what the cache holds."""
-    cache = call.kind.cache
+    cache = call.resource.cache
     if not _is_short(selected, limit):
         return await _page(call, selected, selected.entries(after), limit)
     entries = cache.snapshot(selected.namespace, after, limit)
@@ -112,7 +112,7 @@ async def _past_page(call: RequestContext, selected: Selected, revision: int, af
 
 async def _past(call: RequestContext, revision: int) -> bool:
     """Whether a revision must be read from the store: the resource has changed since."""
-    cache, api = call.kind.cache, call.api
+    cache, api = call.resource.cache, call.backend
     if revision > api.cache.revision:
         await api.cache.fresh(cache, call.asked)
         if revision > api.cache.revision:
@@ -132,11 +132,11 @@ async def _past_entries(
     call: RequestContext, selected: Selected, revision: int, after: str, limit: int
 ) -> tuple[list[CachedObject], int]:
     """What was there at a revision, at most `limit` (0: all), and how many were behind it."""
-    cache = call.kind.cache
+    cache = call.resource.cache
     prefix = cache.prefix
-    space = f"{prefix}{selected.namespace}/" if selected.namespace is not None and call.kind.namespaced else prefix
+    space = f"{prefix}{selected.namespace}/" if selected.namespace is not None and call.resource.namespaced else prefix
     try:
-        page = await call.api.store.range(space, after=prefix + after if after else "", limit=limit, at=revision)
+        page = await call.backend.store.range(space, after=prefix + after if after else "", limit=limit, at=revision)
     except CompactedError:
         raise continuation.expired(call, after) from None
     except FutureRevisionError as error:

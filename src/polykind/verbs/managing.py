@@ -26,7 +26,7 @@ async def created(call: RequestContext, obj: JsonObject, manager: str) -> None:
 
 async def updated(call: RequestContext, new: JsonObject, old: JsonObject, manager: str) -> None:
     """Track an update or a patch. What is of another kind has no known fields."""
-    known = new.get("kind") == call.kind.kind and new.get("apiVersion") in call.kind.models
+    known = new.get("kind") == call.resource.kind and new.get("apiVersion") in call.resource.models
     fields = await _track(call, old, new, manager) if known else []
     if fields:
         new["metadata"]["managedFields"] = fields
@@ -48,9 +48,9 @@ async def _track(call: RequestContext, live: JsonObject | None, new: JsonObject,
         api_version=call.version.api_version,
         subresource=call.subresource,
         now=call.now(),
-        models=call.kind.models,
+        models=call.resource.models,
         convert=call.version.at_version,
-        reset=call.kind.reset(call.version, call.subresource),
+        reset=call.resource.reset(call.version, call.subresource),
     )
 
 

@@ -26,7 +26,7 @@ def problems(call: RequestContext, new: JsonObject, old: JsonObject | None) -> l
     if param is None or param == before.get("paramKind"):
         return []
     asked = Access(user, "get", *_resource(call, param), namespace="*", name="*")
-    if call.api.authorizer.decide(asked).allowed:
+    if call.backend.authorizer.decide(asked).allowed:
         return []
     told = f"(kind={param['kind']}, apiVersion={param['apiVersion']})"
     why = f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {told}'
@@ -36,13 +36,15 @@ def problems(call: RequestContext, new: JsonObject, old: JsonObject | None) -> l
 def _unreadable_reference(call: RequestContext, user: User, spec: JsonObject) -> str:
     """Why somebody may not have a policy read what a binding refers to; "" if he may."""
     reference, name = spec["paramRef"], spec["policyName"]
-    policies = call.api.registry.kind(call.kind.group, call.kind.plural.replace("policybindings", "policies"))
+    policies = call.backend.registry.kind(
+        call.resource.group, call.resource.plural.replace("policybindings", "policies")
+    )
     entry = policies.cache.get(name) if policies is not None else None
     param = entry.value()["spec"].get("paramKind") if entry is not None else None
     group, version, resource = _resource(call, param) if param is not None else ("*", "*", "*")
     verb = "get" if reference.get("name") else "list"
     where, which = reference.get("namespace", ""), reference.get("name", "")
-    if call.api.authorizer.decide(Access(user, verb, group, version, resource, "", where, which)).allowed:
+    if call.backend.authorizer.decide(Access(user, verb, group, version, resource, "", where, which)).allowed:
         return ""
     least = (
         f'to determine minimum required permissions and user {_shown(user)} does not have "{verb}" permission '
@@ -53,14 +55,14 @@ def _unreadable_reference(call: RequestContext, user: User, spec: JsonObject) ->
     if param is not None and resource == "*":
         return f"unable to resolve paramKind &{{{param['apiVersion']} {param['kind']}}} {least}"
     # The reference confuses the two where policies change objects.
-    who, what = (_shown(user), verb) if call.kind.plural.startswith("validating") else (verb, _shown(user))
+    who, what = (_shown(user), verb) if call.resource.plural.startswith("validating") else (verb, _shown(user))
     return f'user {who} does not have "{what}" permission on the object referenced by paramRef'
 
 
 def _resource(call: RequestContext, param: JsonObject) -> tuple[str, str, str]:
     """The group, the version and the resource of a kind of params; "*" where nobody knows it."""
     group, _, version = param["apiVersion"].rpartition("/")
-    kind = call.api.registry.named(group, param["kind"])
+    kind = call.backend.registry.named(group, param["kind"])
     return group, version, kind.plural if kind is not None and version in kind.versions else "*"
 
 

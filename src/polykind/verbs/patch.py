@@ -41,11 +41,11 @@ async def patch(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
-        await call.api.cache.fresh(call.kind.cache)
-        absent = call.kind.cache.get(call.key) is None
+        await call.backend.cache.fresh(call.resource.cache)
+        absent = call.resource.cache.get(call.key) is None
         if absent and (call.subresource or path_segment(call.name)):
             raise call.missing()
-        body = read_applied(call.request.body, call.version.api_version, call.kind.kind)
+        body = read_applied(call.request.body, call.version.api_version, call.resource.kind)
         if absent:
             return answer.object_answer(call, accepted, 201, await apply_create(call, body, options))
         data = await change_object(call, apply_change(call, body, options), options, whole=False, applied=True)
@@ -155,7 +155,7 @@ def decode_patched(
             obj, unknown = _unread(value)
         else:
             if call.version.typed:
-                value["kind"], value["apiVersion"] = kind or call.kind.kind, api_version or call.version.api_version
+                value["kind"], value["apiVersion"] = kind or call.resource.kind, api_version or call.version.api_version
                 call.version.check_kind(value["kind"], value["apiVersion"])
             elif not kind:
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")

@@ -77,7 +77,7 @@ def _is_expected(call: RequestContext, value: Any) -> bool:
     """Whether a body says that it is just what the resource holds, as nearly all do."""
     if type(value) is not dict or call.version.typed:
         return False
-    return value.get("apiVersion") == call.version.api_version and value.get("kind") == call.kind.kind
+    return value.get("apiVersion") == call.version.api_version and value.get("kind") == call.resource.kind
 
 
 def _other_version(call: RequestContext, found: str) -> errors.BadRequestError | None:
@@ -106,7 +106,7 @@ def _parse(call: RequestContext, body: bytes, media: str, validation: str) -> tu
     except json_codec.Malformed as error:
         if error.syntax:
             raise _unrecognized(call, error.message) from None
-        raise _misfit(_defaulted(call, *_head(body)), call.kind.kind, error.text) from None
+        raise _misfit(_defaulted(call, *_head(body)), call.resource.kind, error.text) from None
     except yaml_codec.MalformedYAML as error:
         raise _unrecognized(call, str(error)) from None
 
@@ -139,7 +139,7 @@ def _named(call: RequestContext, value: Any, media: str, validation: str) -> Jso
         raise _without_kind(call, value, named, media, validation)
     if value.get("apiVersion", "") is None:
         why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
-        raise _misfit({"kind": kind}, call.kind.kind, why)
+        raise _misfit({"kind": kind}, call.resource.kind, why)
     found: JsonObject = value
     return found
 
@@ -151,7 +151,7 @@ def _without_kind(
     if validation != "Ignore":
         return _unrecognized(call, f"Object 'Kind' is missing in '{_text(call.request.body)}'")
     read_as = json_codec.encode(value) if media == "yaml" else call.request.body
-    return _misfit(named, call.kind.kind, f"Object 'Kind' is missing in '{_text(read_as)}'")
+    return _misfit(named, call.resource.kind, f"Object 'Kind' is missing in '{_text(read_as)}'")
 
 
 def _message(call: RequestContext, body: bytes) -> JsonObject:
@@ -165,11 +165,11 @@ def _message(call: RequestContext, body: bytes) -> JsonObject:
     try:
         return {**call.version.from_message(message), **named}
     except ProtobufError as error:
-        raise _misfit(named, call.kind.kind, str(error)) from None
+        raise _misfit(named, call.resource.kind, str(error)) from None
 
 
 def _defaulted(call: RequestContext, api_version: str, kind: str) -> JsonObject:
-    return {"kind": kind or call.kind.kind, "apiVersion": api_version or call.version.api_version}
+    return {"kind": kind or call.resource.kind, "apiVersion": api_version or call.version.api_version}
 
 
 def _misfit(value: JsonObject, expected: str, why: str) -> errors.BadRequestError:
@@ -181,7 +181,8 @@ def _misfit(value: JsonObject, expected: str, why: str) -> errors.BadRequestErro
 def _unrecognized(call: RequestContext, why: str) -> errors.BadRequestError:
     """The body does not even tell what it is."""
     return errors.BadRequestError(
-        f"the object provided is unrecognized (must be of type {call.kind.kind}): {why} ({_summary(call.request.body)})"
+        f"the object provided is unrecognized (must be of type {call.resource.kind}): {why} "
+        f"({_summary(call.request.body)})"
     )
 
 

@@ -48,9 +48,9 @@ _NOBODY = (
 
 async def get_scale(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
-    cache = call.kind.cache
+    cache = call.resource.cache
     await revisions.at_least(call)
-    await call.api.cache.fresh(cache, call.asked)
+    await call.backend.cache.fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
         raise call.missing()
@@ -179,7 +179,7 @@ async def _change(
     applied: bool = False,
 ) -> Response:
     """Change the Scale of an object, and by it the object. `whole`: the client sent the Scale itself."""
-    paths = call.kind.replicas_paths
+    paths = call.resource.replicas_paths
 
     async def through_scale(old: JsonObject) -> JsonObject:
         if whole:

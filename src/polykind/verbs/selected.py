@@ -32,13 +32,13 @@ class Selected:
         selectable = {scalar.label(p): p for p in version.selectable}
         self._labels = options.label_selector
         allowed = {"metadata.name", *selectable}
-        if call.kind.namespaced:
+        if call.resource.namespaced:
             allowed.add("metadata.namespace")
         self._fields = options.field_selector
         self._fields.require(allowed, version.refuse_field)
         self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
-        self._cache = call.kind.cache
-        self._namespaced = call.kind.namespaced
+        self._cache = call.resource.cache
+        self._namespaced = call.resource.namespaced
         self._path_namespace = call.namespace
         self.namespace = call.namespace
         self.name: str | None = call.name or self._fields.name

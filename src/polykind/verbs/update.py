@@ -31,7 +31,7 @@ async def update(call: RequestContext) -> Response:
         # Whoever lost a race has changed what was sent, and reads it again.
         return unused.pop() if unused else _sent(call, options)
 
-    if call.kind.created_by_update:
+    if call.resource.created_by_update:
         created = await _created(call, options)
         if created is not None:
             return answer.object_answer(call, accepted, 201, created)
@@ -50,8 +50,8 @@ def _sent(call: RequestContext, options: UpdateOptions) -> JsonObject:
 
 async def _created(call: RequestContext, options: UpdateOptions) -> bytes | None:
     """An update where nothing is yet: a create. None where something is."""
-    await call.api.cache.fresh(call.kind.cache)
-    if call.kind.cache.get(call.key) is not None or names.path_segment(call.name):
+    await call.backend.cache.fresh(call.resource.cache)
+    if call.resource.cache.get(call.key) is not None or names.path_segment(call.name):
         return None
     obj = _sent(call, options)
     check_uid(call, obj, {"metadata": {}}, options.dry_run)
@@ -89,10 +89,10 @@ async def change_object(
     has seen to managedFields itself. `shown`: what those who may refuse are shown of an object; those who may change it
     have then been asked by the change.
     """
-    kind, cache = call.kind, call.kind.cache
+    kind, cache = call.resource, call.resource.cache
     old: JsonObject
     while True:
-        await call.api.cache.fresh(cache)
+        await call.backend.cache.fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
             raise call.missing()
@@ -104,7 +104,7 @@ async def change_object(
             check_uid(call, new, old, options.dry_run)
         if not applied:
             await managing.updated(call, new, old, options.field_manager)
-        if shown is None and call.api.admission.mutates:
+        if shown is None and call.backend.admission.mutates:
             new = await admitting.mutated(call, new, old, options)
         if call.version.grants:
             from polykind.verbs import granting
@@ -117,7 +117,7 @@ async def change_object(
         new = _prepared(call, new, old)
         if not call.unread:
             managing.keep_times(new, old)
-        if call.api.admission.validates:
+        if call.backend.admission.validates:
             told = (new, old) if shown is None else (shown(new), shown(old))
             await admitting.approve(call, *told, options)
         try:
@@ -142,10 +142,10 @@ def _share(new: JsonObject, old: JsonObject) -> None:
 
 def check_uid(call: RequestContext, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
     """Refuse where the client means another object, whoever else has yet to be asked."""
-    kind, uid = call.kind, new["metadata"].get("uid")
+    kind, uid = call.resource, new["metadata"].get("uid")
     if uid and uid != old["metadata"].get("uid"):
         # Keys are told as the store knows them; a dry run does not get that far.
-        prefix = f"/{kind.cache.prefix.removeprefix(call.api.cache.prefix)}" if dry_run else kind.cache.prefix
+        prefix = f"/{kind.cache.prefix.removeprefix(call.backend.cache.prefix)}" if dry_run else kind.cache.prefix
         key = f"{prefix}{call.key}"
         why = (
             f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
@@ -156,7 +156,7 @@ def check_uid(call: RequestContext, new: JsonObject, old: JsonObject, dry_run: b
 
 def _check_revision(call: RequestContext, new: JsonObject, old: JsonObject, entry: CachedObject) -> bool:
     """Whether a revision is insisted on; refuse if it is another."""
-    meta, kind = new["metadata"], call.kind
+    meta, kind = new["metadata"], call.resource
     given = meta.get("resourceVersion")
     if not given or given == "0":
         if call.version.unconditional:
@@ -199,10 +199,10 @@ def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObj
     else:
         version.prepare_update(new, old)
         judge = version.validate_update
-    found = metarules.validate(meta, namespaced=call.kind.namespaced, name_rule=names.path_segment)
+    found = metarules.validate(meta, namespaced=call.resource.namespaced, name_rule=names.path_segment)
     found += metarules.validate_update(meta, before)
     found += judge(new, old)
-    if version.reads_params and not (found or call.subresource or call.api.authorizer.everything):
+    if version.reads_params and not (found or call.subresource or call.backend.authorizer.everything):
         from polykind.verbs import params
 
         found = params.problems(call, new, old)

@@ -33,7 +33,7 @@ async def watch(call: RequestContext) -> Response | Stream:
     revision = revisions.parse(options.resource_version, listing=False)
     # What can be listed cannot always be watched: yaml has no streams.
     projection = projection_for(call, negotiation.negotiate_watch(accept, offers=call.version.media))
-    cache, api = call.kind.cache, call.api
+    cache, api = call.resource.cache, call.backend
     await api.cache.fresh(cache, call.asked)
     initial = options.send_initial_events
     if initial is None:
@@ -49,8 +49,8 @@ async def watch(call: RequestContext) -> Response | Stream:
     past: list[ObjectChange] = []
     if not initial:
         try:
-            if revision < call.kind.since:
-                raise errors.ExpiredError(f"too old resource version: {revision} ({call.kind.since})")
+            if revision < call.resource.since:
+                raise errors.ExpiredError(f"too old resource version: {revision} ({call.resource.since})")
             past = await api.cache.past(cache, revision)
         except errors.ExpiredError as error:
             return Response(200, projection.error(error), projection.content_type)
@@ -84,12 +84,12 @@ async def watch(call: RequestContext) -> Response | Stream:
 
 def _channel(call: RequestContext, selected: Selected, projection: Projection) -> Channel:
     """The channel of this question: one for all who ask the same."""
-    kind = call.kind
+    kind = call.resource
     shared = projection.key if projection.key is not None else id(projection)
     key = (call.version.version, selected.key, shared)
     channel = kind.channels.get(key)
     if channel is None:
-        metrics = call.api.metrics
+        metrics = call.backend.metrics
         sent = metrics.watch_events.of(kind.group, call.version.version, kind.plural).add
         channel = Channel(kind.cache, call.version, selected, projection, sent)
         kind.channels[key] = channel
@@ -104,9 +104,9 @@ async def _begin_with_state(
 
     If one cannot be shown, those before it are in `begun`.
     """
-    cache = call.kind.cache
+    cache = call.resource.cache
     entries = [e for e in selected.entries() if selected.may_match(e)]
-    watcher.after = max(cache.revision, call.api.cache.revision)
+    watcher.after = max(cache.revision, call.backend.cache.revision)
     try:
         forms = await call.version.view_many(entries)
     except errors.APIError:

@@ -1,1 +1,1 @@
-"""webhook."""
+"""The HTTPS client that conversion and admission webhooks share."""

@@ -1,1 +1,1 @@
-"""admission."""
+"""The built-in API group admission."""

@@ -1,1 +1,1 @@
-"""admissionregistration."""
+"""The built-in API group admissionregistration."""

@@ -28,7 +28,7 @@ class WebhookConfigurationResource(BuiltinResource):
 class WebhookConfigurationVersion(BuiltinVersion):
     """What v1 asks of a configuration of webhooks."""
 
-    kind: WebhookConfigurationResource
+    resource: WebhookConfigurationResource
     package = "admissionregistration"
     scheme = LEGACY
     known = ("v1", "v1beta1")
@@ -40,7 +40,7 @@ class WebhookConfigurationVersion(BuiltinVersion):
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = super().decode(value, report)
-        rules.fill_in(obj.get("webhooks") or (), mutating=self.kind.mutating)
+        rules.fill_in(obj.get("webhooks") or (), mutating=self.resource.mutating)
         return obj, unknown
 
     def prepare_create(self, obj: JsonObject) -> None:

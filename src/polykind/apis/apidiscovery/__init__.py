@@ -1,1 +1,1 @@
-"""apidiscovery."""
+"""The built-in API group apidiscovery."""

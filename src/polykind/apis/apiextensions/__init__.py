@@ -1,1 +1,1 @@
-"""apiextensions."""
+"""The built-in API group apiextensions."""

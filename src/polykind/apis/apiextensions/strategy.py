@@ -104,7 +104,7 @@ class CRDResource(Resource):
 class DefinitionVersion(BuiltinVersion):
     """Definitions at v1 or v1beta1; in memory and in the store they are v1."""
 
-    kind: CRDResource
+    resource: CRDResource
     package = "apiextensions"
     scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
     known = ("v1", "v1beta1")
@@ -142,7 +142,7 @@ class DefinitionVersion(BuiltinVersion):
 
     def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
         """With the gate closed versions cannot begin to differ; at v1, where each has its fields, they always can."""
-        if self.kind.webhooks or self.api == "v1":
+        if self.resource.webhooks or self.api == "v1":
             return
         before = old["spec"].get("versions") or () if old is not None else ()
         for field in ("schema", "subresources", "additionalPrinterColumns"):
@@ -171,21 +171,21 @@ class DefinitionVersion(BuiltinVersion):
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         crd = self._canonical(obj)
-        found = rules.validate_create(crd, self.api, rules=_RULES, defaulting=self.kind.defaulting)
+        found = rules.validate_create(crd, self.api, rules=_RULES, defaulting=self.resource.defaulting)
         found += self._gate_problems(crd, None)
         if not found and self.api == "v1":
-            self.kind.found_structural(obj["metadata"]["uid"])
+            self.resource.found_structural(obj["metadata"]["uid"])
         self._as_stored(obj)
         return found
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         crd, before = self._canonical(new), self._canonical(old)
-        found = rules.validate_update(crd, before, self.api, rules=_RULES, defaulting=self.kind.defaulting)
-        if self.kind.blocked is not None:
+        found = rules.validate_update(crd, before, self.api, rules=_RULES, defaulting=self.resource.defaulting)
+        if self.resource.blocked is not None:
             left = {version["name"] for version in crd["spec"]["versions"] or ()}
             kept = [name for name in before["status"].get("storedVersions") or () if name not in left]
             if kept:
-                self.kind.blocked(before, kept)
+                self.resource.blocked(before, kept)
         self._as_stored(new)
         return found + self._gate_problems(crd, before)
 
@@ -197,7 +197,7 @@ class DefinitionVersion(BuiltinVersion):
         obj["spec"] = bare_spec(obj["spec"])
 
     def _gate_problems(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        if self.kind.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
+        if self.resource.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
             return []
         why = (
             "required when strategy is set to Webhook, "
@@ -212,7 +212,7 @@ class DefinitionVersion(BuiltinVersion):
         return rules.warnings(self._canonical(new), self._canonical(old) if old is not None else None)
 
     async def equivalent(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        version = self.kind.versions.get(api_version.rpartition("/")[2])
+        version = self.resource.versions.get(api_version.rpartition("/")[2])
         if not isinstance(version, DefinitionVersion):
             return None
         stated: Literal["v1", "v1beta1"] = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
@@ -230,8 +230,8 @@ class DefinitionVersion(BuiltinVersion):
         return Representation(json_codec.encode(shown), labels_of(shown))
 
     async def after_write(self, name: str, dry_run: bool) -> None:
-        if not dry_run and self.kind.settle is not None:
-            await self.kind.settle(name)
+        if not dry_run and self.resource.settle is not None:
+            await self.resource.settle(name)
 
 
 def _strategy(crd: JsonObject) -> str:
@@ -242,7 +242,7 @@ def _strategy(crd: JsonObject) -> str:
 def stored_definition(entry: CachedObject) -> JsonObject:
     """A definition from the store, as v1, whichever of the two versions it was written in."""
     obj = entry.value()
-    if entry.clean:
+    if entry.normalized:
         return obj
     try:
         return bare_definition(rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0])
@@ -259,7 +259,9 @@ def outline(entry: CachedObject) -> CRDSummary:
         try:
             cut = parts(entry.raw)
             crd = skimmed(cut)
-            return CRDSummary(crd if entry.clean else rules.decode(crd, "v1", False)[0], marked(bytes(cut.spec)), read)
+            return CRDSummary(
+                crd if entry.normalized else rules.decode(crd, "v1", False)[0], marked(bytes(cut.spec)), read
+            )
         except (msgspec.MsgspecError, errors.APIError):
             pass
     crd = read()
@@ -269,7 +271,7 @@ def outline(entry: CachedObject) -> CRDSummary:
 def restated(entry: CachedObject, metadata: JsonObject, status: JsonObject) -> bytes:
     """A stored definition with other metadata and status, to be stored; its spec, most of it, is not decoded."""
     metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
-    if entry.clean and entry.version == "v1":
+    if entry.normalized and entry.version == "v1":
         cut = parts(entry.raw)
         return b'{"apiVersion":"%b","kind":"%b","metadata":%b,"spec":%b,"status":%b}' % (
             cut.apiVersion.encode(),

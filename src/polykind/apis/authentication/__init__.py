@@ -1,1 +1,1 @@
-"""authentication."""
+"""The built-in API group authentication."""

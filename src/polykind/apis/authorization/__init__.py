@@ -1,1 +1,1 @@
-"""authorization."""
+"""The built-in API group authorization."""

@@ -137,7 +137,7 @@ class ReviewVersion(BuiltinVersion):
 
     def answer(self, review: JsonObject, user: User, now: str) -> JsonObject:
         """The review with its status, for who sent it."""
-        return {"apiVersion": self.api_version, "kind": self.kind.kind, **self._answer(review, user, now)}
+        return {"apiVersion": self.api_version, "kind": self.resource.kind, **self._answer(review, user, now)}
 
 
 def _schema(kind: Type) -> JsonObject:

@@ -1,1 +1,1 @@
-"""core."""
+"""The built-in API group core."""

@@ -1,1 +1,1 @@
-"""meta."""
+"""The built-in API group meta."""

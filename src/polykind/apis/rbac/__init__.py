@@ -1,1 +1,1 @@
-"""rbac."""
+"""The built-in API group rbac."""

@@ -60,7 +60,7 @@ class RbacVersion(BuiltinVersion):
 
     def _named(self, obj: JsonObject) -> list[FieldError]:
         meta = obj["metadata"]
-        found = metarules.validate(meta, namespaced=self.kind.namespaced, name_rule=names.path_segment)
+        found = metarules.validate(meta, namespaced=self.resource.namespaced, name_rule=names.path_segment)
         return found + unqualified(meta.get("finalizers"), "metadata.finalizers[{}]")
 
 
@@ -71,7 +71,7 @@ class RoleVersion(RbacVersion):
     table = DEFAULT
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        return _rule_problems(obj["rules"] or (), namespaced=self.kind.namespaced)
+        return _rule_problems(obj["rules"] or (), namespaced=self.resource.namespaced)
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         found = super().validate_create(obj)
@@ -141,7 +141,7 @@ class BindingVersion(RbacVersion):
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         found, ref = [], obj["roleRef"]
-        supported = ("Role", "ClusterRole") if self.kind.namespaced else ("ClusterRole",)
+        supported = ("Role", "ClusterRole") if self.resource.namespaced else ("ClusterRole",)
         if ref["apiGroup"] != GROUP:
             found.append(errors.not_supported("roleRef.apiGroup", ref["apiGroup"], (GROUP,)))
         if ref["kind"] not in supported:
@@ -150,7 +150,7 @@ class BindingVersion(RbacVersion):
             found.append(errors.required("roleRef.name"))
         found += [errors.invalid("roleRef.name", ref["name"], why) for why in names.path_segment(ref["name"])]
         for index, subject in enumerate(obj.get("subjects") or ()):
-            found += _subject_problems(subject, f"subjects[{index}]", namespaced=self.kind.namespaced)
+            found += _subject_problems(subject, f"subjects[{index}]", namespaced=self.resource.namespaced)
         return found
 
     def changes(self, new: JsonObject, old: JsonObject) -> list[FieldError]:

@@ -1,1 +1,1 @@
-"""storagemigration."""
+"""The built-in API group storagemigration."""

@@ -1,1 +1,1 @@
-"""rbac."""
+"""Role-based access control: the authorizer, default roles, escalation checks."""

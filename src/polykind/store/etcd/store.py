@@ -22,7 +22,6 @@ from polykind.contract import (
     UnavailableError,
     Watching,
 )
-from polykind.server.taskless import in_task
 from polykind.store.etcd import messages
 from polykind.store.etcd.client import Client, Refused
 from polykind.store.etcd.feed import Feed
@@ -31,6 +30,7 @@ from polykind.store.etcd.messages import span
 from polykind.store.etcd.newest import Newest
 from polykind.store.etcd.past import oldest, past
 from polykind.store.etcd.watches import Watches
+from polykind.taskless import in_task
 
 log = logging.getLogger("polykind.etcd")
 

@@ -1,1 +1,1 @@
-"""declare."""
+"""Conversions declared as functions or field rules."""

@@ -102,7 +102,7 @@ class Conversions:
         self._ways.clear()
 
     def between(self, old: str, new: str, *rules: Rule) -> None:
-        """Declare how two versions differ, by the rules of `polykind.toolkit.declare.field_rules`: the steps both ways follow."""
+        """Declare how two versions differ by field rules. The functions in both directions follow from them."""
         there, back, there_loses, back_loses = chained(rules, old, new)
         self.add(old, new, there, loses=there_loses)
         self.add(new, old, back, loses=back_loses)

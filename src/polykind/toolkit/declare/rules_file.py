@@ -10,7 +10,7 @@
       - only: {version: v2, path: spec.timeZone, default: UTC}
       - drop: {version: v2, path: spec.debug, why: nobody used it}
 
-The rules are those of `polykind.toolkit.declare.field_rules`; where there are two paths or versions, the older comes first.
+The rules are those of `polykind.toolkit.declare.field_rules`. Of two paths or versions, the older comes first.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Api:
             served = find(spec["group"], version["name"], spec["names"]["plural"])
             if (served is not None) != version["served"]:
                 return False
-            kind: Any = served.kind if served is not None else None
+            kind: Any = served.resource if served is not None else None
             if kind is not None and kind.crd["metadata"].get("generation") != written["metadata"]["generation"]:
                 return False
         live = await self.ask("GET", f"{DEFINITIONS}/{written['metadata']['name']}")

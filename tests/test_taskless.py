@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from polykind.server import taskless
-from polykind.server.taskless import Rest
+from polykind import taskless
+from polykind.taskless import Rest
 
 T = TypeVar("T")
 
