@@ -1,1 +1,1 @@
-"""What Polykind costs: every figure is a ratio to a ceiling measured in the same run."""
+"""Benchmarks: every figure is a ratio to a ceiling that was measured in the same run."""

@@ -1,4 +1,4 @@
-"""Run the benches one after the other: python -m benches [NAME ...]"""
+"""Run the benchmarks one after the other: python -m benches [NAME ...]"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What tracking and applying cost, as ratios.
+"""The cost of tracking field managers and of server-side apply, as ratios.
 
     .venv/bin/python benches/apply_cost.py
 
-Prints the cost of tracking a create against reading its body, that of tracking small updates, and that of a
-server-side apply against a merge patch of the same size; both with their managedFields.
+Prints the cost of tracking a create relative to decoding its body, the cost of tracking small updates, and the cost of
+a server-side apply relative to a merge patch of the same size. Both include managedFields.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ RULES: Json = {"api_version": VERSION, "subresource": "", "models": {VERSION: Ty
 
 
 def done(work: Coroutine[Any, Any, Any]) -> Any:
-    """Runs what never waits, without an event loop in between."""
+    """Run a coroutine that never suspends, without an event loop."""
     try:
         work.send(None)
     except StopIteration as stop:
@@ -80,7 +80,7 @@ def done(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 def cost(work: Callable[[], Any], number: int = 2000) -> float:
-    """Microseconds per run, the best of several."""
+    """Return microseconds per run, the best of several."""
     work()
     return min(timeit.repeat(work, number=number, repeat=7)) / number * 1e6
 
@@ -95,7 +95,7 @@ def create() -> list[Json]:
 
 
 def changed(size: int) -> Json:
-    """As much of the body as a patch of all its fields has, `size` of them with new values."""
+    """Return a patch of all fields of the body, `size` of them with new values."""
     spec = {**BODY["spec"], **{f"text{i}": f"another value of some forty characters {i}" for i in range(size)}}
     return {**BODY, "spec": spec}
 

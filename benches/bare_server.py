@@ -1,9 +1,9 @@
-"""The ceiling: our own HTTP server with a handler that does nothing but answer bytes it was given.
+"""The ceiling: our HTTP server with a handler that only returns given bytes.
 
 python -m benches.bare_server CERT KEY FILE FOLDER
 
-GET gives FILE; GET with ?watch streams; POST pushes its body to every stream and answers when all have it. POST with
-?store puts FILE into a store in FOLDER, under a new key each time, and answers FILE. Prints its port.
+GET returns FILE. GET with ?watch streams. POST sends its body to every stream and responds when all have it. POST with
+?store writes FILE into a store in FOLDER under a new key and responds with FILE. Prints its port.
 """
 
 from __future__ import annotations

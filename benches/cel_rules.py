@@ -1,4 +1,4 @@
-"""What CEL rules cost per write, against decoding the object they judge.
+"""The cost of CEL rules per write, relative to decoding the object.
 
 Run: .venv/bin/python benches/cel_rules.py
 """
@@ -62,7 +62,7 @@ def thing() -> Json:
 
 
 def best(work: Callable[[], object]) -> float:
-    """Microseconds of the fastest of several runs."""
+    """Return the microseconds of the fastest of several runs."""
     number = max(1, int(0.02 / max(timeit.timeit(work, number=20) / 20, 1e-7)))
     return min(timeit.repeat(work, number=number, repeat=7)) / number * 1e6
 

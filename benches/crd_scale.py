@@ -1,6 +1,6 @@
-"""A thousand definitions of 50 fields and two versions: created, served, discovered, kept in memory, started with.
+"""A thousand CRDs with 50 fields and two versions: creation, discovery, memory, restart.
 
-python -m benches.crd_scale [definitions] [groups]
+python -m benches.crd_scale [crds] [groups]
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benches.widgets import CRDS
 
 FIELDS, CONNECTIONS = 50, 4
 REFERENCE = 20.0
-"""Definitions a second that kube-apiserver creates on a machine of this class."""
+"""CRDs per second that kube-apiserver creates on a machine of this class."""
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 TYPES: tuple[dict[str, Any], ...] = (
     {"type": "string", "maxLength": 256},
@@ -38,7 +38,7 @@ TYPES: tuple[dict[str, Any], ...] = (
 
 
 def schema(kind: str, version: str) -> dict[str, Any]:
-    """No two are alike, so that nothing is gained by sharing."""
+    """Return a schema that differs from all others, so that sharing cannot help."""
     fields = {
         f"field{i}": {"description": f"What field {i} of a {kind} is good for at {version}.", **TYPES[i % len(TYPES)]}
         for i in range(FIELDS)
@@ -73,14 +73,14 @@ def show(what: str, ours: str, other: str, ratio: float, goal: str) -> None:
 
 class Created(NamedTuple):
     seconds: float
-    """The lists included."""
+    """Includes the lists."""
     cpu: float
     late: int
-    """How many were not served when their create was answered."""
+    """The number of CRDs that were not served when their create returned."""
 
 
 async def create(target: Target, count: int, groups: int) -> Created:
-    """Create definitions over a few connections; right after each answer, list its objects."""
+    """Create CRDs over a few connections. After each response, list the CRD's objects."""
     bodies = [orjson.dumps(definition(number, groups)) for number in range(count)]
     numbers, late = iter(range(count)), 0
 
@@ -109,7 +109,9 @@ async def discover(client: Client) -> Reply:
 
 
 async def discovered(target: Target, times: int = 30) -> tuple[float, float, float, bytes]:
-    """Seconds of the first aggregated discovery and the best, processor seconds of one, and the body."""
+    """Return the seconds of the first and of the best aggregated discovery request, the CPU seconds of one, and the
+    body.
+    """
     async with target.client() as client:
         await client.call("GET", "/version")
         begin = time.perf_counter()
@@ -123,7 +125,7 @@ async def discovered(target: Target, times: int = 30) -> tuple[float, float, flo
 
 
 def restart(server: ServerProcess, times: int = 3) -> tuple[float, float]:
-    """Seconds, and processor seconds, until the server is ready: the best of some starts."""
+    """Return the seconds and CPU seconds until the server is ready, the best of several starts."""
     best, spent = 1e9, 1e9
     for _ in range(times):
         begin = time.perf_counter()

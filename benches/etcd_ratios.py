@@ -1,4 +1,4 @@
-"""The server on etcd against etcd itself, and against the same server on the embedded store.
+"""The server on etcd relative to etcd itself and to the same server on the embedded store.
 
 python -m benches.etcd_ratios [objects]
 """
@@ -28,7 +28,7 @@ ROUNDS = 3
 
 
 async def bare(cluster: Etcd, value: bytes) -> float:
-    """Transactions a second by the client that the store uses, with nothing around it."""
+    """Return transactions per second of the store's own etcd client, without a server."""
     client = Client(Access(cluster.urls))
 
     async def write(name: str) -> None:

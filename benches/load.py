@@ -1,4 +1,4 @@
-"""Load on a server: wrk where it is installed, else clients of our own."""
+"""Load generators: wrk if it is installed, otherwise our own clients."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What a load gave: answers a second, and the server's processor time for each."""
+    """The result of a load: responses per second and the server's CPU time for each."""
 
     rate: float
     cpu_us: float
@@ -50,12 +50,12 @@ def get(target: Target, path: str, *, seconds: float = 4, connections: int = 16)
 
 
 def create(target: Target, path: str, template: str, *, seconds: float = 4, connections: int = 16) -> Load:
-    """POST `template` over and over, the word NAME in it replaced by a new name each time."""
+    """POST `template` repeatedly and replace the word NAME in it by a new name each time."""
     return _load(target, path, CREATE.replace("BODY", template), template, seconds, connections)
 
 
 async def writers(write: Callable[[str], Awaitable[object]], *, seconds: float = 4, count: int = 16) -> float:
-    """Writes a second by so many at once, each under a new name, with no server between."""
+    """Return the writes per second of concurrent writers that use the store directly, each under a new name."""
     end, done = time.perf_counter() + seconds, 0
 
     async def one(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What a process has used, as the kernel counts it."""
+"""Resource usage of a process as the kernel counts it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu(pid: int) -> float:
-    """Seconds of processor time so far, user and system."""
+    """Return the CPU seconds used so far, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def rss(pid: int) -> int:
-    """Resident bytes."""
+    """Return the resident set size in bytes."""
     found = re.search(r"^VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.M)
     assert found is not None
     return int(found[1]) * 1024

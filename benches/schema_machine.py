@@ -1,4 +1,4 @@
-"""What a schema costs per write, against decoding the object.
+"""The cost of a schema per write, relative to decoding the object.
 
 Run: .venv/bin/python benches/schema_machine.py
 """
@@ -22,7 +22,10 @@ Json = dict[str, Any]
 
 
 def sixty_fields() -> Json:
-    """A schema such as operators have: 60 fields, nested objects, lists, maps, defaults, enums, patterns."""
+    """Return a schema like those of real operators:
+
+    60 fields, nested objects, lists, maps, defaults, enums, patterns.
+    """
     text: Json = {"type": "string"}
     name: Json = {"type": "string", "minLength": 1, "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}
     whole: Json = {"type": "integer", "format": "int32", "minimum": 0}
@@ -200,14 +203,14 @@ def two_kilobytes() -> bytes:
 
 
 def large(nodes: int) -> Json:
-    """A schema of many nodes: objects of ten fields, nested."""
+    """Return a schema of many nodes: nested objects of ten fields."""
     if nodes <= 10:
         return {"type": "object", "properties": {f"f{i}": {"type": "string", "maxLength": 10} for i in range(nodes)}}
     return {"type": "object", "properties": {f"o{i}": large(nodes // 10) for i in range(10)}}
 
 
 def costs(works: dict[str, Callable[[], object]], rounds: int = 60, times: int = 100) -> dict[str, float]:
-    """Microseconds of each: the best of many short rounds, taken in turn so that a busy machine harms all alike."""
+    """Return microseconds per function: the best of many short rounds, interleaved so that load affects all alike."""
     best = dict.fromkeys(works, float("inf"))
     for _ in range(rounds):
         for label, work in works.items():
@@ -216,12 +219,12 @@ def costs(works: dict[str, Callable[[], object]], rounds: int = 60, times: int =
 
 
 def full(schema: Json) -> Any:
-    """An object with every field of such a schema."""
+    """Return an object with every field of the schema."""
     return {key: full(below) for key, below in schema["properties"].items()} if "properties" in schema else "text"
 
 
 def cpu(work: Callable[[], object]) -> float:
-    """Milliseconds of CPU, once."""
+    """Return the CPU milliseconds of one call."""
     before = time.process_time()
     work()
     return (time.process_time() - before) * 1e3

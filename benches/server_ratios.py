@@ -1,4 +1,4 @@
-"""The server against ceilings measured in the same run; only the ratios mean anything.
+"""The server relative to ceilings measured in the same run. Only the ratios are meaningful.
 
 python -m benches.server_ratios [objects]
 """
@@ -36,7 +36,7 @@ def show(what: str, ours: str, ceiling: str, ratio: float) -> None:
 
 
 async def store_alone(folder: Path, value: bytes) -> float:
-    """Durable writes a second of the store by itself."""
+    """Return durable writes per second of the store alone."""
     store = SqliteStore(folder)
     await store.start()
     rate = await load.writers(lambda name: store.put(f"/registry/{GROUP}/widgets/default/{name}", value, expect=0))
@@ -46,7 +46,7 @@ async def store_alone(folder: Path, value: bytes) -> float:
 
 @contextmanager
 def bare(server: ServerProcess, folder: Path, body: bytes) -> Iterator[Target]:
-    """The ceiling server, with the certificate of the real one."""
+    """Start the ceiling server with the certificate of the real one."""
     file = folder / "body"
     file.write_bytes(body)
     pki = server.data_dir / "pki"
@@ -63,7 +63,7 @@ def bare(server: ServerProcess, folder: Path, body: bytes) -> Iterator[Target]:
 
 
 def start_up(server: ServerProcess) -> tuple[float, int]:
-    """Seconds until the server is ready, best of three, and what it occupies when idle."""
+    """Return the seconds until the server is ready, best of three, and its idle memory."""
     best, idle = 1e9, 0
     for _ in range(3):
         begin = time.perf_counter()
@@ -75,7 +75,7 @@ def start_up(server: ServerProcess) -> tuple[float, int]:
 
 
 def imports_alone() -> tuple[float, int]:
-    """Seconds and bytes of an interpreter that imports the dependencies and nothing else."""
+    """Return the seconds and bytes of an interpreter that only imports the dependencies."""
     code = f"{IMPORTS}\nfrom benches.process import rss; import os; print(rss(os.getpid()))"
     best, size = 1e9, 0
     for _ in range(3):
@@ -119,9 +119,10 @@ def measure(folder: Path, objects: int) -> None:
 
 
 def create_ratios(target: Target, server: ServerProcess, folder: Path, one: bytes) -> None:
-    """The store alone has no requests to read; so that which is lost to them is told apart, a handler that only stores.
+    """Compare creates with the store alone and with a handler that only stores.
 
-    All three take turns, and the median of each counts: what else the machine does comes and goes.
+    The store alone parses no requests. The handler shows how much of the difference is HTTP. All three alternate and the
+    median of each counts, because the machine's other load varies.
     """
     body = json.dumps(widget("NAME"))
     made, stored, alone = [], [], []

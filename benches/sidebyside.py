@@ -25,7 +25,10 @@ def named(text: str) -> tuple[str, Target]:
 
 
 def measure(target: Target, objects: int) -> Figures:
-    """Rates are better high; microseconds, milliseconds and megabytes are the server's own, better low."""
+    """Measure one server.
+
+    Rates should be high. Microseconds, milliseconds and megabytes are the server's own and should be low.
+    """
     out: Figures = {"rss idle MB": rss(target.pid) / 1e6}
     before = cpu(target.pid)
     out["create /s"] = objects / uvloop.run(prepare(target, objects))

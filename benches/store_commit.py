@@ -1,4 +1,4 @@
-"""Durable writes of the embedded store, against SQLite driven by one thread with the same batches.
+"""Durable writes of the embedded store, relative to SQLite driven by one thread with the same batches.
 
 python benches/store_commit.py [seconds per figure]
 """
@@ -25,7 +25,7 @@ KEYS = 5_000
 
 
 class Figure(NamedTuple):
-    """What one run gave: durable writes a second, processor time of the whole process for each, waits."""
+    """The result of one run: durable writes per second, CPU time of the process for each, waits."""
 
     rate: float
     cpu_us: float
@@ -74,7 +74,7 @@ async def ours(directory: Path, writers: int, seconds: float) -> Figure:
 
 
 def bare(directory: Path, batch: int, seconds: float) -> Figure:
-    """The same rows in the same tables, with nobody to ask or to tell."""
+    """Write the same rows into the same tables from one thread, without requests or listeners."""
     file = DatabaseFile(directory)
     file.claim()
     connection = file.connect(cache_kib=4096)

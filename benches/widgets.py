@@ -1,4 +1,4 @@
-"""The workload of the benches: widgets of two kilobytes, written, listed and watched."""
+"""The workload of the benchmarks: widgets of two kilobytes, written, listed and watched."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ def definition() -> dict[str, Any]:
 
 
 def widget(name: str) -> dict[str, Any]:
-    """An object of about two kilobytes."""
+    """Return an object of about two kilobytes."""
     spec: dict[str, Any] = {f"field{i}": f"value-{i}-" + "x" * 80 for i in range(12)}
     spec["env"] = {f"KEY_{i}": "v" * 24 for i in range(10)}
     return {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec}
 
 
 async def first(target: Target) -> bytes:
-    """The first object's bytes as they are served."""
+    """Return the first object's bytes as the server returns them."""
     async with target.client() as client:
         return (await client.call("GET", f"{WIDGETS}/w000000")).body
 
 
 async def newest(target: Target) -> str:
-    """The resourceVersion to watch from, so that nothing is replayed."""
+    """Return the resourceVersion to watch from, so that the watch replays nothing."""
     async with target.client() as client:
         found: str = (await client.call("GET", f"{WIDGETS}?limit=1")).json()["metadata"]["resourceVersion"]
         return found
 
 
 def patches(count: int) -> list[tuple[str, str, bytes, str]]:
-    """Requests that change the first object, each a little."""
+    """Yield requests that each change the first object a little."""
     body, kind = b'{"metadata":{"labels":{"tick":"%d"}}}', "application/merge-patch+json"
     return [("PATCH", f"{WIDGETS}/w000000", body % i, kind) for i in range(count)]
 
 
 async def prepare(target: Target, objects: int) -> float:
-    """Serve the resource and fill it over 16 connections; the seconds that the filling took."""
+    """Create the resource and its objects over 16 connections. Return the seconds that the creates took."""
     async with target.client() as client:
         reply = await client.call("POST", CRDS, definition())
         assert reply.status in (201, 409), reply.body
@@ -85,7 +85,7 @@ async def prepare(target: Target, objects: int) -> float:
 
 
 async def listed(target: Target, path: str, times: int = 5) -> tuple[float, float, bytes]:
-    """Best seconds and processor seconds of one LIST, and its body."""
+    """Return the best seconds and CPU seconds of one LIST, and its body."""
     best, body = 1e9, b""
     async with target.client() as client:
         before = cpu(target.pid)
@@ -97,7 +97,7 @@ async def listed(target: Target, path: str, times: int = 5) -> tuple[float, floa
 
 
 async def fan_out(target: Target, watch: str, events: list[tuple[str, str, bytes, str]]) -> float:
-    """The server's processor microseconds for one event to one of many TLS watchers."""
+    """Return the server's CPU microseconds for the delivery of one event to one of many TLS watchers."""
     ready, heard = asyncio.Semaphore(0), 0
     done = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Fixtures that several rooms' tests share."""
+"""Fixtures that the tests of several packages share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.server import ServerProcess, serving
 
-# Hypothesis first reads every module of the project for constants; on a busy machine it then holds our strategies to be
-# slow, and single runs as well.
+# Hypothesis first scans every module of the project for constants. On a busy machine it then reports slow strategies
+# and missed deadlines, which says nothing about the code under test.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
 LONGEST_FIRST = ("tests/conformance", "tests/robustness", "tests/clients")
-"""Started first, so that no worker is left with a long test at the end."""
+"""These start first, so that no worker ends with a long test."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """One server process per worker; tests keep apart by using API groups and namespaces of their own."""
+    """One server process per worker. Tests use their own API groups and namespaces to stay independent."""
     with serving(tmp_path_factory.mktemp("server")) as process:
         yield process
 

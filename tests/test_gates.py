@@ -1,4 +1,4 @@
-"""Closing a feature gate on data that uses the feature, and opening it again."""
+"""Feature gates that are disabled on data that uses the feature, and enabled again."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def webhook(hook: Hook) -> JsonObject:
 
 
 async def mixed(server: Live, hook: Hook) -> None:
-    """One object stored as v1, one as v2, which is the storage version."""
+    """Create one object stored as v1 and one as v2, the storage version."""
     await server.define(definition(webhook(hook)))
     await server.ask("POST", crontabs("v1"), crontab("v1", "first"))
     stored_as_v2 = {"spec": {"versions": definition(storage="v2")["spec"]["versions"]}}
@@ -77,7 +77,7 @@ async def mixed(server: Live, hook: Hook) -> None:
     await server.ask("POST", crontabs("v2"), crontab("v2", "second"))
 
 
-async def test_what_needs_a_webhook_fails_until_the_gate_is_open_again(tmp_path: Path, hook: Hook) -> None:
+async def test_webhook_conversion_fails_while_the_gate_is_disabled(tmp_path: Path, hook: Hook) -> None:
     async with live(tmp_path) as server:
         await mixed(server, hook)
         before = await server.ask("GET", crontabs("v2"))
@@ -106,7 +106,7 @@ async def test_what_needs_a_webhook_fails_until_the_gate_is_open_again(tmp_path:
         assert len((await server.ask("GET", crontabs("v1")))["items"]) == 2
 
 
-async def test_nothing_stored_is_no_empty_list_where_a_webhook_would_be_needed(tmp_path: Path, hook: Hook) -> None:
+async def test_empty_list_fails_if_it_needed_the_disabled_webhook(tmp_path: Path, hook: Hook) -> None:
     async with live(tmp_path) as server:
         await server.define(definition(webhook(hook)))
     async with live(tmp_path, feature_gates=WEBHOOKS_OFF) as server:
@@ -114,7 +114,7 @@ async def test_nothing_stored_is_no_empty_list_where_a_webhook_would_be_needed(t
         assert (await server.ask("GET", crontabs("v1")))["items"] == []
 
 
-async def test_what_differs_by_version_stays_in_force(tmp_path: Path, hook: Hook) -> None:
+async def test_per_version_settings_stay_in_force(tmp_path: Path, hook: Hook) -> None:
     async with live(tmp_path) as server:
         await server.define(definition(webhook(hook)))
     async with live(tmp_path, feature_gates=WEBHOOKS_OFF) as server:
@@ -125,7 +125,7 @@ async def test_what_differs_by_version_stays_in_force(tmp_path: Path, hook: Hook
         await server.ask("GET", f"{crontabs('v1', 'one')}/status")
 
 
-async def test_definitions_that_use_a_webhook_may_change_none_may_begin_to(tmp_path: Path, hook: Hook) -> None:
+async def test_disabled_gate_keeps_existing_webhooks_and_rejects_new_ones(tmp_path: Path, hook: Hook) -> None:
     why = (
         "spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook, "
         "but not allowed because the CustomResourceWebhookConversion feature is disabled"
@@ -148,7 +148,7 @@ async def test_definitions_that_use_a_webhook_may_change_none_may_begin_to(tmp_p
         await server.ask("PATCH", f"{DEFINITIONS}/{NAME}", begun, kind=MERGE, expect=422)
 
 
-async def test_at_v1beta1_versions_cannot_begin_to_differ(tmp_path: Path) -> None:
+async def test_v1beta1_update_cannot_introduce_per_version_settings(tmp_path: Path) -> None:
     beta = DEFINITIONS.replace("/v1/", "/v1beta1/")
     crd = {**definition(), "apiVersion": "apiextensions.k8s.io/v1beta1"}
     async with live(tmp_path, feature_gates=WEBHOOKS_OFF) as server:
@@ -167,7 +167,7 @@ async def test_at_v1beta1_versions_cannot_begin_to_differ(tmp_path: Path) -> Non
 DEFAULTED = {"colour": {"type": "string", "default": "red"}}
 
 
-async def test_first_defaults_are_refused_with_the_gate_closed_and_known_ones_stay(tmp_path: Path) -> None:
+async def test_disabled_gate_rejects_first_defaults_and_keeps_existing_ones(tmp_path: Path) -> None:
     async with live(tmp_path) as server:
         await server.define(definition(spec=DEFAULTED))
         await server.define(definition(name="plains"))

@@ -1,4 +1,4 @@
-"""Paths, methods and parameters, as the reference takes them apart."""
+"""Paths, methods and query parameters are parsed as kube-apiserver parses them."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ async def refusal(server: Live, method: str, path: str, expect: int, body: objec
     return message
 
 
-async def test_a_path_is_unescaped_before_it_is_taken_apart(server: Live) -> None:
+async def test_path_is_unescaped_before_it_is_split(server: Live) -> None:
     assert (await server.ask("GET", f"{CUPS}%2Fa"))["metadata"]["name"] == "a"
     assert await refusal(server, "GET", f"{CUPS}/a%2Fmore", 404) == 'cups.paths.example.com "a" not found'
 
 
-async def test_an_empty_namespace_is_none(server: Live) -> None:
+async def test_empty_namespace_counts_as_no_namespace(server: Live) -> None:
     listed = await server.ask("GET", "/apis/paths.example.com/v1/namespaces//cups")
     assert len(listed["items"]) == 3
 
 
-async def test_an_empty_name_may_have_subresources(server: Live) -> None:
+async def test_empty_name_may_have_subresources(server: Live) -> None:
     assert await refusal(server, "GET", f"{CUPS}//b", 404) == 'cups.paths.example.com "" not found'
 
 
-async def test_a_timeout_is_judged_wherever_it_is_given_but_with_a_watch(server: Live) -> None:
+async def test_timeout_is_validated_except_for_watches(server: Live) -> None:
     says = 'invalid timeout specified in the request URL - time: invalid duration "soon"'
     for path in ("/apis", "/apis/none.example.com/v1/x", f"{CUPS}/a", CUPS):
         assert await refusal(server, "GET", f"{path}?timeout=soon", 400) == says
@@ -78,7 +78,7 @@ async def test_a_timeout_is_judged_wherever_it_is_given_but_with_a_watch(server:
         break
 
 
-async def test_documents_are_given_whatever_the_method(server: Live) -> None:
+async def test_documents_are_served_for_any_method(server: Live) -> None:
     assert (await server.ask("POST", "/apis/paths.example.com/v1", {}))["kind"] == "APIResourceList"
     assert (await server.ask("DELETE", "/apis"))["kind"] == "APIGroupList"
     assert await server.ask("PUT", "/apis/none.example.com/v1", {}, expect=404) == NOT_FOUND
@@ -87,7 +87,7 @@ async def test_documents_are_given_whatever_the_method(server: Live) -> None:
         assert await refusal(server, "POST", path, 405, {}) == says
 
 
-async def test_the_old_watch_paths_know_no_method(server: Live) -> None:
+async def test_legacy_watch_paths_accept_any_method(server: Live) -> None:
     path = "/apis/paths.example.com/v1/watch/namespaces/default/cups/a"
     async with server.another() as client:
         status, _ = await client.send("DELETE", f"{path}?resourceVersion=0")
@@ -97,7 +97,7 @@ async def test_the_old_watch_paths_know_no_method(server: Live) -> None:
     assert await refusal(server, "GET", f"{path}?fieldSelector=metadata.name%3Db", 400) == says
 
 
-async def test_a_watch_from_before_the_definition_is_too_old(server: Live) -> None:
+async def test_watch_from_before_the_crd_gets_410(server: Live) -> None:
     since = server.server.registry.find("paths.example.com", "v1", "cups")
     assert since is not None
     event = await server.ask("GET", f"{CUPS}?watch=1&resourceVersion=1")

@@ -1,4 +1,4 @@
-"""kubectl against the shared server, and the CronTab example in a group of the test's own."""
+"""kubectl against the shared server, and the CronTab example in an API group of the test's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kubectl(server: ServerProcess, tmp_path: Path) -> Kubectl:
 
 @pytest.fixture
 def crontabs(kubectl: Kubectl, group: str) -> Iterator[str]:
-    """The resource's full name, crontabs.<group>, once it is served."""
+    """Serve the CronTab CRD and return the resource's full name, crontabs.<group>."""
     name = f"crontabs.{group}"
     kubectl("apply", "-f", "-", stdin=json.dumps(definition(group)))
     kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
@@ -30,6 +30,6 @@ def crontabs(kubectl: Kubectl, group: str) -> Iterator[str]:
 
 @pytest.fixture
 def stored(kubectl: Kubectl, crontabs: str, group: str) -> str:
-    """The resource with one object, my-crontab, applied."""
+    """The CronTab resource with one applied object, my-crontab."""
     kubectl("apply", "-f", "-", stdin=json.dumps(crontab(group)))
     return crontabs

@@ -1,4 +1,4 @@
-"""Clients keep discovery by its ETag: an answer of 304 must leave what they kept as it is."""
+"""Clients cache discovery by ETag, so a 304 response must not change the cached headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 
 @pytest.mark.parametrize("path", ["/api", "/apis", "/openapi/v2"])
-def test_what_is_unchanged_is_told_without_a_body_or_its_headers(server: ServerProcess, path: str) -> None:
+def test_304_has_neither_body_nor_content_headers(server: ServerProcess, path: str) -> None:
     api = Server(server.url, server.token)
     first = api.call("GET", path, headers={"Accept": AGGREGATED})
     tag = first.headers["etag"]
@@ -19,7 +19,7 @@ def test_what_is_unchanged_is_told_without_a_body_or_its_headers(server: ServerP
     again = api.call("GET", path, headers={"Accept": AGGREGATED, "If-None-Match": tag})
     assert (again.status, again.body) == (304, b"")
     assert again.headers["etag"] == tag
-    # A cache copies the headers of a 304 over those it kept, so these would turn one document into another.
+    # A client copies the headers of a 304 over the cached ones, so these headers would corrupt the cached document.
     assert "content-type" not in again.headers
     assert "content-length" not in again.headers
     other = api.call("GET", path, headers={"Accept": AGGREGATED, "If-None-Match": '"other"'})

@@ -1,4 +1,4 @@
-"""The server as an object: started and stopped any number of times inside one process."""
+"""The server as an object: started and stopped any number of times in one process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def settings(folder: Path) -> Settings:
     return Settings(data_dir=folder, secure_port=0)
 
 
-async def test_what_was_stored_is_there_after_a_restart(tmp_path: Path, group: str) -> None:
+async def test_objects_survive_a_restart(tmp_path: Path, group: str) -> None:
     tabs = f"/apis/{group}/v1/namespaces/default/crontabs"
     async with Server(settings(tmp_path)) as server, Client(server.url, server.token) as client:
         assert (await client.call("POST", CRDS, definition(group))).status == 201
@@ -31,7 +31,7 @@ async def test_what_was_stored_is_there_after_a_restart(tmp_path: Path, group: s
         assert later > int(made.json()["metadata"]["resourceVersion"])
 
 
-async def test_two_servers_at_once_know_nothing_of_each_other(tmp_path: Path, group: str) -> None:
+async def test_two_servers_in_one_process_are_independent(tmp_path: Path, group: str) -> None:
     async with (
         Server(settings(tmp_path / "a")) as one,
         Server(settings(tmp_path / "b")) as other,
@@ -45,7 +45,7 @@ async def test_two_servers_at_once_know_nothing_of_each_other(tmp_path: Path, gr
         assert (await intruder.call("GET", CRDS)).status == 401
 
 
-async def test_the_first_start_makes_private_files_and_the_second_keeps_them(tmp_path: Path) -> None:
+async def test_first_start_creates_private_files_and_second_start_keeps_them(tmp_path: Path) -> None:
     async with Server(settings(tmp_path)) as server:
         assert stat.S_IMODE(server.kubeconfig.stat().st_mode) == 0o600
         token, authority = server.token, sorted(p.read_bytes() for p in (tmp_path / "pki").iterdir())
@@ -54,7 +54,7 @@ async def test_the_first_start_makes_private_files_and_the_second_keeps_them(tmp
         assert sorted(p.read_bytes() for p in (tmp_path / "pki").iterdir()) == authority
 
 
-async def test_a_watch_ends_when_the_server_stops(tmp_path: Path) -> None:
+async def test_watch_ends_when_the_server_stops(tmp_path: Path) -> None:
     async with Client("https://127.0.0.1:1", "") as client:
         async with Server(settings(tmp_path)) as server:
             client.port, client.token = server.port, server.token

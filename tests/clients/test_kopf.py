@@ -1,4 +1,4 @@
-"""A kopf operator works against the server: it is told of changes, writes status, and holds objects by a finalizer."""
+"""A kopf operator works unchanged: it receives changes, writes the status and holds objects by a finalizer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def objects(server: ServerProcess, group: str) -> Iterator[Any]:
 
 @pytest.fixture
 def operator(server: ServerProcess, group: str, objects: Any, tmp_path: Path) -> Iterator[Path]:
-    """The operator as a process of its own; the log it writes."""
+    """Run the operator in a process of its own and return the path of its log."""
     log = tmp_path / "kopf.log"
     env = os.environ | {"KUBECONFIG": str(server.kubeconfig), "CRONTAB_GROUP": group}
     script = str(Path(__file__).with_name("operator_kopf.py"))
@@ -55,7 +55,7 @@ def eventually(look: Callable[[], bool], log: Path) -> None:
 
 
 @pytest.mark.timeout(150)
-def test_an_operator_follows_objects_from_creation_to_deletion(objects: Any, operator: Path, group: str) -> None:
+def test_operator_handles_objects_from_creation_to_deletion(objects: Any, operator: Path, group: str) -> None:
     tabs = {"group": group, "version": "v1", "namespace": "default", "plural": "crontabs"}
 
     def read() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""kr8s: discovery, objects by every spelling of their kind, helpers, waits."""
+"""kr8s works unchanged: discovery, every spelling of a kind, helpers, waits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.server import ServerProcess
 
 
 @pytest.mark.parametrize("walk", ["discovery", "names", "objects", "namespaces"])
-def test_kr8s_is_at_home(server: ServerProcess, crontabs: str, group: str, walk: str) -> None:
+def test_kr8s_works_unchanged(server: ServerProcess, crontabs: str, group: str, walk: str) -> None:
     assert crontabs == f"crontabs.{group}"
     command = [sys.executable, "-m", "tests.clients.walk_kr8s", walk, str(server.kubeconfig), group]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

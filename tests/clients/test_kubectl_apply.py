@@ -1,4 +1,4 @@
-"""kubectl apply, on the client's side and on the server's, and what diff shows before it."""
+"""kubectl apply on the client side and on the server side, and kubectl diff."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.crontabs import crontab
 from tests.support.kubectl import Kubectl
 
 
-def test_apply_removes_what_is_no_longer_wanted(kubectl: Kubectl, crontabs: str, group: str) -> None:
+def test_apply_removes_fields_that_are_no_longer_applied(kubectl: Kubectl, crontabs: str, group: str) -> None:
     kubectl("apply", "-f", "-", stdin=json.dumps(crontab(group, replicas=4)))
     kubectl("patch", crontabs, "my-crontab", "--type=merge", "-p", '{"metadata":{"labels":{"mine":"yes"}}}')
     said = kubectl("apply", "-f", "-", stdin=json.dumps(crontab(group)))
@@ -20,7 +20,7 @@ def test_apply_removes_what_is_no_longer_wanted(kubectl: Kubectl, crontabs: str,
     assert after["metadata"]["labels"] == {"mine": "yes"}
 
 
-def test_diff_shows_the_change_and_makes_none(kubectl: Kubectl, stored: str, group: str) -> None:
+def test_diff_shows_the_change_without_making_it(kubectl: Kubectl, stored: str, group: str) -> None:
     before = kubectl.json("get", stored, "my-crontab")
     shown = kubectl("diff", "-f", "-", stdin=json.dumps(crontab(group, image="other")), check=False)
     assert shown.code == 1, shown.err
@@ -30,13 +30,13 @@ def test_diff_shows_the_change_and_makes_none(kubectl: Kubectl, stored: str, gro
     assert kubectl.json("get", stored, "my-crontab") == before
 
 
-def test_a_dry_run_stores_nothing(kubectl: Kubectl, crontabs: str, group: str) -> None:
+def test_dry_run_stores_nothing(kubectl: Kubectl, crontabs: str, group: str) -> None:
     said = kubectl("apply", "--dry-run=server", "-f", "-", stdin=json.dumps(crontab(group)))
     assert said.out == f"crontab.{group}/my-crontab created (server dry run)\n"
     assert "NotFound" in kubectl("get", crontabs, "my-crontab", check=False).err
 
 
-def test_server_side_apply_guards_the_fields_of_others(kubectl: Kubectl, crontabs: str, group: str) -> None:
+def test_server_side_apply_reports_conflicts_with_other_managers(kubectl: Kubectl, crontabs: str, group: str) -> None:
     first = json.dumps(crontab(group, replicas=2))
     other = json.dumps(crontab(group, replicas=3))
     said = kubectl("apply", "--server-side", "--field-manager=first", "-f", "-", stdin=first)

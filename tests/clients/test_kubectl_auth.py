@@ -1,4 +1,4 @@
-"""kubectl asking who it is and what it may do."""
+"""kubectl auth whoami and kubectl auth can-i."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.kubectl import Kubectl
 from tests.support.server import ServerProcess
 
 
-def test_whoami_tells_the_user_of_the_kubeconfig(kubectl: Kubectl) -> None:
+def test_whoami_prints_the_user_of_the_kubeconfig(kubectl: Kubectl) -> None:
     if kubectl.minor() < 28:
         pytest.skip("this kubectl cannot ask who it is by the version that is served")
     assert kubectl("auth", "whoami").rows == [
@@ -22,7 +22,7 @@ def test_whoami_tells_the_user_of_the_kubeconfig(kubectl: Kubectl) -> None:
     ]
 
 
-def test_everything_is_allowed(kubectl: Kubectl, crontabs: str) -> None:
+def test_can_i_allows_everything_without_rbac(kubectl: Kubectl, crontabs: str) -> None:
     assert kubectl("auth", "can-i", "create", crontabs).out == "yes\n"
     assert kubectl("auth", "can-i", "get", "/metrics").out == "yes\n"
     header, *rows = kubectl("auth", "can-i", "--list").rows
@@ -30,21 +30,21 @@ def test_everything_is_allowed(kubectl: Kubectl, crontabs: str) -> None:
     assert ["*.*", "[]", "[]", "[*]"] in rows
 
 
-def test_reviews_are_explained(kubectl: Kubectl) -> None:
+def test_explain_describes_reviews(kubectl: Kubectl) -> None:
     assert "audiences" in kubectl("explain", "tokenreview.spec").out
     assert "nonResourceAttributes" in kubectl("explain", "selfsubjectaccessreview.spec").out
 
 
 @pytest.fixture(scope="module")
 def by_roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server on which roles decide."""
+    """A server with RBAC authorization."""
     server = ServerProcess(tmp_path_factory.mktemp("roles") / "data", "--authorization-mode=RBAC")
     server.start()
     yield server
     server.stop()
 
 
-def test_who_is_bound_may_do_what_the_role_says(by_roles: ServerProcess, tmp_path: Path) -> None:
+def test_bound_user_has_the_permissions_of_the_role(by_roles: ServerProcess, tmp_path: Path) -> None:
     kubectl = Kubectl(by_roles.kubeconfig, tmp_path)
     kubectl("create", "role", "reader", "--verb=get,list", "--resource=services")
     kubectl("create", "rolebinding", "reading", "--role=reader", "--user=ann", "--group=makers")
@@ -59,7 +59,7 @@ def test_who_is_bound_may_do_what_the_role_says(by_roles: ServerProcess, tmp_pat
     )
 
 
-def test_the_rules_of_a_role_are_listed(by_roles: ServerProcess, tmp_path: Path) -> None:
+def test_can_i_list_prints_the_rules_of_a_role(by_roles: ServerProcess, tmp_path: Path) -> None:
     kubectl = Kubectl(by_roles.kubeconfig, tmp_path)
     kubectl("create", "clusterrole", "minder", "--verb=get", "--resource=services", "--resource-name=one")
     kubectl("create", "clusterrolebinding", "minding", "--clusterrole=minder", "--serviceaccount=default:robot")

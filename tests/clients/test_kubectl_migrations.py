@@ -1,4 +1,4 @@
-"""kubectl and migrations: create one, wait for it, then remove the old version."""
+"""kubectl with storage-version migrations: create one, wait for it, then remove the old version."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.kubectl import Kubectl
 from tests.support.migrations import GROUP, NAME, gears, migration
 
 
-def test_a_version_is_retired_as_in_a_cluster(kubectl: Kubectl) -> None:
+def test_version_is_removed_after_a_migration(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", stdin=json.dumps(gears(converted=False)))
     kubectl("wait", "--for=condition=Established", f"crd/{NAME}")
     gear = {"apiVersion": f"{GROUP}/v1", "kind": "Gear", "metadata": {"name": "g", "namespace": "default"}}

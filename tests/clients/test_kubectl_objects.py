@@ -1,4 +1,4 @@
-"""kubectl and custom objects: reading, changing and deleting them at every version."""
+"""kubectl reads, changes and deletes custom objects at every version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.crontabs import crontab
 from tests.support.kubectl import Kubectl
 
 
-def test_get_prints_the_columns_of_the_definition(kubectl: Kubectl, stored: str) -> None:
+def test_get_prints_the_columns_of_the_crd(kubectl: Kubectl, stored: str) -> None:
     header, row = kubectl("get", stored).rows
     assert header == ["NAME", "SCHEDULE", "REPLICAS", "AGE"]
     assert row[:3] == ["my-crontab", "* * * * */5", "1"]
@@ -20,7 +20,7 @@ def test_get_prints_the_columns_of_the_definition(kubectl: Kubectl, stored: str)
     assert row[3] == "my-awesome-cron-image"
 
 
-def test_an_object_is_served_at_each_version(kubectl: Kubectl, stored: str, group: str) -> None:
+def test_object_is_served_at_each_version(kubectl: Kubectl, stored: str, group: str) -> None:
     new = kubectl.json("get", f"crontabs.v1.{group}", "my-crontab")
     old = kubectl.json("get", f"crontabs.v1beta1.{group}", "my-crontab")
     assert new["apiVersion"] == f"{group}/v1"
@@ -30,14 +30,14 @@ def test_an_object_is_served_at_each_version(kubectl: Kubectl, stored: str, grou
     assert new["metadata"]["resourceVersion"] == old["metadata"]["resourceVersion"]
 
 
-def test_yaml_has_what_was_applied_and_what_the_server_added(kubectl: Kubectl, stored: str) -> None:
+def test_yaml_contains_applied_and_server_set_fields(kubectl: Kubectl, stored: str) -> None:
     text = kubectl("get", stored, "-o", "yaml").out
     for line in ("cronSpec: '* * * * */5'", "image: my-awesome-cron-image", "replicas: 1", "generation: 1", "uid: "):
         assert line in text
     assert "kubectl.kubernetes.io/last-applied-configuration" in text
 
 
-def test_a_watch_prints_each_change(kubectl: Kubectl, stored: str, group: str, tmp_path: Path) -> None:
+def test_watch_prints_each_change(kubectl: Kubectl, stored: str, group: str, tmp_path: Path) -> None:
     with kubectl.follow("get", f"crontabs.v1beta1.{group}", "-w", log=tmp_path / "watch.log") as watch:
         watch.until("my-crontab")
         kubectl("patch", stored, "my-crontab", "--type=merge", "-p", '{"spec":{"cronSpec":"5 5 5 5 5"}}')
@@ -60,7 +60,7 @@ def test_edit_changes_the_object_and_its_generation(kubectl: Kubectl, stored: st
     assert "cancelled, no changes made" in untouched.out + untouched.err
 
 
-def test_patches_merge_or_follow_operations(kubectl: Kubectl, stored: str, group: str) -> None:
+def test_merge_and_json_patches(kubectl: Kubectl, stored: str, group: str) -> None:
     operations = '[{"op":"replace","path":"/spec/replicas","value":5}]'
     kubectl("patch", stored, "my-crontab", "--type=json", "-p", operations)
     kubectl("patch", stored, "my-crontab", "--type=merge", "-p", '{"spec":{"image":"other"}}')
@@ -72,7 +72,7 @@ def test_patches_merge_or_follow_operations(kubectl: Kubectl, stored: str, group
     assert "spec.replicas in body should be less than or equal to 10" in bad.err
 
 
-def test_replace_needs_the_version_that_is_stored(kubectl: Kubectl, stored: str, group: str) -> None:
+def test_replace_needs_the_current_resource_version(kubectl: Kubectl, stored: str, group: str) -> None:
     live = kubectl.json("get", stored, "my-crontab")
     live["spec"]["replicas"] = 2
     assert kubectl("replace", "-f", "-", stdin=json.dumps(live)).out == f"crontab.{group}/my-crontab replaced\n"
@@ -100,7 +100,7 @@ def test_label_and_annotate_and_select(kubectl: Kubectl, stored: str, group: str
     assert "labels" not in kubectl.json("get", stored, "my-crontab")["metadata"]
 
 
-def test_scale_reads_and_writes_the_replicas(kubectl: Kubectl, stored: str, group: str) -> None:
+def test_scale_reads_and_writes_replicas(kubectl: Kubectl, stored: str, group: str) -> None:
     assert kubectl("scale", stored, "my-crontab", "--replicas=3").out == f"crontab.{group}/my-crontab scaled\n"
     assert kubectl.json("get", stored, "my-crontab")["spec"]["replicas"] == 3
     guarded = kubectl("scale", stored, "my-crontab", "--replicas=4", "--current-replicas=9", check=False)
@@ -116,7 +116,7 @@ def test_delete_waits_until_the_object_is_gone(kubectl: Kubectl, stored: str, gr
     kubectl("delete", stored, "my-crontab", "--ignore-not-found")
 
 
-def test_a_foreground_delete_waits_for_dependents(kubectl: Kubectl, stored: str) -> None:
+def test_foreground_delete_waits_for_dependents(kubectl: Kubectl, stored: str) -> None:
     said = kubectl("delete", stored, "my-crontab", "--cascade=foreground", "--wait=false")
     assert '"my-crontab" deleted' in said.out
     left = kubectl("get", stored, "my-crontab", "-o", "json", check=False)
@@ -128,7 +128,7 @@ def test_a_foreground_delete_waits_for_dependents(kubectl: Kubectl, stored: str)
     assert "NotFound" in kubectl("get", stored, "my-crontab", check=False).err
 
 
-def test_a_finalizer_holds_the_object(kubectl: Kubectl, stored: str) -> None:
+def test_finalizer_keeps_the_object(kubectl: Kubectl, stored: str) -> None:
     hold = '{"metadata":{"finalizers":["example.com/hold"]}}'
     kubectl("patch", stored, "my-crontab", "--type=merge", "-p", hold)
     kubectl("delete", stored, "my-crontab", "--wait=false")
@@ -137,7 +137,7 @@ def test_a_finalizer_holds_the_object(kubectl: Kubectl, stored: str) -> None:
     assert "NotFound" in kubectl("get", stored, "my-crontab", check=False).err
 
 
-def test_namespaces_part_objects_of_one_name(kubectl: Kubectl, stored: str, group: str) -> None:
+def test_namespaces_separate_objects_of_the_same_name(kubectl: Kubectl, stored: str, group: str) -> None:
     space = group.split(".")[0]
     assert kubectl("create", "namespace", space).out == f"namespace/{space} created\n"
     kubectl("apply", "-n", space, "-f", "-", stdin=json.dumps(crontab(group, image="there")))
@@ -152,7 +152,7 @@ def test_namespaces_part_objects_of_one_name(kubectl: Kubectl, stored: str, grou
     kubectl("delete", "namespace", space, "--wait=false")
 
 
-def test_the_status_is_edited_apart_from_the_spec(kubectl: Kubectl, stored: str) -> None:
+def test_status_is_edited_separately_from_the_spec(kubectl: Kubectl, stored: str) -> None:
     if kubectl.minor() < 24:
         pytest.skip("this kubectl has no --subresource")
     editor = r"sed -i -e s/awesome/ignored/ -e '$a\status: {replicas: 2}'"

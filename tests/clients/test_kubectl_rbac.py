@@ -1,4 +1,4 @@
-"""kubectl making roles and bindings, and showing them."""
+"""kubectl creates and describes roles and bindings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def made(kubectl: Kubectl) -> Iterator[Kubectl]:
     kubectl("delete", "role/reader", "rolebinding/readers")
 
 
-def test_roles_are_made_and_described(made: Kubectl) -> None:
+def test_create_and_describe_roles(made: Kubectl) -> None:
     assert ["services", "[]", "[]", "[get", "list]"] in [
         row.split() for row in made("describe", "role/reader").out.splitlines()
     ]
@@ -42,7 +42,7 @@ def test_roles_are_made_and_described(made: Kubectl) -> None:
     assert [*row.split()[:2], *row.split()[3:]] == ["readers", "Role/reader", "ann", "default/robot"]
 
 
-def test_what_they_lack_is_reconciled(made: Kubectl) -> None:
+def test_auth_reconcile_adds_missing_rules(made: Kubectl) -> None:
     made("auth", "reconcile", "-f", "-", stdin=RECONCILED)
     rules = made.json("get", "role", "reader")["rules"]
     assert [rule["verbs"] for rule in rules] == [["get", "list"], ["watch"]]
@@ -50,7 +50,7 @@ def test_what_they_lack_is_reconciled(made: Kubectl) -> None:
     assert [subject["name"] for subject in subjects] == ["ann", "robot", "zoe"]
 
 
-def test_roles_of_everywhere_are_made_bound_and_explained(kubectl: Kubectl) -> None:
+def test_create_bind_and_explain_cluster_roles(kubectl: Kubectl) -> None:
     kubectl("create", "clusterrole", "walker", "--verb=get", "--non-resource-url=/healthz/*")
     kubectl("create", "clusterrole", "walkers", "--aggregation-rule=walks=far")
     kubectl("create", "clusterrolebinding", "walker", "--clusterrole=walker", "--group=feet")

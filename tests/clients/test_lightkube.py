@@ -1,4 +1,4 @@
-"""lightkube: generic resources, every kind of patch, watches, typed definitions."""
+"""lightkube works unchanged: generic resources, every patch type, watches, typed CRDs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client(config: KubeConfig) -> Iterator[Client]:
 
 @pytest.fixture
 def kind(crontabs: str, group: str) -> Any:
-    """The resource of CronTabs in a group that serves them."""
+    """The CronTab resource class for a group that serves it."""
     assert crontabs == f"crontabs.{group}"
     return create_namespaced_resource(group, "v1", "CronTab", "crontabs")
 
@@ -39,7 +39,7 @@ def made(kind: Any, group: str, name: str) -> Any:
     return kind(metadata=ObjectMeta(name=name, namespace="default"), spec=crontab(group)["spec"])
 
 
-def test_objects_are_created_changed_and_deleted(client: Client, kind: Any, group: str) -> None:
+def test_create_change_and_delete(client: Client, kind: Any, group: str) -> None:
     one = client.create(made(kind, group, "one"))
     assert one.metadata.uid
     merged = client.patch(kind, "one", {"spec": {"image": "merged"}}, patch_type=PatchType.MERGE)
@@ -55,7 +55,7 @@ def test_objects_are_created_changed_and_deleted(client: Client, kind: Any, grou
     assert (caught.value.status.code, caught.value.status.reason) == (404, "NotFound")
 
 
-def test_objects_are_applied(client: Client, kind: Any, group: str) -> None:
+def test_server_side_apply(client: Client, kind: Any, group: str) -> None:
     applied = client.apply(made(kind, group, "one"))
     assert applied.metadata.managedFields[0].manager == "lightkube"
     other = {"apiVersion": f"{group}/v1", "kind": "CronTab", "spec": {"image": "other"}}
@@ -65,7 +65,7 @@ def test_objects_are_applied(client: Client, kind: Any, group: str) -> None:
     assert forced.spec["image"] == "other"
 
 
-def test_lists_are_read_in_pages_and_watched(client: Client, kind: Any, group: str) -> None:
+def test_paged_lists_and_watches(client: Client, kind: Any, group: str) -> None:
     for name in ("a", "b", "c"):
         client.create(made(kind, group, name))
     pages = client.list(kind, chunk_size=2)
@@ -77,12 +77,12 @@ def test_lists_are_read_in_pages_and_watched(client: Client, kind: Any, group: s
     assert (event, changed.metadata.name) == ("MODIFIED", "b")
 
 
-def test_definitions_are_typed_and_waited_for(client: Client, kind: Any, group: str) -> None:
+def test_typed_crds_and_waits(client: Client, kind: Any, group: str) -> None:
     crd = client.wait(CustomResourceDefinition, f"crontabs.{group}", for_conditions=["Established"])
     assert [version.name for version in crd.spec.versions] == ["v1", "v1beta1"]
 
 
-async def test_the_client_may_be_asynchronous(config: KubeConfig, kind: Any, group: str) -> None:
+async def test_async_client(config: KubeConfig, kind: Any, group: str) -> None:
     client = AsyncClient(config=config)
     await client.create(made(kind, group, "one"))
     assert [item.metadata.name async for item in client.list(kind)] == ["one"]

@@ -23,7 +23,7 @@ def api(server: ServerProcess) -> Iterator[Any]:
 
 @pytest.fixture
 def served(api: Any, group: str) -> Iterator[str]:
-    """The group, with CronTab served in it."""
+    """A group that serves CronTabs."""
     extensions = client.ApiextensionsV1Api(api)
     extensions.create_custom_resource_definition(definition(group))
     events = watch.Watch().stream(
@@ -41,11 +41,11 @@ def served(api: Any, group: str) -> Iterator[str]:
 
 @pytest.fixture
 def crontabs(api: Any, served: str) -> dict[str, str]:
-    """The arguments that name the resource."""
+    """The arguments that identify the resource."""
     return {"group": served, "version": "v1", "namespace": "default", "plural": "crontabs"}
 
 
-def test_definitions_are_typed_objects(api: Any, served: str) -> None:
+def test_crds_are_typed_objects(api: Any, served: str) -> None:
     extensions = client.ApiextensionsV1Api(api)
     crd = extensions.read_custom_resource_definition(f"crontabs.{served}")
     assert crd.spec.names.kind == "CronTab"
@@ -59,7 +59,7 @@ def test_definitions_are_typed_objects(api: Any, served: str) -> None:
     assert crd.metadata.name in names
 
 
-def test_custom_objects_live_and_die(api: Any, crontabs: dict[str, str]) -> None:
+def test_custom_objects_life_cycle(api: Any, crontabs: dict[str, str]) -> None:
     objects = client.CustomObjectsApi(api)
     made = objects.create_namespaced_custom_object(**crontabs, body=crontab(crontabs["group"]))
     assert made["spec"]["replicas"] == 1
@@ -80,7 +80,7 @@ def test_custom_objects_live_and_die(api: Any, crontabs: dict[str, str]) -> None
     assert json.loads(gone.value.body or "")["reason"] == "NotFound"
 
 
-def test_an_invalid_object_is_refused_with_its_field(api: Any, crontabs: dict[str, str]) -> None:
+def test_invalid_object_is_rejected_with_the_field(api: Any, crontabs: dict[str, str]) -> None:
     objects = client.CustomObjectsApi(api)
     with pytest.raises(ApiException) as refused:
         objects.create_namespaced_custom_object(**crontabs, body=crontab(crontabs["group"], replicas=99))
@@ -89,7 +89,7 @@ def test_an_invalid_object_is_refused_with_its_field(api: Any, crontabs: dict[st
     assert status["details"]["causes"][0]["field"] == "spec.replicas"
 
 
-def test_lists_come_in_pages(api: Any, crontabs: dict[str, str]) -> None:
+def test_paged_lists(api: Any, crontabs: dict[str, str]) -> None:
     objects = client.CustomObjectsApi(api)
     wanted = [f"tab-{i:02d}" for i in range(7)]
     for name in wanted:
@@ -105,7 +105,7 @@ def test_lists_come_in_pages(api: Any, crontabs: dict[str, str]) -> None:
     assert objects.list_namespaced_custom_object(**crontabs)["items"] == []
 
 
-def test_a_watch_tells_what_happens(api: Any, crontabs: dict[str, str]) -> None:
+def test_watch_delivers_events(api: Any, crontabs: dict[str, str]) -> None:
     objects, group = client.CustomObjectsApi(api), crontabs["group"]
     begin = objects.list_namespaced_custom_object(**crontabs)["metadata"]["resourceVersion"]
 
@@ -140,7 +140,7 @@ def test_namespaces_are_typed_objects(api: Any, group: str) -> None:
     core.delete_namespace(name)
 
 
-def test_the_dynamic_client_finds_kinds_by_discovery(api: Any, served: str) -> None:
+def test_dynamic_client_finds_kinds_by_discovery(api: Any, served: str) -> None:
     found = dynamic.DynamicClient(api).resources.get(api_version=f"{served}/v1beta1", kind="CronTab")
     assert found.namespaced
     made = found.create(body=crontab(served, version="v1beta1"), namespace="default")
@@ -158,7 +158,7 @@ def test_the_dynamic_client_finds_kinds_by_discovery(api: Any, served: str) -> N
     found.delete(name="my-crontab", namespace="default")
 
 
-def test_version_and_groups_answer(api: Any, served: str) -> None:
+def test_version_and_groups(api: Any, served: str) -> None:
     assert client.VersionApi(api).get_code().major == "1"
     groups = {g.name: g for g in client.ApisApi(api).get_api_versions().groups}
     assert groups[served].preferred_version.version == "v1"

@@ -1,4 +1,4 @@
-"""What kr8s does with a server, in a process of its own: it has no way to close its connections.
+"""Drive a server with kr8s in a process of its own, because kr8s cannot close its connections.
 
 python -m tests.clients.walk_kr8s WALK KUBECONFIG GROUP, where the group serves CronTabs.
 """

@@ -1,10 +1,10 @@
-"""Replay recorded API conversations against a server and show where its answers differ.
+"""Replay recorded API conversations against a server and print where its responses differ.
 
-  python -m tests.conformance [-j N] [-v] [AREA or SCENARIO ...]              against a server started for it
-  python -m tests.conformance --server URL --token T [...]                   against a server that runs
-  python -m tests.conformance record --server URL --token T [SCENARIO ...]   write its answers as the recording
+  python -m tests.conformance [-j N] [-v] [AREA or SCENARIO ...]              against a server started for the run
+  python -m tests.conformance --server URL --token T [...]                   against a running server
+  python -m tests.conformance record --server URL --token T [SCENARIO ...]   save its responses as the recording
 
-Only ever record the reference, never this project's own server.
+Record kube-apiserver only, never this project's own server.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from tests.support.server import ServerProcess
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 FLAGS = ("--conversion-cache=false", "--garbage-collector=false")
-"""The recordings count the calls of an uncached server, beside which no garbage collector ran."""
+"""The recordings count the calls of a server that caches no conversions and runs no garbage collector."""
 
 
 def paths(wanted: list[str]) -> list[Path]:
-    """Scenario files for areas, scenario names (area/name), files or folders; all of them for nothing."""
+    """Return the scenario files for areas, scenario names (area/name), files or folders.
+
+    Return all of them if none is named.
+    """
     out: list[Path] = []
     for one in wanted or [str(SCENARIOS)]:
         place = next((p for p in (SCENARIOS / one, SCENARIOS / f"{one}.yaml", Path(one)) if p.exists()), None)

@@ -1,4 +1,4 @@
-"""Talking to the server under test: single requests and watches held open in the background."""
+"""A client for the server under test: single requests, and watches that stay open in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Headers = Mapping[str, str | None]
 
 
 class Answer(NamedTuple):
-    """What came back; header names in lower case, several headers of one name joined by newlines."""
+    """An HTTP response. Header names are lower case; several headers of one name are joined by newlines."""
 
     status: int
     headers: dict[str, str]
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 
 
 class Server:
-    """An API server at `url`; every call is a connection of its own."""
+    """An API server at `url`. Every call opens its own connection."""
 
     def __init__(self, url: str, token: str) -> None:
         self.parts, self.token = urlsplit(url), token
@@ -71,7 +71,7 @@ class Server:
 
 
 class Watch(threading.Thread):
-    """A watch held open in the background; its events are picked up later."""
+    """A watch that stays open in the background. The scenario collects its events later."""
 
     def __init__(self, server: Server, path: str, headers: Headers) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""The conversion webhook that scenarios point a CRD at; each scenario has one of its own and tells it how to behave."""
+"""The conversion webhook of a scenario. Each scenario has its own and chooses how it behaves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ CRON_FIELDS = ("min", "hour", "dayOfMonth", "month", "dayOfWeek")
 
 
 def move_fields(fields: str, part: dict[str, Any], version: str) -> None:
-    """hostport: v1beta1 has hostPort, every other version host + port. crontab: v1 has cronSpec, v2 five fields."""
+    """Move the fields that differ.
+
+    hostport: v1beta1 has hostPort, every other version host and port. crontab: v1 has cronSpec, v2 has five fields.
+    """
     if fields == "hostport":
         if version == "v1beta1" and "host" in part:
             part["hostPort"] = f"{part.pop('host')}:{part.pop('port', '')}"
@@ -33,7 +36,7 @@ def move_fields(fields: str, part: dict[str, Any], version: str) -> None:
 
 
 def spoil_metadata(mode: str, obj: dict[str, Any], to: str) -> None:
-    """What a converter may and may not do to metadata, by mode."""
+    """Change metadata in the allowed or forbidden way that `mode` names."""
     meta, version = obj["metadata"], to.rsplit("/", 1)[-1]
     if mode == "mutate-name":
         meta["name"] += "-changed"
@@ -60,7 +63,10 @@ def spoil_metadata(mode: str, obj: dict[str, Any], to: str) -> None:
 
 
 def convert(mode: str, obj: dict[str, Any], to: str, base: str | None = None) -> dict[str, Any]:
-    """Convert one object as `mode` says; `base` (hostport | crontab) moves the fields where mode only spoils them."""
+    """Convert one object as `mode` says.
+
+    `base` (hostport or crontab) moves the fields for modes that only change metadata.
+    """
     fields, version = base or mode, to.rsplit("/", 1)[-1]
     spec = obj.get("spec") if isinstance(obj.get("spec"), dict) else None
     if fields == "hostport":
@@ -81,7 +87,7 @@ def convert(mode: str, obj: dict[str, Any], to: str, base: str | None = None) ->
 
 @functools.cache
 def authority() -> tuple[ssl.SSLContext, str]:
-    """One CA for all converters of a run: how they serve, and the caBundle that trusts them."""
+    """Create one CA for all converters of a run. Return the server's TLS context and the caBundle."""
     ca = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("127.0.0.1", "localhost").configure_cert(context)
@@ -93,11 +99,11 @@ class Listener(http.server.ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that refuses the certificate or hangs up is no news."""
+        """Ignore clients that reject the certificate or hang up: scenarios provoke both."""
 
 
 class Converter:
-    """One converter for one scenario. `behave` switches what it does; `take` hands over the reviews it has received."""
+    """The converter of one scenario. `behave` switches its mode; `take` returns the reviews that it has received."""
 
     lock = threading.Lock()
 

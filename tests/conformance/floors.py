@@ -1,6 +1,6 @@
-"""The floors: how many steps of each area are exact. They only ever rise.
+"""Conformance floors: the number of exact steps that each area must reach. They only rise.
 
-python -m tests.conformance.floors   runs everything and raises the floors to what is reached now
+python -m tests.conformance.floors   runs every scenario and raises the floors to the current counts
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def load() -> dict[str, int]:
     return floors
 
 
-def sunken(areas: dict[str, dict[str, int]], floors: dict[str, int]) -> list[str]:
-    """What to say of each area below its floor."""
+def below_floor(areas: dict[str, dict[str, int]], floors: dict[str, int]) -> list[str]:
+    """Describe each area that is below its floor."""
     return [
         f"{area}: {areas.get(area, {}).get('exact', 0)} steps exact, the floor is {floor}"
         for area, floor in sorted(floors.items())
@@ -39,7 +39,7 @@ def main() -> int:
     with target("", "") as server:
         areas = by_area(check_all([Scenario(p, server) for p in paths([])], 6))
     print(table(areas))
-    if below := sunken(areas, floors):
+    if below := below_floor(areas, floors):
         print("\n".join(below))
         return 1
     FLOORS.write_text(json.dumps(raised(areas, floors), indent=1) + "\n")

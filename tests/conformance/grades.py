@@ -1,4 +1,4 @@
-"""Comparing a run with its recording: exact, near (right status, reason and content, another text) or wrong."""
+"""Compare a run with its recording: exact, near (same status, reason and content, another text) or wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Difference(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One step's grade."""
+    """The grade of one step."""
 
     want: dict[str, Any]
     grade: str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Report:
-    """The rows of one scenario."""
+    """The grades of one scenario."""
 
     scenario: Scenario
     rows: list[Row] = field(default_factory=list)
@@ -69,7 +69,7 @@ def differences(want: Any, got: Any, path: str = "", most: int = 40) -> list[Dif
 
 
 def _says_more(d: Difference) -> bool:
-    """A failure may say more than the reference: a longer message, added details."""
+    """True if a failure only adds to kube-apiserver's answer: a longer message or more details."""
     if d.path.endswith(".message") and isinstance(d.want, str) and isinstance(d.got, str):
         return d.got.startswith(d.want)
     return d.path in (".body.details", ".body.reason") and d.want == "(absent)"
@@ -89,7 +89,7 @@ def grade(want: dict[str, Any], got: dict[str, Any]) -> Row:
 
 
 def check(scenario: Scenario) -> Report:
-    """Run one scenario against its recording; one that cannot run counts as wrong in every step."""
+    """Run one scenario and grade it against its recording. If it cannot run, every step is wrong."""
     recorded = json.loads(scenario.recording.read_text()) if scenario.recording.exists() else [{"step": 0, "what": "-"}]
     try:
         got = {answer["step"]: answer for answer in scenario.run()}
@@ -116,7 +116,7 @@ def by_area(reports: Iterable[Report]) -> dict[str, dict[str, int]]:
 
 
 def table(areas: dict[str, dict[str, int]]) -> str:
-    """The counts per area and in all, as lines to print."""
+    """Format the counts per area and in total as lines."""
     lines = [
         f"{area:16} exact {c['exact']:4}  near {c['near']:4}  wrong {c['wrong']:4}" for area, c in sorted(areas.items())
     ]
@@ -128,7 +128,7 @@ def table(areas: dict[str, dict[str, int]]) -> str:
 
 
 def details(report: Report, *, verbose: bool) -> Iterator[str]:
-    """What to print for one scenario: a line, and the differences of what is not exact."""
+    """Format the result of one scenario: one line, and the differences of inexact steps."""
     exact = report.count("exact")
     yield f"{report.worst:5}  {report.scenario.name}  ({exact}/{len(report.rows)} steps exact)"
     for row in report.rows:

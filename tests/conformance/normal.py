@@ -1,4 +1,4 @@
-"""Making two answers comparable: what varies by nature is replaced, what carries no order is sorted."""
+"""Normalize responses so that two runs are comparable: replace what varies, sort what has no order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANAGED = re.compile(
 
 
 class Normal:
-    """Knows the names of one run (the converter's address and CA) and takes them out of answers."""
+    """A normalizer that knows the variable names of one run (the converter's address and CA)."""
 
     def __init__(self, url: str, port: int, ca: str) -> None:
         self.url, self.port, self.ca = url, port, ca
@@ -31,7 +31,9 @@ class Normal:
         return STAMP.sub("<time>", value)
 
     def raw(self, text: str) -> str:
-        """An answer as text: what varies replaced, so that key order, numbers and layout can be compared."""
+        """Return a response as text with variable parts replaced, so that key order, numbers and layout can be
+        compared.
+        """
         text = re.sub(r'("?resourceVersion"?:\s*)"\d+"', r'\1"<rv>"', text)
         return self.text(MANAGED.sub(r"\1[]", text))
 
@@ -39,7 +41,7 @@ class Normal:
         if isinstance(value, dict):
             return self.mapping(value, step)
         if isinstance(value, list):
-            # Conditions are set by several controllers: their order carries no meaning.
+            # Several controllers set conditions, so their order has no meaning.
             if key == "conditions" and all(isinstance(v, dict) and "type" in v for v in value):
                 value = sorted(value, key=lambda v: v["type"])
             return [self.value(v, step) for v in value]
@@ -66,7 +68,7 @@ class Normal:
 
 
 def unordered(body: Any) -> None:
-    """Sort what the reference lists in random order: the causes of a Status and the errors its message joins."""
+    """Sort what kube-apiserver lists in random order: the causes of a Status and the errors joined in its message."""
     if not isinstance(body, dict):
         return
     causes = (body.get("details") or {}).get("causes")
@@ -78,13 +80,13 @@ def unordered(body: Any) -> None:
 
 
 def split_path(dotted: str) -> tuple[str, str]:
-    """The first part of a dotted path and the rest; a dot inside a part is written \\. ."""
+    """Split a dotted path into its first part and the rest. A dot inside a part is escaped as \\. ."""
     parts = re.split(r"(?<!\\)\.", dotted, maxsplit=1)
     return parts[0].replace("\\.", "."), parts[1] if len(parts) > 1 else ""
 
 
 def at(value: Any, dotted: str) -> Any:
-    """What lies at a dotted path of dicts; None where there is nothing."""
+    """Return the value at a dotted path of dicts, or None."""
     while dotted:
         head, dotted = split_path(dotted)
         value = value.get(head) if isinstance(value, dict) else None
@@ -92,14 +94,14 @@ def at(value: Any, dotted: str) -> Any:
 
 
 def sort_list(value: Any, dotted: str) -> None:
-    """Sort the list at a dotted path, where its order carries no meaning."""
+    """Sort the list at a dotted path."""
     found = at(value, dotted)
     if isinstance(found, list):
         found.sort(key=lambda v: json.dumps(v, sort_keys=True))
 
 
 def pick(value: Any, dotted: str, test: str) -> None:
-    """Keep only the members of a list whose own path equals a value: pick(body, "items", "metadata.name=x")."""
+    """Keep only the list items whose path equals a value: pick(body, "items", "metadata.name=x")."""
     found = at(value, dotted)
     path, _, wanted = test.partition("=")
     if isinstance(found, list):
@@ -107,7 +109,7 @@ def pick(value: Any, dotted: str, test: str) -> None:
 
 
 def drop(value: Any, dotted: str) -> None:
-    """Remove what a dotted path names; * steps into every member."""
+    """Remove the value at a dotted path. `*` matches every member."""
     head, rest = split_path(dotted)
     keys: list[Any] = []
     if isinstance(value, dict):

@@ -20,7 +20,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Scenario:
-    """`run` goes through the steps and gives one normalised answer for each step that has one."""
+    """A scenario. `run` executes the steps and returns one normalized response for each step that has one."""
 
     def __init__(self, path: Path, server: Server, *, settle: float = 0.0) -> None:
         self.path, self.server, self.settle = path, server, settle
@@ -35,7 +35,7 @@ class Scenario:
         self.last: Any = None
 
     def fill(self, value: Any) -> Any:
-        """The value with every {{name}} replaced by what was saved under it."""
+        """Replace every {{name}} in `value` by the value that was saved under this name."""
         if isinstance(value, str):
             whole = re.fullmatch(r"\{\{(\w+)\}\}", value)
             if whole and whole[1] in self.saved:
@@ -144,7 +144,7 @@ class Scenario:
         return answer
 
     def until(self, step: Step) -> None:
-        """Poll a GET until it answers 200 and, where `has` names text, contains it. Never recorded."""
+        """Poll a GET until it returns 200 and contains the text in `has`, if given. Polls are never recorded."""
         deadline = time.monotonic() + step.get("seconds", 10)
         headers = ({"Accept": step["accept"]} if "accept" in step else {}) | step.get("headers", {})
         has, lacks = self.fill(step.get("has", "")), self.fill(step.get("lacks", ""))
@@ -182,7 +182,10 @@ class Scenario:
 
 
 def review_summary(reviews: list[dict[str, Any]], how: str) -> Any:
-    """any: was the converter called; full: every review; else which objects in which version, however batched."""
+    """Summarize the received reviews.
+
+    any: whether there was a call; full: every review; otherwise objects per version, regardless of batches.
+    """
     if how == "any":
         return bool(reviews)
     if how == "full":

@@ -1,4 +1,4 @@
-"""The README's tour is run, command by command, and prints what the README shows."""
+"""The README's tour runs command by command and prints what the README shows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KUBECONFIG = "export KUBECONFIG=.polykind/admin.kubeconfig"
 
 
 def tour() -> list[tuple[str, str]]:
-    """Each command of the console blocks with what is shown below it."""
+    """Return each command of the console blocks with the output shown below it."""
     steps: list[tuple[str, str]] = []
     for block in re.findall(r"```console\n(.*?)```", README, re.S):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
@@ -28,7 +28,7 @@ def tour() -> list[tuple[str, str]]:
 
 
 def pattern(shown: str) -> re.Pattern[str]:
-    """What the output must match: ages vary, blanks between columns too, and `...` stands for any lines."""
+    """Return the pattern for an output. Ages and column widths vary, and `...` stands for any lines."""
     lines = []
     for line in shown.splitlines():
         if line == "...":
@@ -39,14 +39,14 @@ def pattern(shown: str) -> re.Pattern[str]:
     return re.compile("".join(lines))
 
 
-def test_the_tour_begins_with_the_kubeconfig_of_make_run() -> None:
+def test_tour_starts_with_the_kubeconfig_of_make_run() -> None:
     assert tour()[0] == (KUBECONFIG, "")
     assert "polykind serve --data-dir .polykind\n" in (ROOT / "Makefile").read_text()
     assert ServerProcess(Path(".polykind")).kubeconfig == Path(KUBECONFIG.partition("=")[2])
 
 
 @pytest.mark.timeout(180)
-def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
+def test_tour_prints_the_documented_output(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(server.kubeconfig)}
         for command, shown in tour()[1:]:
@@ -58,20 +58,20 @@ def test_the_tour_prints_what_it_shows(tmp_path: Path) -> None:
             assert pattern(shown).fullmatch(printed), f"$ {command}\n{printed}"
 
 
-def test_every_make_target_that_the_docs_name_is_there() -> None:
+def test_make_targets_named_in_docs_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
     pages = [ROOT / "README.md", ROOT / "benches" / "README.md", *ROOT.glob("docs/**/*.md")]
     named = {name for page in pages for name in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.M)}
     assert {"run", "test"} <= named <= targets
 
 
-def test_every_file_that_the_docs_link_to_is_there() -> None:
+def test_links_in_docs_lead_to_existing_files() -> None:
     for page in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_conversions_shown_convert() -> None:
+def test_readme_conversions_work() -> None:
     names: dict[str, Any] = {}
     (block,) = (b for b in re.findall(r"```python\n(.*?)```", README, re.S) if "Conversions(" in b)
     exec(compile(block, "README.md", "exec"), names)

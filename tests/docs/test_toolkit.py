@@ -1,4 +1,4 @@
-"""The toolkit's page and its example: every block is run and does what is shown, and nothing public is left out."""
+"""Every block of the toolkit page and its example runs and does what is shown; every public name is documented."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return copy
 
 
-def test_the_python_of_the_page_is_true(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_blocks_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = blocks(PAGE, "python")
     assert found
     monkeypatch.chdir(folder)
@@ -50,13 +50,13 @@ def test_the_python_of_the_page_is_true(folder: Path, monkeypatch: pytest.Monkey
         exec(compile(block, f"toolkit.md, block {number}", "exec"), names)
 
 
-def test_the_rules_of_the_page_are_rules() -> None:
+def test_rule_blocks_are_valid_rule_files() -> None:
     [block] = blocks(PAGE, "yaml")
     assert rules_file.conversions(yaml_codec.decode(block.encode())).versions == ["v1", "v2"]
 
 
 class Shell:
-    """Runs the commands of a page one after the other, those that end with & beside the others."""
+    """Run the commands of a page in order. A command that ends with & runs in the background."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -119,7 +119,7 @@ def _ended(text: str) -> str:
 
 
 def pattern(shown: str) -> re.Pattern[str]:
-    """What must be printed: `...` stands for any lines, or within a line for anything; blanks and counts may differ."""
+    """Return the pattern for an output. `...` stands for any text, and blanks and counts may differ."""
     lines = []
     for line in shown.splitlines():
         if line == "...":
@@ -134,7 +134,7 @@ def pattern(shown: str) -> re.Pattern[str]:
 
 
 def steps(text: str) -> list[tuple[str, str]]:
-    """Each command with what is shown below it."""
+    """Return each command with the output shown below it."""
     found = re.findall(r"^```console\n(.*?)^```$", text, re.S | re.M)
     parts = [part for block in found for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
     return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
@@ -142,7 +142,7 @@ def steps(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("page", [PAGE, EXAMPLE / "README.md"], ids=["toolkit", "example"])
-def test_the_commands_print_what_is_shown(page: Path, shell: Shell) -> None:
+def test_commands_print_the_documented_output(page: Path, shell: Shell) -> None:
     text = page.read_text()
     for port in sorted(set(re.findall(r"(?:secure-port |127\.0\.0\.1:)(\d{5})\b", text))):
         text = text.replace(port, str(free_port()))
@@ -152,7 +152,7 @@ def test_the_commands_print_what_is_shown(page: Path, shell: Shell) -> None:
         shell.run(command, shown)
 
 
-def test_every_public_name_and_every_argument_is_mentioned() -> None:
+def test_public_names_and_arguments_are_documented() -> None:
     text = PAGE.read_text()
     said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", text) + blocks(PAGE, "python"))))
     assert set(polykind.convert.__all__) <= said
@@ -164,7 +164,7 @@ def test_every_public_name_and_every_argument_is_mentioned() -> None:
     assert public - {"change", "handles", "versions"} <= said
 
 
-def test_every_property_is_mentioned() -> None:
+def test_properties_are_documented() -> None:
     from polykind.toolkit.proving.proofs import PROPERTIES
 
     text = PAGE.read_text()
@@ -172,7 +172,7 @@ def test_every_property_is_mentioned() -> None:
 
 
 @pytest.mark.parametrize("page", [PAGE, EXAMPLE / "README.md"], ids=["toolkit", "example"])
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_existing_files(page: Path) -> None:
     text = page.read_text()
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / target).exists(), target

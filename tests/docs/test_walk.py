@@ -1,4 +1,4 @@
-"""The walk from one version to two and back is run, command by command, and prints what its README shows."""
+"""The walk from one version to two and back runs command by command and prints what its README shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "crontab-v1-v2"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A copy of the example whose webhook has a port of its own, and stops with the test."""
+    """A copy of the example. Its webhook uses a free port and stops with the test."""
     copy, port = tmp_path / "example", str(free_port())
     shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("*.crt", "*.key", "*.log", "*.pid"))
     for path in [*copy.glob("*.yaml"), copy / "README.md"]:
@@ -37,7 +37,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 def steps(readme: str) -> list[tuple[str, str]]:
-    """Each command with what is shown below it."""
+    """Return each command with the output shown below it."""
     blocks = re.findall(r"```console\n(.*?)```", readme, re.S)
     parts = [part for block in blocks for part in re.split(r"^\$ ", block, flags=re.M)[1:]]
     return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
@@ -48,7 +48,7 @@ def columns(text: str) -> list[list[str]]:
 
 
 @pytest.mark.timeout(240)
-def test_the_walk_prints_what_it_shows(folder: Path, server: ServerProcess, tmp_path: Path) -> None:
+def test_walk_prints_the_documented_output(folder: Path, server: ServerProcess, tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(server.kubeconfig)}
     for command, shown in steps((folder / "README.md").read_text()):
         done = subprocess.run(
@@ -59,11 +59,11 @@ def test_the_walk_prints_what_it_shows(folder: Path, server: ServerProcess, tmp_
 
 
 def _without_namespace(printed: str) -> str:
-    """Newer clients say which namespace they deleted from."""
+    """Remove the namespace from the output: newer clients print which namespace they deleted from."""
     return re.sub(r"deleted from \S+ namespace", "deleted", printed)
 
 
-def test_the_script_finds_every_command(folder: Path) -> None:
+def test_script_contains_every_command(folder: Path) -> None:
     readme = (folder / "README.md").read_text()
     found = subprocess.run(
         ["sed", "-n", r"/^```console$/,/^```$/s/^\$ //p", str(folder / "README.md")],

@@ -25,7 +25,7 @@ def three(tmp_path: Path) -> Iterator[Etcd]:
 
 
 class Fleet:
-    """Replicas that are started on demand and always stopped."""
+    """Replicas that tests start on demand. The fixture stops all of them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,8 +1,8 @@
-"""What clients did and saw, and whether one order of it explains everything.
+"""Record what clients did and saw, and check that one order explains all of it.
 
-An object is a register that is changed by compare-and-swap; every write gets a revision, larger than those before.
-So the revisions say which order it must have been, and a history is linearizable if that order agrees with what
-each client saw and with the time at which it saw it.
+An object is a register that clients change by compare-and-swap. Every write gets a revision that is larger than all
+earlier ones, so the revisions determine the order. A history is linearizable if this order agrees with the values that
+each client saw and with the times at which it saw them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One call: `revision` is None where the outcome is unknown (a write) or nothing was there (a read)."""
+    """One call. `revision` is None if a write's outcome is unknown or a read found nothing."""
 
     kind: str
-    """read, write, or conflict: a write that was refused because of its `expect`."""
+    """read, write, or conflict: a write that the server rejected because of its `expect`."""
     name: str
     begin: float
     end: float
@@ -28,7 +28,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One event of a watch."""
+    """One watch event."""
 
     name: str
     revision: int
@@ -36,7 +36,7 @@ class Seen:
 
 
 def faults(history: Iterable[Operation]) -> list[str]:
-    """Why no order explains the history; empty if one does."""
+    """Return the reasons why no order explains the history, or an empty list."""
     objects: dict[str, list[Operation]] = defaultdict(list)
     for operation in history:
         objects[operation.name].append(operation)
@@ -44,7 +44,7 @@ def faults(history: Iterable[Operation]) -> list[str]:
 
 
 def writes(history: Iterable[Operation]) -> dict[int, tuple[str, str | None]]:
-    """The writes that were acknowledged: the object and the value by revision."""
+    """Return the acknowledged writes: object and value by revision."""
     return {o.revision: (o.name, o.value) for o in history if o.kind == "write" and o.revision is not None}
 
 
@@ -61,7 +61,7 @@ def _of_object(name: str, operations: Sequence[Operation]) -> list[str]:
         if operation.kind != "read" or operation.revision is None:
             continue
         if operation.revision not in written and operation.value in unknown:
-            # Its writer never learnt that it succeeded; now it is known.
+            # The writer never learnt the outcome. This read proves that the write succeeded.
             written[operation.revision] = unknown.pop(operation.value)
         source = written.get(operation.revision)
         if source is None or source.value != operation.value:
@@ -77,7 +77,7 @@ def _of_object(name: str, operations: Sequence[Operation]) -> list[str]:
 def _against_time(
     name: str, operations: Sequence[Operation], written: dict[int, Operation], doubtful: bool
 ) -> list[str]:
-    """What was over before an operation began, it must have seen."""
+    """Check that each operation saw every operation that had ended before it began."""
     found: list[str] = []
     ends = sorted((o.end, o.revision) for o in operations if o.revision is not None)
     begins = sorted(operations, key=lambda o: o.begin)
@@ -99,7 +99,7 @@ def _against_time(
 
 
 def gaps(history: Iterable[Operation], seen: Sequence[Seen], after: int) -> list[str]:
-    """What a watch from `after` missed, repeated or told out of order."""
+    """Return the events that a watch from `after` missed, repeated or delivered out of order."""
     found: list[str] = []
     last = after
     for event in seen:

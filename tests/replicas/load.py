@@ -1,4 +1,4 @@
-"""Clients that read, write and watch through any replica, and note what they did and saw."""
+"""Clients that read, write and watch through any replica and record what they did and saw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.client import Client, Reply
 from tests.support.server import ServerProcess
 
 PATIENCE = 8.0
-"""Seconds a client waits for an answer before it takes its fate for unknown."""
+"""Seconds that a client waits for a response before it counts the outcome as unknown."""
 
 
 def definition(group: str) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def client(server: ServerProcess) -> Client:
 
 
 async def established(server: ServerProcess, name: str, seconds: float = 10) -> dict[str, Any]:
-    """The definition, once its conditions say that it is served."""
+    """Wait until the CRD's conditions say that it is served, and return it."""
     async with asyncio.timeout(seconds), client(server) as asking:
         while True:
             reply = await asking.call("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
@@ -61,7 +61,7 @@ async def established(server: ServerProcess, name: str, seconds: float = 10) -> 
 
 
 async def define(servers: Sequence[ServerProcess], group: str) -> None:
-    """Create the definition through the first, and wait until all serve it."""
+    """Create the CRD through the first replica and wait until all replicas serve it."""
     async with client(servers[0]) as creating:
         reply = await creating.call(
             "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition(group)
@@ -72,7 +72,7 @@ async def define(servers: Sequence[ServerProcess], group: str) -> None:
 
 
 class Worker:
-    """One client: it turns to any replica, and to another when one fails."""
+    """One client. It uses any replica and switches to another one after a failure."""
 
     def __init__(self, number: int, load: Load) -> None:
         self._load = load
@@ -91,7 +91,7 @@ class Worker:
                 made.close()
 
     async def _call(self, method: str, where: str, body: object = None) -> Reply | None:
-        """The answer; None if none came."""
+        """Send a request. Return None if no response came."""
         server = self._chance.choice(self._load.servers)
         made = self._clients.setdefault(server.url, client(server))
         try:
@@ -170,7 +170,7 @@ class Worker:
 
 
 class Load:
-    """Several workers at once, and a watch that is broken off and resumed elsewhere all the time."""
+    """Several workers at once, and a watch that keeps breaking off and resuming at another replica."""
 
     def __init__(self, servers: Sequence[ServerProcess], group: str, workers: int = 6) -> None:
         self.servers = list(servers)
@@ -200,7 +200,7 @@ class Load:
         self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
-        """End the load; the watch goes on until it has told every write that was acknowledged."""
+        """End the load. The watch continues until it has delivered every acknowledged write."""
         self.stopping = True
         await asyncio.gather(*self._running)
         newest = max(o.revision for o in self.history if o.revision is not None)
@@ -213,11 +213,11 @@ class Load:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        # A connection that was aborted is gone only after the loop has turned.
+        # An aborted connection is closed only in the next iteration of the event loop.
         await asyncio.sleep(0.01)
 
     async def _watch(self) -> None:
-        """Follow for a moment here, then go on from the last revision there."""
+        """Watch one replica for a moment, then resume from the last revision at another one."""
         revision, turn = self.after, 0
         while True:
             server = self.servers[turn % len(self.servers)]

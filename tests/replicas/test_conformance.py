@@ -1,4 +1,4 @@
-"""The server answers on etcd as it answers on the embedded store."""
+"""Conformance on etcd is as exact as on the embedded store."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from tests.conformance.__main__ import FLAGS, paths
 from tests.conformance.client import Server
-from tests.conformance.floors import load, sunken
+from tests.conformance.floors import below_floor, load
 from tests.conformance.grades import by_area, check_all, details
+from tests.conformance.retry import repeat_inexact
 from tests.conformance.scenario import Scenario
-from tests.conformance.second_look import second_look
 from tests.replicas.conftest import Fleet
 from tests.support.etcd import Etcd
 
@@ -18,12 +18,12 @@ PART = ["list", "watch"]
 
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("areas", [PART, pytest.param([], marks=pytest.mark.etcd)], ids=["part", "whole"])
-def test_no_area_sinks_below_the_floor_of_the_embedded_store(areas: list[str], cluster: Etcd, fleet: Fleet) -> None:
+def test_no_area_falls_below_the_floor_of_the_embedded_store(areas: list[str], cluster: Etcd, fleet: Fleet) -> None:
     (replica,) = fleet.start(1, cluster.servers, *FLAGS)
     server = Server(replica.url, replica.token)
-    reports = second_look(check_all([Scenario(p, server) for p in paths(areas)], 6), server, floors(areas))
+    reports = repeat_inexact(check_all([Scenario(p, server) for p in paths(areas)], 6), server, floors(areas))
     inexact = [line for r in reports if r.worst != "exact" for line in details(r, verbose=False)]
-    below = sunken(by_area(reports), floors(areas))
+    below = below_floor(by_area(reports), floors(areas))
     assert not below, "\n".join([*below, *inexact])
 
 

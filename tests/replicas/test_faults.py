@@ -1,4 +1,4 @@
-"""Processes are killed, paused and cut off under load: no write is lost, no answer is stale, no watch has a gap."""
+"""Processes are killed, paused and cut off under load: no write is lost, no read is stale, no watch has a gap."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.support.server import ServerProcess
 GROUP = "faults.example.com"
 
 
-async def judge(load: Load) -> None:
-    """Nothing that was acknowledged is lost, and everything that was seen has an explanation."""
+async def check_history(load: Load) -> None:
+    """Check that no acknowledged write is lost and that one order explains the history."""
     assert faults(load.history) == []
     assert gaps(load.history, load.seen, load.after) == []
     async with client(load.servers[0]) as reading:
@@ -33,7 +33,7 @@ async def judge(load: Load) -> None:
 
 @asynccontextmanager
 async def under_load(replicas: list[ServerProcess]) -> AsyncIterator[Load]:
-    """Load while the body does its worst; after it everything must have an explanation."""
+    """Run load while the body injects a fault, then check the history."""
     await define(replicas, GROUP)
     load = Load(replicas, GROUP)
     await load.start()
@@ -44,7 +44,7 @@ async def under_load(replicas: list[ServerProcess]) -> AsyncIterator[Load]:
         await load.stop()
     finally:
         await load.close()
-    await judge(load)
+    await check_history(load)
 
 
 def progress(load: Load) -> int:
@@ -57,7 +57,7 @@ async def until_progress(load: Load, since: int, more: int = 20, seconds: float 
             await asyncio.sleep(0.05)
 
 
-async def test_a_replica_is_killed_and_comes_back(cluster: Etcd, fleet: Fleet) -> None:
+async def test_replica_is_killed_and_restarted(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(3, cluster.servers)
     async with under_load(replicas) as load:
         replicas[1].kill()
@@ -67,7 +67,7 @@ async def test_a_replica_is_killed_and_comes_back(cluster: Etcd, fleet: Fleet) -
 
 
 @pytest.mark.etcd
-async def test_a_member_of_etcd_is_killed_and_comes_back(three: Etcd, fleet: Fleet) -> None:
+async def test_etcd_member_is_killed_and_restarted(three: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, three.servers)
     async with under_load(replicas) as load:
         for member in (three.leader(), three.members[0]):
@@ -78,7 +78,7 @@ async def test_a_member_of_etcd_is_killed_and_comes_back(three: Etcd, fleet: Fle
 
 
 @pytest.mark.etcd
-async def test_the_leader_of_etcd_is_paused(three: Etcd, fleet: Fleet) -> None:
+async def test_etcd_leader_is_paused(three: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, three.servers)
     async with under_load(replicas) as load:
         leader = three.leader()
@@ -91,7 +91,7 @@ async def test_the_leader_of_etcd_is_paused(three: Etcd, fleet: Fleet) -> None:
 
 
 @pytest.mark.etcd
-async def test_a_replica_is_cut_off_under_load(cluster: Etcd, fleet: Fleet) -> None:
+async def test_replica_is_cut_off_under_load(cluster: Etcd, fleet: Fleet) -> None:
     async with Proxy(cluster.members[0].port) as proxy:
         (well,) = fleet.start(1, cluster.servers)
         (cut,) = await asyncio.to_thread(fleet.start, 1, proxy.url)
@@ -102,7 +102,7 @@ async def test_a_replica_is_cut_off_under_load(cluster: Etcd, fleet: Fleet) -> N
             await until_ready(cut, True)
 
 
-async def test_a_replica_that_is_cut_off_says_so_and_heals(cluster: Etcd, fleet: Fleet) -> None:
+async def test_cut_off_replica_reports_unready_and_recovers(cluster: Etcd, fleet: Fleet) -> None:
     async with Proxy(cluster.members[0].port) as proxy:
         (well,) = fleet.start(1, cluster.servers)
         (cut,) = await asyncio.to_thread(fleet.start, 1, proxy.url)

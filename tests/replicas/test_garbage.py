@@ -1,4 +1,4 @@
-"""Whichever replica an owner is deleted through, and whoever leads, its dependents follow."""
+"""Dependents are collected whichever replica deletes the owner and whichever replica leads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUP = "garbage.example.com"
 
 
 async def grow(server: ServerProcess, name: str, owner: dict[str, str] | None = None) -> dict[str, str]:
-    """Make an object; a reference to it."""
+    """Create an object and return an owner reference to it."""
     body = register(GROUP, name, "x")
     if owner is not None:
         body["metadata"]["ownerReferences"] = [owner]
@@ -30,7 +30,7 @@ async def gone(server: ServerProcess, name: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_dependents_are_collected_by_the_leader_and_by_the_next(cluster: Etcd, fleet: Fleet) -> None:
+async def test_leader_and_its_successor_collect_dependents(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     first = await a_leader(cluster, 10)
     await define(replicas, GROUP)

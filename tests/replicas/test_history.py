@@ -1,4 +1,4 @@
-"""The checker of histories finds what it is there to find."""
+"""The history checker finds every kind of violation."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ GOOD = [
 ]
 
 
-def test_a_history_that_one_order_explains_has_no_faults() -> None:
+def test_linearizable_history_has_no_faults() -> None:
     assert faults(GOOD) == []
 
 
-def test_a_stale_read_is_found() -> None:
+def test_stale_read_is_found() -> None:
     assert faults([*GOOD, read(4.5, 5, 2, "x")]) == ["a: a read gave 2 when 5 was known already"]
 
 
-def test_a_lost_write_is_found() -> None:
+def test_lost_write_is_found() -> None:
     lost = [*GOOD, write(7, 8, 9, "z", 2)]
     assert faults(lost) == ["a: 9 replaced 5, though it expected 2"]
     assert faults([*GOOD, read(7, 8, None, None)]) == ["a: a read gave None when 5 was known already"]
 
 
-def test_a_value_that_nobody_wrote_is_found() -> None:
+def test_value_without_a_write_is_found() -> None:
     assert faults([*GOOD, read(7, 8, 5, "z")]) == ["a: revision 5 was read as z, which nobody wrote so"]
 
 
-def test_a_write_of_unknown_outcome_may_show_up_later() -> None:
+def test_write_with_unknown_outcome_may_appear_later() -> None:
     unknown = [*GOOD, write(7, 8, None, "z", 5), read(20, 21, 5, "y"), read(30, 31, 9, "z")]
     assert faults(unknown) == []
     assert faults([*unknown, read(40, 41, 5, "y")]) == ["a: a read gave 5 when 9 was known already"]
 
 
-def test_the_same_revision_twice_is_found() -> None:
+def test_repeated_revision_is_found() -> None:
     assert faults([*GOOD, write(7, 8, 5, "z", 2)])[0] == "a: two writes got revision 5"
 
 
-def test_a_read_before_its_write_is_found() -> None:
+def test_read_before_its_write_is_found() -> None:
     assert faults([read(0, 1, 2, "x"), write(3, 4, 2, "x", 0)])[-1] == "a: 2 was read before it was written"
 
 
-def test_a_groundless_conflict_is_found() -> None:
+def test_unjustified_conflict_is_found() -> None:
     refused = Operation("conflict", "a", 7, 8, None, None, 5)
     assert faults([*GOOD, refused]) == ["a: a write over 5 was refused, but nobody had changed it"]
     assert faults([*GOOD, refused, write(7.5, 9, 10, "z", 5)]) == []
 
 
-def test_gaps_of_a_watch_are_found() -> None:
+def test_watch_gaps_are_found() -> None:
     whole = [Seen("a", 2, "x"), Seen("a", 5, "y")]
     assert gaps(GOOD, whole, 0) == gaps(GOOD, whole[1:], 2) == []
     assert gaps(GOOD, whole[:1], 0) == ["a: revision 5 was never told"]

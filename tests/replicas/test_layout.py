@@ -1,4 +1,4 @@
-"""Keys and values in etcd are those of Kubernetes: what either wrote, the other can read."""
+"""Keys and values in etcd have Kubernetes' layout, so kube-apiserver and Polykind can read each other's data."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ STORED_NAMESPACE = (
 
 
 class Raw:
-    """etcd itself, bytes for bytes."""
+    """Raw access to etcd."""
 
     def __init__(self, store: EtcdStore) -> None:
         self._store = store
 
     async def put(self, key: str, value: bytes) -> int:
-        # Without the store's own care for new lines.
+        # Bypass the store, which would handle the trailing newline.
         put = message(2, data(1, key.encode()) + data(2, value))
         return messages.header_revision(await self._store.client.write(messages.TXN, message(2, put)))
 
@@ -112,7 +112,7 @@ class Raw:
 
 @asynccontextmanager
 async def both(cluster: Etcd, folder: Path, before: dict[str, bytes]) -> AsyncIterator[tuple[Raw, Client]]:
-    """A server on an etcd that holds something already."""
+    """A server on an etcd that already holds data."""
     store = EtcdStore(Access(cluster.urls))
     await store.start()
     try:
@@ -126,7 +126,7 @@ async def both(cluster: Etcd, folder: Path, before: dict[str, bytes]) -> AsyncIt
         await store.close()
 
 
-async def test_what_kubernetes_wrote_is_served(cluster: Etcd, tmp_path: Path) -> None:
+async def test_objects_written_by_kubernetes_are_served(cluster: Etcd, tmp_path: Path) -> None:
     before = {
         CRD_KEY: json.dumps(STORED_V1BETA1, separators=(",", ":")).encode() + b"\n",
         f"/registry/{GROUP}/registers/default/theirs": STORED_OBJECT,
@@ -147,7 +147,7 @@ async def test_what_kubernetes_wrote_is_served(cluster: Etcd, tmp_path: Path) ->
         assert (
             await client.call("POST", path(GROUP).replace("default", "theirs"), register(GROUP, "a", "x"))
         ).status == 201
-        # A change of theirs while we watch.
+        # kube-apiserver changes an object while the server watches.
         async with Client(f"https://127.0.0.1:{client.port}", client.token) as watching:
             events = watching.lines(f"{path(GROUP)}?watch=1&resourceVersion={revision}")
             written = await raw.put(
@@ -156,14 +156,14 @@ async def test_what_kubernetes_wrote_is_served(cluster: Etcd, tmp_path: Path) ->
             event = json.loads(await anext(events))
         assert (event["type"], event["object"]["spec"]) == ("MODIFIED", {"value": "2"})
         assert event["object"]["metadata"]["resourceVersion"] == str(written)
-        # A definition of theirs comes while we run, one of ours is deleted by them.
+        # kube-apiserver creates a CRD while the server runs, and deletes one of ours.
         other = json.dumps(STORED_V1BETA1).replace(GROUP, f"late.{GROUP}").encode()
         await raw.put(f"/registry/apiextensions.k8s.io/customresourcedefinitions/registers.late.{GROUP}", other)
         while (reply := await client.call("GET", path(f"late.{GROUP}"))).status != 200:
             assert reply.status == 404
 
 
-async def test_what_we_write_is_what_kubernetes_would_write(cluster: Etcd, tmp_path: Path) -> None:
+async def test_written_bytes_equal_those_of_kubernetes(cluster: Etcd, tmp_path: Path) -> None:
     async with both(cluster, tmp_path, {}) as (raw, client):
         assert (await client.call("POST", CRDS, definition(GROUP))).status == 201
         cluster_wide = definition(f"wide.{GROUP}")
@@ -191,5 +191,5 @@ async def test_what_we_write_is_what_kubernetes_would_write(cluster: Etcd, tmp_p
 
 
 def sorted_json(value: Any) -> bytes:
-    """JSON as Go writes maps: sorted, dense, with a new line at its end."""
+    """Encode JSON as Go encodes maps: sorted, compact, with a trailing newline."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode() + b"\n"

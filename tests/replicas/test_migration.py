@@ -1,4 +1,4 @@
-"""A migration goes on when the replica that works on it dies."""
+"""A migration continues when the replica that works on it dies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def first_change(server: ServerProcess, revision: str) -> None:
             return
 
 
-async def test_the_next_leader_finishes_what_the_first_began(cluster: Etcd, fleet: Fleet) -> None:
+async def test_next_leader_finishes_the_migration(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     first = await a_leader(cluster, 10)
     (left,) = (server for server in replicas if server.pid != first)

@@ -1,4 +1,4 @@
-"""Of several replicas the leader makes the default roles, puts roles together, and the next takes over."""
+"""The leader creates the default roles and aggregates ClusterRoles, and the next leader takes over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INK = {"verbs": ["get"], "apiGroups": ["example.com"], "resources": ["ink"]}
 
 
 async def until(server: ServerProcess, name: str, wanted: Callable[[Any], bool]) -> Any:
-    """A role, once it is as it should be."""
+    """Wait until a role has the expected content and return it."""
     async with asyncio.timeout(20), client(server) as reading:
         while True:
             reply = await reading.call("GET", f"{ROLES}/{name}")
@@ -34,7 +34,7 @@ async def part(server: ServerProcess, name: str, rule: object) -> None:
         assert reply.status == 201, reply.body
 
 
-async def test_default_roles_are_made_once_and_put_together_by_whoever_leads(cluster: Etcd, fleet: Fleet) -> None:
+async def test_leader_creates_default_roles_once_and_aggregates_them(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers, "--authorization-mode=RBAC")
     first = await a_leader(cluster, 10)
     seen = [await until(server, "cluster-admin", lambda _: True) for server in replicas]

@@ -1,4 +1,4 @@
-"""Several replicas on one etcd are one API server."""
+"""Several replicas on one etcd behave as one API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEADER = "/registry/_polykind/leader"
 
 
 async def leader_pid(cluster: Etcd) -> int:
-    """Whom the leader's key names; 0 if nobody leads."""
+    """Return the process id in the leader's key, or 0 if there is no leader."""
     store = EtcdStore(Access(cluster.urls))
     await store.start()
     try:
@@ -36,7 +36,7 @@ async def a_leader(cluster: Etcd, seconds: float, *, other_than: int = 0) -> int
         return pid
 
 
-async def test_a_definition_made_through_one_is_served_by_all_within_100_ms(cluster: Etcd, fleet: Fleet) -> None:
+async def test_crd_is_served_by_all_replicas_within_100_ms(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(3, cluster.servers)
     await a_leader(cluster, 10)
     delays: list[float] = []
@@ -47,14 +47,14 @@ async def test_a_definition_made_through_one_is_served_by_all_within_100_ms(clus
             reply = await clients[number % 3].call("POST", CRDS, definition(group))
             assert reply.status == 201
             slowest = max(await asyncio.gather(*(served(asking, group) for asking in clients)))
-            # On a machine that is busy with other tests every answer takes its time; that is not counted.
+            # On a machine that is busy with other tests every response is slow. Subtract that time.
             delays.append(slowest - max(await asyncio.gather(*(served(asking, group) for asking in clients))))
     assert median(delays) < 0.1, delays
     assert max(delays) < 2, delays
 
 
 async def served(asking: Client, group: str) -> float:
-    """Seconds until a definition's objects are listed."""
+    """Return the seconds until the CRD's objects can be listed."""
     begun = time.monotonic()
     async with asyncio.timeout(5):
         while (await asking.call("GET", path(group))).status != 200:
@@ -62,7 +62,7 @@ async def served(asking: Client, group: str) -> float:
     return time.monotonic() - begun
 
 
-async def test_a_list_through_any_shows_every_write_that_was_acknowledged(cluster: Etcd, fleet: Fleet) -> None:
+async def test_list_through_any_replica_shows_every_acknowledged_write(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     group = "lists.example.com"
     await define(replicas, group)
@@ -78,7 +78,7 @@ async def test_a_list_through_any_shows_every_write_that_was_acknowledged(cluste
             assert read.body == made.body
 
 
-async def test_a_watch_goes_on_at_another_replica_without_gap_or_repetition(cluster: Etcd, fleet: Fleet) -> None:
+async def test_watch_resumes_at_another_replica_without_gap_or_repetition(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(3, cluster.servers)
     group = "watches.example.com"
     await define(replicas, group)
@@ -110,7 +110,7 @@ async def test_a_watch_goes_on_at_another_replica_without_gap_or_repetition(clus
     assert seen == written
 
 
-async def test_another_leads_within_10_s_of_the_leaders_death(cluster: Etcd, fleet: Fleet) -> None:
+async def test_another_replica_leads_within_10_s_after_the_leader_died(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     group = "heirs.example.com"
     await define(replicas, group)
@@ -123,7 +123,7 @@ async def test_another_leads_within_10_s_of_the_leaders_death(cluster: Etcd, fle
         for body in (held, register(group, "free", "x")):
             assert (await asking.call("POST", path(group), body)).status == 201
         assert (await asking.call("DELETE", f"{CRDS}/registers.{group}")).status == 200
-        # The leader empties the definition and waits for the finalizer; then it dies.
+        # The leader deletes the CRD's instances and waits for the finalizer. Then it dies.
         async with asyncio.timeout(5):
             while (await asking.call("GET", path(group, "free"))).status != 404:
                 await asyncio.sleep(0.02)
@@ -142,7 +142,7 @@ async def test_another_leads_within_10_s_of_the_leaders_death(cluster: Etcd, fle
         assert time.monotonic() - died < 10
 
 
-async def test_a_leader_that_stops_hands_over_at_once(cluster: Etcd, fleet: Fleet) -> None:
+async def test_stopping_leader_hands_over_at_once(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     first = await a_leader(cluster, 10)
     leader = next(replica for replica in replicas if replica.pid == first)
@@ -150,7 +150,7 @@ async def test_a_leader_that_stops_hands_over_at_once(cluster: Etcd, fleet: Flee
     await a_leader(cluster, 2, other_than=first)
 
 
-async def test_a_namespace_deleted_through_one_that_does_not_lead_is_emptied(cluster: Etcd, fleet: Fleet) -> None:
+async def test_namespace_deleted_through_a_follower_is_emptied(cluster: Etcd, fleet: Fleet) -> None:
     replicas = fleet.start(2, cluster.servers)
     group = "spaces.example.com"
     await define(replicas, group)

@@ -1,4 +1,4 @@
-"""The CronTab resource on the shared server, and a client that holds the server to its manners."""
+"""The CronTab resource on the shared server, and a client that checks the server's health after each request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ask = Callable[..., Answer]
 
 @pytest.fixture(scope="module")
 def tabs(server: ServerProcess) -> Iterator[str]:
-    """The path of a collection that holds one object, my-crontab."""
+    """The path of a collection with one object, my-crontab."""
     api, group = Server(server.url, server.token), f"r{uuid.uuid4().hex[:8]}.example.com"
     made = api.call("POST", CRDS, json.dumps(definition(group)).encode())
     assert made.status == 201, made.body
@@ -36,7 +36,7 @@ def tabs(server: ServerProcess) -> Iterator[str]:
 
 @pytest.fixture
 def ask(server: ServerProcess) -> Iterator[Ask]:
-    """Send a request; afterwards the server must be as well as before."""
+    """Send a request and check afterwards that the server is still healthy."""
     api = Server(server.url, server.token)
 
     def call(method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
@@ -49,7 +49,7 @@ def ask(server: ServerProcess) -> Iterator[Ask]:
 
 
 def refusal(answer: Answer) -> dict[str, object]:
-    """The Status of a 4xx; anything else is a failure."""
+    """Return the Status of a 4xx response. Fail for anything else."""
     assert 400 <= answer.status < 500, (answer.status, answer.body[:500])
     status: dict[str, object] = json.loads(answer.body)
     assert status["kind"] == "Status"

@@ -1,4 +1,4 @@
-"""Broken and hostile HTTP: the connection is refused or closed, and everybody else is served as before."""
+"""Broken and hostile HTTP: the server rejects or closes the connection and serves all other clients as before."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_http_is_refused_or_closed(server: ServerProcess, ask: Ask, name: str) -> None:
+def test_broken_http_is_rejected_or_closed(server: ServerProcess, ask: Ask, name: str) -> None:
     answer = exchange(server, BROKEN[name])
     assert all(400 <= code < 500 or code == 505 for code in statuses(answer)), answer[:500]
 
 
-def test_an_unknown_method_is_not_allowed(server: ServerProcess, ask: Ask, tabs: str) -> None:
+def test_unknown_method_is_not_allowed(server: ServerProcess, ask: Ask, tabs: str) -> None:
     for method in (b"BREW", b"TRACE", b"CONNECT", b"PROPFIND", b"get", b"X" * 200):
         answer = exchange(server, head(server, method, tabs.encode()))
         assert all(400 <= code < 500 or code == 501 for code in statuses(answer)), (method, answer[:500])
 
 
-def test_huge_headers_are_refused(server: ServerProcess, ask: Ask, tabs: str) -> None:
+def test_huge_headers_are_rejected(server: ServerProcess, ask: Ask, tabs: str) -> None:
     answer = exchange(server, head(server, b"GET", tabs.encode(), b"X-Big: " + b"x" * 4 * 1024 * 1024), 20)
     assert all(400 <= code < 500 for code in statuses(answer)), answer[:500]
     many = [b"X-%d: y" % i for i in range(100_000)]
@@ -53,12 +53,12 @@ def test_huge_headers_are_refused(server: ServerProcess, ask: Ask, tabs: str) ->
     assert all(code == 200 or 400 <= code < 500 for code in statuses(answer)), answer[:500]
 
 
-def test_a_huge_request_line_is_refused(server: ServerProcess, ask: Ask) -> None:
+def test_huge_request_line_is_rejected(server: ServerProcess, ask: Ask) -> None:
     answer = exchange(server, head(server, b"GET", b"/apis?" + b"x" * 2 * 1024 * 1024), 20)
     assert all(400 <= code < 500 for code in statuses(answer)), answer[:500]
 
 
-def test_a_body_that_never_ends_is_cut(server: ServerProcess, ask: Ask, tabs: str) -> None:
+def test_endless_body_is_cut(server: ServerProcess, ask: Ask, tabs: str) -> None:
     with connect(server, 20) as connection:
         connection.sendall(head(server, b"POST", tabs.encode(), b"Transfer-Encoding: chunked"))
         answer = b""
@@ -72,22 +72,22 @@ def test_a_body_that_never_ends_is_cut(server: ServerProcess, ask: Ask, tabs: st
     assert all(400 <= code < 500 for code in statuses(answer)), answer[:500]
 
 
-def test_requests_in_one_packet_are_answered_in_order(server: ServerProcess, ask: Ask, tabs: str) -> None:
+def test_pipelined_requests_get_responses_in_order(server: ServerProcess, ask: Ask, tabs: str) -> None:
     wanted = [tabs, f"{tabs}/absent", "/readyz", f"{tabs}/my-crontab"]
     data = b"".join(head(server, b"GET", path.encode(), close=False) for path in wanted[:-1])
     answer = exchange(server, data + head(server, b"GET", wanted[-1].encode()))
     assert statuses(answer) == [200, 404, 200, 200]
 
 
-def test_garbage_after_a_request_does_not_spoil_its_answer(server: ServerProcess, ask: Ask) -> None:
+def test_garbage_after_a_request_does_not_affect_its_response(server: ServerProcess, ask: Ask) -> None:
     answer = exchange(server, head(server, b"GET", b"/readyz", close=False) + b"\x00\x01garbage\r\n\r\n")
     codes = statuses(answer)
     assert codes[0] in (200, 400)
     assert all(400 <= code < 500 for code in codes[1:])
 
 
-def test_slow_and_silent_connections_do_not_hold_up_others(server: ServerProcess, ask: Ask, tabs: str) -> None:
-    """A hundred connections that stop in the middle: others are answered at once, and none is needed to finish."""
+def test_slow_and_silent_connections_do_not_delay_other_clients(server: ServerProcess, ask: Ask, tabs: str) -> None:
+    """Open a hundred connections that stop halfway. The server answers other clients at once."""
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(connect(server)) for _ in range(60)]
         for i, connection in enumerate(held):
@@ -104,14 +104,14 @@ def test_slow_and_silent_connections_do_not_hold_up_others(server: ServerProcess
         drop.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
 
 
-def test_plain_http_on_the_tls_port_is_refused(server: ServerProcess, ask: Ask) -> None:
+def test_plain_http_on_the_tls_port_is_rejected(server: ServerProcess, ask: Ask) -> None:
     with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         with contextlib.suppress(OSError):
             assert b"200" not in connection.recv(1000)
 
 
-def test_a_watcher_that_never_reads_does_not_hold_up_writers(server: ServerProcess, ask: Ask, tabs: str) -> None:
+def test_watcher_that_never_reads_does_not_delay_writers(server: ServerProcess, ask: Ask, tabs: str) -> None:
     with contextlib.ExitStack() as stack:
         for _ in range(5):
             deaf = stack.enter_context(connect(server))
@@ -124,6 +124,6 @@ def test_a_watcher_that_never_reads_does_not_hold_up_writers(server: ServerProce
 
 
 @pytest.mark.parametrize("token", ["", "nonsense", "x" * 100_000, "\x7f", "a b c"])
-def test_a_bad_token_is_unauthorized(ask: Ask, tabs: str, token: str) -> None:
+def test_bad_token_is_unauthorized(ask: Ask, tabs: str, token: str) -> None:
     answer = ask("GET", tabs, Authorization=f"Bearer {token}")
     assert answer.status in (400, 401, 403, 431), answer.body

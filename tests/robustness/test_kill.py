@@ -1,4 +1,4 @@
-"""kill -9, fifty times: what was acknowledged is there, and resuming watchers miss nothing and see nothing twice."""
+"""kill -9, fifty times: acknowledged writes survive, and resuming watchers miss nothing and see nothing twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BROKEN = (OSError, EOFError, asyncio.IncompleteReadError)
 
 
 class Seen(NamedTuple):
-    """One event of a watch."""
+    """One watch event."""
 
     kind: str
     name: str
@@ -33,24 +33,24 @@ class Seen(NamedTuple):
 
 
 class Storm:
-    """A server that is killed over and over, while writers write and watchers follow."""
+    """A server that is killed repeatedly while writers write and watchers watch."""
 
     def __init__(self, server: ServerProcess) -> None:
         self.server = server
         self.up = asyncio.Event()
         self.over = False
         self.acknowledged: dict[int, tuple[str, str]] = {}
-        """What was promised: revision -> (verb, name)."""
+        """Acknowledged writes: revision -> (verb, name)."""
         self.unsure: set[str] = set()
-        """Objects whose last write had no answer: it may have happened or not."""
+        """Objects whose last write got no response, so that its outcome is unknown."""
         self.state: dict[str, int | None] = {}
-        """What each object must be by the answers: its revision, None if deleted."""
+        """The expected revision of each object according to the responses, or None if it was deleted."""
 
     def client(self) -> Client:
         return Client(self.server.url, self.server.token)
 
     async def writer(self, number: int) -> None:
-        """Create, change and delete objects of its own, at random, remembering every answer."""
+        """Create, change and delete the writer's own objects at random and record every response."""
         chance = random.Random(number)
         client, count = self.client(), 0
         while not self.over:
@@ -89,7 +89,7 @@ class Storm:
         self.state[name] = revision
 
     async def watcher(self, start: int, seen: list[Seen]) -> None:
-        """Follow from `start` on, resuming after each break from the last resourceVersion seen."""
+        """Watch from `start` and resume after each break from the last resourceVersion seen."""
         client, last = self.client(), start
         while not self.over:
             await self.up.wait()
@@ -116,7 +116,7 @@ class Storm:
         self.up.set()
 
     async def run(self) -> tuple[list[list[Seen]], dict[str, Any]]:
-        """The storm; what each watcher saw, and what is stored in the end."""
+        """Run the storm. Return what each watcher saw and what is stored at the end."""
         async with self.client() as client:
             reply = await client.call("POST", CRDS, definition(GROUP))
             assert reply.status == 201, reply.body
@@ -145,7 +145,7 @@ class Storm:
 
 
 @pytest.mark.timeout(240)
-async def test_nothing_acknowledged_is_lost_and_no_watcher_is_misled(tmp_path: Path) -> None:
+async def test_acknowledged_writes_survive_and_watchers_see_each_event_once(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data") as server:
         storm = Storm(server)
         logs, stored = await storm.run()

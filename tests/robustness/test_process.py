@@ -1,4 +1,4 @@
-"""The process: how it starts, how it stops, and what it says when it cannot."""
+"""The server process: start, stop, and messages when it cannot start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(*flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, "serve", *flags], capture_output=True, text=True, timeout=30, check=False)
 
 
-def test_it_says_how_to_use_it(tmp_path: Path) -> None:
+def test_start_prints_how_to_use_the_server(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data") as server:
         said = server.log.read_text()
     assert f"Serving at {server.url}\n" in said
@@ -28,7 +28,7 @@ def test_it_says_how_to_use_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_quickly_and_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_stops_the_server_quickly_and_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with ServerProcess(tmp_path / "data") as server:
         watch = head(server, b"GET", b"/api/v1/namespaces?watch=1", close=False)
         with connect(server) as idle, connect(server) as watcher:
@@ -43,7 +43,7 @@ def test_a_signal_ends_it_quickly_and_cleanly(tmp_path: Path, number: signal.Sig
         assert "Traceback" not in server.log.read_text()
 
 
-def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path) -> None:
+def test_second_server_on_the_same_data_is_rejected(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data"):
         second = run(f"--data-dir={tmp_path / 'data'}", "--secure-port=0")
     assert second.returncode == 1
@@ -51,7 +51,7 @@ def test_a_second_server_on_the_same_data_is_refused(tmp_path: Path) -> None:
     assert "Traceback" not in second.stderr
 
 
-def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+def test_port_in_use_is_named(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data") as server:
         second = run(f"--data-dir={tmp_path / 'other'}", f"--secure-port={server.port}")
     assert second.returncode == 1
@@ -74,7 +74,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         (["--converter=nonsense"], "--converter"),
     ],
 )
-def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: list[str], named: str) -> None:
+def test_bad_flag_is_rejected_by_name(tmp_path: Path, flags: list[str], named: str) -> None:
     where = [] if any(f.startswith("--secure-port") for f in flags) else ["--secure-port=0"]
     refused = run(f"--data-dir={tmp_path / 'data'}", *where, *flags)
     assert refused.returncode in (1, 2)
@@ -82,7 +82,7 @@ def test_a_bad_flag_is_refused_by_name(tmp_path: Path, flags: list[str], named: 
     assert "Traceback" not in refused.stderr
 
 
-def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_data_directory_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     refused = run(f"--data-dir={tmp_path / 'file' / 'data'}", "--secure-port=0")
     assert refused.returncode == 1

@@ -1,4 +1,4 @@
-"""Strange paths and query values are answered with a 4xx or taken as the reference takes them, never with a 500."""
+"""Malformed paths and query values get a 4xx or kube-apiserver's interpretation, never an unexpected 500."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PARAMETERS = [
 
 
 RECORDED = (b"resourceVersion: Invalid value: ", b"invalid key: ")
-"""What the reference itself answers with a 500."""
+"""Messages that kube-apiserver itself returns with a 500."""
 
 
 def accepted(answer: Answer) -> None:
@@ -48,7 +48,7 @@ def accepted(answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("parameter", PARAMETERS)
-def test_absurd_values_of_a_parameter(ask: Ask, tabs: str, parameter: str) -> None:
+def test_absurd_parameter_values(ask: Ask, tabs: str, parameter: str) -> None:
     for value in ABSURD:
         accepted(ask("GET", f"{tabs}?{parameter}={value}"))
         accepted(ask("GET", f"{tabs}/my-crontab?{parameter}={value}"))
@@ -81,14 +81,14 @@ JUNK = [
 
 
 @pytest.mark.parametrize("path", JUNK, ids=[repr(p[:20]) for p in JUNK])
-def test_a_junk_path_is_not_found_or_refused(server: ServerProcess, ask: Ask, path: bytes) -> None:
+def test_junk_path_is_not_found_or_rejected(server: ServerProcess, ask: Ask, path: bytes) -> None:
     for method in (b"GET", b"POST", b"DELETE"):
         answer = exchange(server, head(server, method, path, b"Content-Length: 0"))
         assert all(code < 500 for code in statuses(answer)), answer[:500]
 
 
 @pytest.mark.parametrize("junk", ["%2F", "%00", "a%2Fb", "%25", "%0A", "..", "%2e%2e", "a b".replace(" ", "%20")])
-def test_a_junk_name_is_not_found_or_refused(ask: Ask, tabs: str, junk: str) -> None:
+def test_junk_name_is_not_found_or_rejected(ask: Ask, tabs: str, junk: str) -> None:
     accepted(ask("GET", f"{tabs}/{junk}"))
     accepted(ask("DELETE", f"{tabs}/{junk}"))
     accepted(ask("GET", f"{CRDS}/{junk}"))
@@ -97,7 +97,7 @@ def test_a_junk_name_is_not_found_or_refused(ask: Ask, tabs: str, junk: str) -> 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#?"), max_size=60))
-def test_any_path_has_an_answer(server: ServerProcess, ask: Ask, text: str) -> None:
+def test_any_path_gets_a_response(server: ServerProcess, ask: Ask, text: str) -> None:
     answer = exchange(server, head(server, b"GET", b"/" + text.encode()))
     codes = statuses(answer)
     assert codes
@@ -108,7 +108,7 @@ def test_any_path_has_an_answer(server: ServerProcess, ask: Ask, text: str) -> N
     "selector",
     ["a=b=c", "(", "a in (", "a in ()", "!", "!!a", ",", "a notin", "x" * 400, "a>b", "a<1,", "é=1", "a=" + "v" * 100],
 )
-def test_a_bad_selector_is_refused(ask: Ask, tabs: str, selector: str) -> None:
+def test_bad_selector_is_rejected(ask: Ask, tabs: str, selector: str) -> None:
     accepted(ask("GET", f"{tabs}?labelSelector={quote(selector)}"))
     accepted(ask("GET", f"{tabs}?fieldSelector={quote(selector)}"))
     accepted(ask("DELETE", f"{tabs}?dryRun=All&labelSelector={quote(selector)}"))

@@ -1,4 +1,4 @@
-"""A small asynchronous HTTP/1.1 client: one connection, kept alive, and nothing between a test and the bytes."""
+"""A small asynchronous HTTP/1.1 client with one keep-alive connection. It hides no bytes from the test."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Reply(NamedTuple):
 
 
 class Client:
-    """Speaks to `url` with a bearer token; connects on first use and again after `close`."""
+    """A client for `url` with a bearer token. It connects on first use and reconnects after `close`."""
 
     def __init__(self, url: str, token: str) -> None:
         parts = urlsplit(url)
         self.host, self.port, self.token = parts.hostname or "", parts.port or 443, token
         self.accept = "application/json"
         self.headers: tuple[str, ...] = ()
-        """More lines of each request's head."""
+        """Extra header lines for every request."""
         self.tls = trusting() if parts.scheme == "https" else None
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
@@ -43,7 +43,7 @@ class Client:
     async def send(
         self, method: str, path: str, body: bytes = b"", kind: str = "application/json"
     ) -> tuple[int, dict[bytes, bytes]]:
-        """Send a request and read the head of its answer."""
+        """Send a request and read the response's head."""
         reader, writer = await self.connect()
         more = "".join(f"{line}\r\n" for line in self.headers)
         head = (
@@ -83,7 +83,7 @@ class Client:
         return Reply(status, headers, await reader.readexactly(int(headers.get(b"content-length", b"0"))))
 
     async def lines(self, path: str) -> AsyncIterator[bytes]:
-        """What a watch streams, a line at a time, until the server ends it."""
+        """Yield the lines of a watch stream until the server ends it."""
         status, _ = await self.send("GET", path)
         if status != 200:
             raise AssertionError(f"GET {path}: {status}")

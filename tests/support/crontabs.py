@@ -1,4 +1,4 @@
-"""The CronTab example in an API group of a test's own, so that tests stay apart on one server."""
+"""The CronTab example in an API group of the test's own, so that tests on one server do not interfere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "crontab"
 
 
 def definition(group: str) -> dict[str, Any]:
-    """examples/crontab/crd.yaml in another group, without its short name and category, which would be ambiguous."""
+    """Return examples/crontab/crd.yaml in another group, without the short name and category, which would be
+    ambiguous.
+    """
     crd: dict[str, Any] = yaml.safe_load((EXAMPLES / "crd.yaml").read_text().replace("example.com", group))
     del crd["spec"]["names"]["shortNames"], crd["spec"]["names"]["categories"]
     return crd

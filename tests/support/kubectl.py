@@ -17,7 +17,7 @@ PATIENCE = 40
 
 @dataclass
 class Outcome:
-    """What a kubectl command printed and how it ended."""
+    """The output and exit status of a kubectl command."""
 
     code: int
     out: str
@@ -25,12 +25,12 @@ class Outcome:
 
     @property
     def rows(self) -> list[list[str]]:
-        """A printed table, split at two or more blanks."""
+        """Split a printed table into cells at two or more blanks."""
         return [re.split(r"\s{2,}", line.strip()) for line in self.out.splitlines() if line.strip()]
 
 
 class Kubectl:
-    """kubectl with a kubeconfig and a home folder of its own, so that no cache is shared between tests."""
+    """kubectl with its own kubeconfig and home directory, so that tests share no cache."""
 
     def __init__(self, kubeconfig: Path, home: Path) -> None:
         found = shutil.which("kubectl")
@@ -39,7 +39,7 @@ class Kubectl:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
 
     def __call__(self, *args: str, stdin: str | None = None, editor: str = "", check: bool = True) -> Outcome:
-        """Run and wait; a failure is an AssertionError unless `check` is off."""
+        """Run a command and wait for it. Raise AssertionError if it fails, unless `check` is false."""
         env = self.env | ({"KUBE_EDITOR": editor} if editor else {})
         done = subprocess.run(
             [self.command, *args], input=stdin, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
@@ -52,17 +52,17 @@ class Kubectl:
         return json.loads(self(*args, "-o", "json").out)
 
     def follow(self, *args: str, log: Path) -> Following:
-        """Run in the background, what is printed goes to `log`."""
+        """Start a command in the background and write its output to `log`."""
         return Following([self.command, *args], self.env, log)
 
     def minor(self) -> int:
-        """The minor version of kubectl itself: 20 for v1.20.2."""
+        """Return the minor version of the kubectl client, for example 20 for v1.20.2."""
         version = self("version", "--client", "-o", "json").out
         return int(re.sub(r"\D", "", json.loads(version)["clientVersion"]["minor"]))
 
 
 class Following:
-    """A kubectl that keeps running, such as `get -w`."""
+    """A kubectl command that keeps running, such as `get -w`."""
 
     def __init__(self, command: list[str], env: dict[str, str], log: Path) -> None:
         self.log = log
@@ -70,7 +70,7 @@ class Following:
             self.process = subprocess.Popen(command, env=env, stdout=out, stderr=subprocess.STDOUT)
 
     def until(self, text: str) -> str:
-        """Wait until `text` has been printed; all that was."""
+        """Wait until the output contains `text` and return the whole output."""
         deadline = time.monotonic() + PATIENCE
         while text not in (printed := self.log.read_text()):
             assert time.monotonic() < deadline, f"{text!r} was not printed:\n{printed}"

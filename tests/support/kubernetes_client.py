@@ -1,4 +1,4 @@
-"""The official Python client as users know it: without types, which only its newest releases have."""
+"""The official Python client, imported without types because only its newest releases have them."""
 
 from __future__ import annotations
 

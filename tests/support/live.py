@@ -1,4 +1,4 @@
-"""A server in the test's own process, and what tests ask of it."""
+"""A server in the test's own process, with helpers to talk to it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,23 @@ PATIENCE = 20.0
 
 
 class Live:
-    """A server that runs here, with a client of its own."""
+    """A running in-process server and a client for it."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.client = self.another()
 
     def another(self) -> Client:
-        """A client with a connection of its own."""
+        """Open another client with its own connection."""
         return Client(self.server.url, self.server.token)
 
     async def ask(
         self, method: str, path: str, body: object = None, *, kind: str = "application/json", expect: int | None = None
     ) -> Any:
-        """One request; its answer decoded. What is not a success, or not what is expected, is an AssertionError."""
+        """Send one request and return the decoded response.
+
+        Raise AssertionError unless the status is the expected one.
+        """
         reply = await self.client.call(method, path, body, kind)
         fine = reply.status == expect if expect is not None else 200 <= reply.status < 300
         assert fine, f"{method} {path}: {reply.status} {reply.body[:2000]!r}"
@@ -43,13 +46,16 @@ class Live:
         return created
 
     async def watch(self, path: str) -> AsyncIterator[JsonObject]:
-        """The events of a watch, on a connection of its own."""
+        """Yield the events of a watch on a connection of its own."""
         async with self.another() as client:
             async for line in client.lines(path):
                 yield json.loads(line)
 
     async def until(self, path: str, wanted: Any, *, starting: bool = True) -> JsonObject:
-        """The first event of a watch that `wanted(type, object)` accepts; by default from the state as it is."""
+        """Return the first watch event that `wanted(type, object)` accepts.
+
+        By default the watch starts with the current state.
+        """
         async with asyncio.timeout(PATIENCE):
             async for event in self.watch(f"{path}{'&' if '?' in path else '?'}watch=1"):
                 if wanted(event["type"], event["object"]):
@@ -57,7 +63,7 @@ class Live:
         raise AssertionError("the watch ended")
 
     async def gone(self, collection: str, *names: str) -> None:
-        """Wait until objects are no more."""
+        """Wait until the objects no longer exist."""
         left = set(names)
         listed = await self.ask("GET", collection)
         left &= {item["metadata"]["name"] for item in listed["items"]}
@@ -75,7 +81,10 @@ class Live:
 
 @asynccontextmanager
 async def live(folder: Path, *, store: Store | None = None, **settings: Any) -> AsyncIterator[Live]:
-    """A server on a free port, with its data in a folder; start another on the same to see what was kept."""
+    """Start a server on a free port with its data in `folder`.
+
+    Start another one on the same folder to test persistence.
+    """
     async with Server(Settings(data_dir=folder / "data", secure_port=0, **settings), store=store) as server:
         running = Live(server)
         try:

@@ -1,4 +1,4 @@
-"""Migrations for tests: gears whose two versions differ, what converts them, and how a migration ends."""
+"""Storage-version migrations for tests: a CRD whose two versions differ, its converter, and waiting for the end."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NAME = f"gears.{GROUP}"
 MIGRATIONS = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
 CONVERTER = "tests.support.migrations:turned"
 AT_HAND = threading.Event()
-"""Unless it is set, what is heavy waits to be turned to v2."""
+"""While this is not set, the converter blocks on objects that are marked heavy."""
 AT_HAND.set()
 WAITING = threading.Event()
-"""Set when something heavy has come to be turned."""
+"""Set when the converter has received an object that is marked heavy."""
 
 
 def turned(obj: JsonObject, to: str) -> JsonObject:
-    """v1 has teeth, v2 has cogs; what is stuck cannot be turned."""
+    """Convert a gear: v1 has `teeth`, v2 has `cogs`. Raise for objects that are marked stuck."""
     spec = obj.get("spec") or {}
     if spec.get("heavy") and to.endswith("/v2"):
         WAITING.set()
@@ -35,7 +35,7 @@ def turned(obj: JsonObject, to: str) -> JsonObject:
 
 
 def gears(storage: str = "v1", *versions: str, converted: bool = True) -> JsonObject:
-    """The definition, with both versions if none are named."""
+    """Return the Gear CRD, with both versions unless some are named."""
 
     def stanza(name: str) -> JsonObject:
         number = "teeth" if name == "v1" else "cogs"
@@ -82,13 +82,13 @@ def migration(name: str = "m", resource: str = "gears", group: str = GROUP) -> J
 
 
 async def store_at(running: Live, version: str, *versions: str) -> None:
-    """Have gears stored at a version from now on."""
+    """Make `version` the storage version of gears."""
     stanzas = gears(version, *versions)["spec"]["versions"]
     await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", {"spec": {"versions": stanzas}}, kind=MERGE)
 
 
 def told(obj: JsonObject, type_: str) -> tuple[str, str, str]:
-    """A condition: its status, reason and message."""
+    """Return the status, reason and message of a condition."""
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition["type"] == type_:
             return condition["status"], condition["reason"], condition["message"]
@@ -100,7 +100,7 @@ def over(type_: str, obj: JsonObject) -> bool:
 
 
 async def ended(running: Live, name: str = "m") -> JsonObject:
-    """The migration, once it is over."""
+    """Wait for the migration to end and return it."""
     event = await running.until(f"{MIGRATIONS}?fieldSelector=metadata.name={name}", over)
     found: JsonObject = event["object"]
     return found

@@ -1,4 +1,4 @@
-"""Who hears of the changes in a cache."""
+"""Observers of a resource cache."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def owner(observer: Any) -> str:
-    """The module of the controller that an observer tells."""
+    """Return the module of the controller that an observer belongs to."""
     return type(observer.on_occurrences.__self__).__module__

@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that can fall silent, as a network does that has been cut."""
+"""A TCP proxy on loopback that can go silent like a partitioned network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import TracebackType
 
 
 class Proxy:
-    """Relays to a port of 127.0.0.1. While cut, nothing gets through; healed, everything goes on where it was."""
+    """Relay connections to a port on 127.0.0.1. While cut, no bytes pass; once healed, the connections continue."""
 
     def __init__(self, port: int) -> None:
         self._target = port

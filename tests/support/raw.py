@@ -1,4 +1,4 @@
-"""Bytes straight onto a TLS connection, for what no decent client sends."""
+"""Raw bytes on a TLS connection, for requests that no well-behaved client sends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def connect(server: ServerProcess, timeout: float = 10) -> socket.socket:
 
 
 def exchange(server: ServerProcess, data: bytes, timeout: float = 10) -> bytes:
-    """Send, then read until the server closes or says no more; an empty answer is a closed connection."""
+    """Send bytes, then read until the server closes or stops sending. An empty result means a closed connection."""
     out = b""
     with connect(server, timeout) as connection:
-        # The server may refuse before it has read everything; what it said is still to be read.
+        # The server may respond and close before it has read everything. Read the response anyway.
         with contextlib.suppress(OSError):
             connection.sendall(data)
         try:
@@ -35,12 +35,12 @@ def exchange(server: ServerProcess, data: bytes, timeout: float = 10) -> bytes:
 
 
 def statuses(answer: bytes) -> list[int]:
-    """The status codes of the answers in a stream; a body ends where the next answer begins."""
+    """Return the status codes of the responses in a stream. A body ends where the next response begins."""
     return [int(code) for code in re.findall(rb"HTTP/1\.[01] (\d{3}) [^\r\n]*\r\n", answer)]
 
 
 def head(server: ServerProcess, method: bytes, path: bytes, *lines: bytes, close: bool = True) -> bytes:
-    """A request's head, with the admin's token; `lines` are added as they are."""
+    """Build a request head with the admin token. `lines` are added unchanged."""
     fixed = [b"Host: localhost", b"Authorization: Bearer " + server.token.encode()]
     if close:
         fixed.append(b"Connection: close")

@@ -1,4 +1,4 @@
-"""A real `polykind serve` process for tests, started through the command line as a user would."""
+"""A real `polykind serve` process, started through the command line as a user starts it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def free_port() -> int:
 
 
 def trusting() -> ssl.SSLContext:
-    """A client's TLS context that accepts any certificate."""
+    """Return a client TLS context that accepts any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -37,7 +37,7 @@ def trusting() -> ssl.SSLContext:
 
 
 class ServerProcess:
-    """`polykind serve` on a free port of its own; it can be killed and started again on the same data."""
+    """`polykind serve` on a free port. Tests can kill it and restart it on the same data."""
 
     def __init__(self, data_dir: Path, *flags: str) -> None:
         self.data_dir, self.flags = data_dir, flags
@@ -88,13 +88,13 @@ class ServerProcess:
         return self.process is not None and self.process.poll() is None
 
     def kill(self) -> None:
-        """kill -9: no goodbye."""
+        """Send SIGKILL, so that the server cannot clean up."""
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> int:
-        """Ask politely, as a service manager does, and give the exit status."""
+        """Send SIGTERM as a service manager does and return the exit status."""
         assert self.process is not None
         self.process.terminate()
         try:
@@ -113,7 +113,7 @@ class ServerProcess:
 
 
 class Elsewhere(ServerProcess):
-    """A server that somebody else runs, such as the reference: to tell whose fault a failing test is."""
+    """A server that runs outside the tests, such as kube-apiserver, to find out which side a failing test blames."""
 
     def __init__(self, folder: Path, url: str, token: str) -> None:
         super().__init__(folder)
@@ -144,7 +144,7 @@ class Elsewhere(ServerProcess):
 
 @contextmanager
 def serving(folder: Path, *flags: str) -> Iterator[ServerProcess]:
-    """A server for tests: ours, or where POLYKIND_TEST_SERVER says `url,token`, that one."""
+    """Start a server for tests, or use the one that POLYKIND_TEST_SERVER names as `url,token`."""
     elsewhere = os.environ.get("POLYKIND_TEST_SERVER")
     server = Elsewhere(folder / "data", *elsewhere.split(",")) if elsewhere else ServerProcess(folder / "data", *flags)
     with server:

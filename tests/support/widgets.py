@@ -1,4 +1,4 @@
-"""A small resource for tests that need one: versions v1 (stored) and v2, a status, no conversion to speak of."""
+"""A small custom resource for tests: versions v1 (stored) and v2, a status subresource, conversion strategy None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kubectl and CustomResourceDefinitions: what it shows once a definition is applied."""
+"""kubectl with CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support.crontabs import crontab, definition
 from tests.support.kubectl import Kubectl
 
 
-def test_apply_says_created_then_unchanged_then_configured(kubectl: Kubectl, group: str) -> None:
+def test_apply_prints_created_then_unchanged_then_configured(kubectl: Kubectl, group: str) -> None:
     crd, name = definition(group), f"crontabs.{group}"
     said = f"customresourcedefinition.apiextensions.k8s.io/{name}"
     assert kubectl("apply", "-f", "-", stdin=json.dumps(crd)).out == f"{said} created\n"
@@ -31,7 +31,7 @@ def test_get_crd_shows_name_and_stored_versions(kubectl: Kubectl, crontabs: str)
     assert crd["spec"]["conversion"] == {"strategy": "None"}
 
 
-def test_the_resource_is_discovered_at_both_versions(kubectl: Kubectl, crontabs: str, group: str) -> None:
+def test_resource_is_discovered_at_both_versions(kubectl: Kubectl, crontabs: str, group: str) -> None:
     header, row = kubectl("api-resources", f"--api-group={group}").rows
     assert header == ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
     assert row == ["crontabs", f"{group}/v1", "true", "CronTab"]
@@ -57,7 +57,7 @@ def test_explain_reads_the_schema(kubectl: Kubectl, crontabs: str, group: str) -
     assert 'field "nothing" does not exist' in missing.err
 
 
-def test_deleting_the_definition_deletes_its_objects(kubectl: Kubectl, stored: str, group: str) -> None:
+def test_deleting_the_crd_deletes_its_objects(kubectl: Kubectl, stored: str, group: str) -> None:
     assert kubectl("get", stored, "-o", "name").out == f"crontab.{group}/my-crontab\n"
     kubectl("delete", "crd", stored)
     gone = kubectl("get", stored, check=False)
@@ -68,7 +68,7 @@ def test_deleting_the_definition_deletes_its_objects(kubectl: Kubectl, stored: s
     assert "No resources found" in kubectl("get", stored).err
 
 
-def test_a_broken_definition_is_refused_with_its_field(kubectl: Kubectl, group: str) -> None:
+def test_invalid_crd_is_rejected_with_the_field(kubectl: Kubectl, group: str) -> None:
     crd = definition(group)
     crd["spec"]["versions"][1]["storage"] = True
     refused = kubectl("apply", "-f", "-", stdin=json.dumps(crd), check=False)
@@ -76,7 +76,7 @@ def test_a_broken_definition_is_refused_with_its_field(kubectl: Kubectl, group: 
     assert "must have exactly one version marked as storage version" in refused.err
 
 
-def test_an_unknown_field_is_warned_of_or_refused(kubectl: Kubectl, crontabs: str, group: str) -> None:
+def test_unknown_field_gives_a_warning_or_an_error(kubectl: Kubectl, crontabs: str, group: str) -> None:
     strange = json.dumps(crontab(group, color="red"))
     refused = kubectl("create", "-f", "-", stdin=strange, check=False)
     assert refused.code == 1
