@@ -87,7 +87,7 @@ def main() -> None:
     site = RuleSite(root["properties"]["spec"], "S", (Step("properties", "spec", root),), None)
     check = RuleCheck(root, "S", [site], False, frozenset(), frozenset())
     cost = best(lambda: RuleCompiler().check(check)) / len(RULES)
-    print(f"{cost:7.0f} us  a rule, checked and costed when its definition is written")
+    print(f"{cost:7.0f} us  one rule, compiled and cost-checked when its CRD is written")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from benches.server_ratios import bare
 from benches.widgets import CRDS
 
 FIELDS, CONNECTIONS = 50, 4
-REFERENCE = 20.0
+KUBE_APISERVER = 20.0
 """CRDs per second that kube-apiserver creates on a machine of this class."""
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 TYPES: tuple[dict[str, Any], ...] = (
@@ -47,7 +47,7 @@ def schema(kind: str, version: str) -> dict[str, Any]:
     return {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}, "status": status}}
 
 
-def definition(number: int, groups: int) -> dict[str, Any]:
+def crd(number: int, groups: int) -> dict[str, Any]:
     group, plural, kind = f"g{number % groups}.example.com", f"things{number}", f"Thing{number}"
     columns = [{"name": "Ready", "type": "boolean", "jsonPath": ".status.ready"}]
     common = {"served": True, "subresources": {"status": {}}, "additionalPrinterColumns": columns}
@@ -81,7 +81,7 @@ class Created(NamedTuple):
 
 async def create(target: Target, count: int, groups: int) -> Created:
     """Create CRDs over a few connections. After each response, list the CRD's objects."""
-    bodies = [orjson.dumps(definition(number, groups)) for number in range(count)]
+    bodies = [orjson.dumps(crd(number, groups)) for number in range(count)]
     numbers, late = iter(range(count)), 0
 
     async def work() -> None:
@@ -146,8 +146,8 @@ def measure(folder: Path, count: int, groups: int) -> None:
         made = uvloop.run(create(target, count, groups))
         grown = (rss(target.pid) - idle) / count
         rate, busy = count / made.seconds, count / made.cpu
-        show("created /s, reference", f"{rate:.0f}", f"{REFERENCE:.0f}", rate / REFERENCE, ">= 10")
-        show("created / processor s, reference", f"{busy:.0f}", f"{REFERENCE:.0f}", busy / REFERENCE, ">= 10")
+        show("created /s, reference", f"{rate:.0f}", f"{KUBE_APISERVER:.0f}", rate / KUBE_APISERVER, ">= 10")
+        show("created / processor s, reference", f"{busy:.0f}", f"{KUBE_APISERVER:.0f}", busy / KUBE_APISERVER, ">= 10")
         show("served when answered", f"{count - made.late}", f"{count}", (count - made.late) / count, "= 1")
         show("RSS for each, a megabyte", f"{grown / 1e3:.0f} kB", "1000 kB", grown / 1e6, "< 1")
         first, best, spent, body = uvloop.run(discovered(target))
@@ -171,7 +171,7 @@ def main() -> None:
     print(f"$ python -m benches.crd_scale {count} {groups}")
     load = " ".join(f"{part:.1f}" for part in os.getloadavg())
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}, load average {load}")
-    print(f"one definition: {len(orjson.dumps(definition(0, groups)))} bytes of JSON")
+    print(f"one CRD: {len(orjson.dumps(crd(0, groups)))} bytes of JSON")
     with tempfile.TemporaryDirectory(dir=".") as folder:
         measure(Path(folder), count, groups)
 

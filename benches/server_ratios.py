@@ -121,8 +121,8 @@ def measure(folder: Path, objects: int) -> None:
 def create_ratios(target: Target, server: ServerProcess, folder: Path, one: bytes) -> None:
     """Compare creates with the store alone and with a handler that only stores.
 
-    The store alone parses no requests. The handler shows how much of the difference is HTTP. All three alternate and the
-    median of each counts, because the machine's other load varies.
+    The store alone parses no requests. The handler shows how much of the difference is HTTP. All three alternate
+    and the median of each counts, because the machine's other load varies.
     """
     body = json.dumps(widget("NAME"))
     made, stored, alone = [], [], []
