@@ -261,7 +261,9 @@ def main() -> None:
     warmed = cpu(huge.warm)
     first = cpu(lambda: (huge.admit(whole, report=True), huge.validate(whole)))
     small = cpu(compile_schema(sixty_fields()).warm)
-    print(f"10,000 nodes: compiled in {made:.2f} us, warmed up in {warmed:.0f} ms of CPU; a first object with every field")
+    print(
+        f"10,000 nodes: compiled in {made:.2f} us, warmed up in {warmed:.0f} ms of CPU; a first object with every field"
+    )
     print(f"takes {first:.0f} ms more. 60 fields: warmed up in {small:.1f} ms")
 
 
