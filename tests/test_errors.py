@@ -43,9 +43,9 @@ def test_complaints_about_fields(error: FieldError, text: str) -> None:
 
 def test_several_complaints_are_told_each_once() -> None:
     one, other = errors.required("a"), errors.required("b")
-    assert errors.aggregate([one]) == "a: Required value"
-    assert errors.aggregate([one, other, one]) == "[a: Required value, b: Required value]"
-    assert errors.aggregate([one, one]) == "a: Required value"
+    assert errors.aggregate_message([one]) == "a: Required value"
+    assert errors.aggregate_message([one, other, one]) == "[a: Required value, b: Required value]"
+    assert errors.aggregate_message([one, one]) == "a: Required value"
 
 
 def status(error: errors.APIError) -> dict[str, Any]:

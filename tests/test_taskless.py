@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 import pytest
 
 from polykind import taskless
-from polykind.taskless import Rest
+from polykind.taskless import Continuation
 
 T = TypeVar("T")
 
 
-def begin(coroutine: Coroutine[Any, Any, T]) -> tuple[T | Rest[T], asyncio.Future[Rest[T]]]:
+def begin(coroutine: Coroutine[Any, Any, T]) -> tuple[T | Continuation[T], asyncio.Future[Continuation[T]]]:
     """What `run` gives, and a future of what it tells at the end."""
     loop = asyncio.get_running_loop()
-    end: asyncio.Future[Rest[T]] = loop.create_future()
+    end: asyncio.Future[Continuation[T]] = loop.create_future()
     return taskless.run(coroutine, loop, end.set_result), end
 
 
@@ -48,7 +48,7 @@ async def test_what_waits_goes_on_from_where_it_stands(steps: int) -> None:
 
     rest, end = begin(walk())
     assert trace == [0]
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Continuation)
     assert (await end).result() == "done"
     assert trace == list(range(steps))
 
@@ -61,7 +61,7 @@ async def test_a_future_that_is_done_at_once() -> None:
 
     rest, end = begin(wait())
     future.set_result(4)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Continuation)
     assert (await end).result() == 8
 
 
@@ -78,7 +78,7 @@ async def test_an_error_of_what_is_waited_for_reaches_the_coroutine() -> None:
 
     rest, end = begin(wait())
     future.set_exception(LookupError("it"))
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Continuation)
     assert (await end).result() == "caught it"
 
 
@@ -98,7 +98,7 @@ async def test_cancelling_cancels_the_coroutine_and_what_it_waits_for(turns: int
             trace.append("cleaned up")
 
     rest, end = begin(wait())
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Continuation)
     for _ in range(turns):
         await asyncio.sleep(0)
     rest.cancel()
@@ -118,7 +118,7 @@ async def test_what_needs_a_task_gets_one_before_and_after_the_first_wait() -> N
         return before + await taskless.in_task(timed())
 
     rest, end = begin(both())
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Continuation)
     assert (await end).result() == 2
 
 
@@ -130,7 +130,7 @@ async def test_cancelling_in_the_turn_in_which_it_would_go_on() -> None:
 
     rest, end = begin(wait())
     future.set_result(1)
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Continuation)
     rest.cancel()
     assert (await end).cancelled
 
@@ -146,7 +146,7 @@ async def test_a_coroutine_that_takes_no_heed_of_being_cancelled_goes_on() -> No
         return "not heeded"
 
     rest, end = begin(wait())
-    assert isinstance(rest, Rest)
+    assert isinstance(rest, Continuation)
     rest.cancel()
     assert (await end).result() == "not heeded"
 

@@ -1,4 +1,4 @@
-"""The real clock and real chance, for when nobody hands in others."""
+"""The system clock and the system's random id source: the defaults outside tests."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import secrets
 import time
 from datetime import UTC, datetime
 
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
-_VARIANTS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+_VARIANT_DIGITS = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 class SystemClock:
-    """The machine's time."""
+    """The clock of the operating system."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -23,18 +23,21 @@ class SystemClock:
 
 
 class SystemIdSource:
-    """The machine's randomness, drawn in larger lots: each draw lets go of the interpreter's lock."""
+    """Uids and name suffixes from the operating system's random source.
+
+    Uids are digits in batches because each os.urandom call releases the GIL.
+    """
 
     def __init__(self) -> None:
-        self._lot: list[str] = []
+        self._hex_uids: list[str] = []
 
     def uid(self) -> str:
-        """A random uid of version 4."""
-        if not self._lot:
-            drawn = os.urandom(4096).hex()
-            self._lot = [drawn[at : at + 32] for at in range(0, len(drawn), 32)]
-        text = self._lot.pop()
-        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANTS[text[16]]}{text[17:20]}-{text[20:]}"
+        """Return a random UUID, version 4."""
+        if not self._hex_uids:
+            digits = os.urandom(4096).hex()
+            self._hex_uids = [digits[at : at + 32] for at in range(0, len(digits), 32)]
+        text = self._hex_uids.pop()
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{_VARIANT_DIGITS[text[16]]}{text[17:20]}-{text[20:]}"
 
     def suffix(self) -> str:
-        return "".join(secrets.choice(_ALPHABET) for _ in range(5))
+        return "".join(secrets.choice(_SUFFIX_ALPHABET) for _ in range(5))

@@ -1,4 +1,4 @@
-"""The contracts between the rooms: what a store, a converter, a clock and a source of chance must do."""
+"""The protocols between packages: a store, a converter, a clock, leadership and a source of ids."""
 
 from __future__ import annotations
 
@@ -10,24 +10,36 @@ from typing import Any, NamedTuple, Protocol
 JsonObject = dict[str, Any]
 
 
+def copy_json(value: Any) -> Any:
+    """Return a deep copy of a JSON value."""
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy_json(item) for item in value]
+    return value
+
+
 class KeyValue(NamedTuple):
-    """A key as it stands in the store; `revision` is that of its last write."""
+    """A key with its value; `revision` is the revision of the key's last write."""
 
     key: str
     value: bytes
     revision: int
 
 
-class Event(NamedTuple):
-    """One write, as a watch sees it; `value` is None for a deletion."""
+class StoreEvent(NamedTuple):
+    """One write as delivered to a watch; `value` is None for a deletion."""
 
     key: str
     value: bytes | None
     revision: int
 
 
-class Change(NamedTuple):
-    """One past write with what it replaced: enough to tell a selection's watcher what came, changed or went."""
+class HistoryEvent(NamedTuple):
+    """One past write together with the key's previous state.
+
+    A watch with a selector needs the previous state to tell ADDED, MODIFIED and DELETED apart.
+    """
 
     key: str
     value: bytes | None
@@ -37,7 +49,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Part of a range: `items` in key order, as of `revision`; `remaining` keys follow it."""
+    """One page of a range read: `items` in key order as of `revision`; `remaining` more keys follow."""
 
     items: list[KeyValue]
     revision: int
@@ -45,11 +57,11 @@ class Page:
 
 
 class StoreError(Exception):
-    """A store refused or failed."""
+    """Base class of all store errors."""
 
 
-class ConflictError(StoreError):
-    """A conditional write met another state: `current` is what the key holds now (None: nothing)."""
+class RevisionConflictError(StoreError):
+    """A conditional write found another revision; `current` is the key's state, or None if the key is absent."""
 
     def __init__(self, key: str, current: KeyValue | None) -> None:
         super().__init__(f"{key} is at revision {current.revision if current else 0}")
@@ -58,58 +70,58 @@ class ConflictError(StoreError):
 
 
 class CompactedError(StoreError):
-    """The revision asked for is no longer kept; the oldest one that can be read is `oldest`."""
+    """The requested revision has been compacted; `oldest` is the oldest readable revision."""
 
-    def __init__(self, asked: int, oldest: int) -> None:
-        super().__init__(f"revision {asked} has been compacted, the oldest is {oldest}")
-        self.asked = asked
+    def __init__(self, requested: int, oldest: int) -> None:
+        super().__init__(f"revision {requested} has been compacted, the oldest is {oldest}")
+        self.requested = requested
         self.oldest = oldest
 
 
 class FutureRevisionError(StoreError):
-    """The revision asked for has not been written yet; `current` is the newest."""
+    """The requested revision has not been written yet; `current` is the newest revision."""
 
-    def __init__(self, asked: int, current: int) -> None:
-        super().__init__(f"revision {asked} is in the future, the newest is {current}")
-        self.asked = asked
+    def __init__(self, requested: int, current: int) -> None:
+        super().__init__(f"revision {requested} is in the future, the newest is {current}")
+        self.requested = requested
         self.current = current
 
 
 class UnavailableError(StoreError):
-    """The store cannot be reached or is closed."""
+    """The store is closed or cannot be reached."""
 
 
 class UnknownOutcomeError(UnavailableError):
-    """A write was sent and no answer came: it may have been made or not."""
+    """A write was sent but no response arrived, so the write may or may not have been committed."""
 
 
-class Listener(Protocol):
-    """Who follows a store. Called on the event loop, in revision order, each revision once."""
+class WatchListener(Protocol):
+    """The receiver of a store watch. Called on the event loop in revision order, once per revision."""
 
-    def on_events(self, events: Sequence[Event], revision: int) -> None:
-        """Everything up to `revision` has been told, this call's events included (none: only progress)."""
+    def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
+        """Handle the next events. All events up to `revision` are now delivered; no events means progress only."""
 
     def on_lost(self, error: StoreError) -> None:
-        """The watch cannot go on (its next revision was compacted, or the store closed): read anew."""
+        """Handle the end of the watch: the next revision was compacted or the store closed. Read everything again."""
 
 
-class Watching(Protocol):
-    """A watch that is under way."""
+class WatchHandle(Protocol):
+    """A running store watch."""
 
     def close(self) -> None: ...
 
 
-class Asked(Protocol):
-    """The question for a store's newest revision, on its way."""
+class RevisionRead(Protocol):
+    """A read of the store's newest revision that has been sent and whose result is pending."""
 
-    async def answer(self) -> int:
-        """The newest revision there was when it was sent, or a later one."""
+    async def result(self) -> int:
+        """Return the newest revision as of some moment after the read was sent."""
 
 
 class Store(Protocol):
-    """A revisioned key-value store with etcd's meaning: one revision counter, each write takes the next.
+    """A revisioned key-value store with etcd's semantics: one revision counter, incremented by each write.
 
-    A write is durable when its call returns, and by then every listener has been told of it.
+    When a write returns, it is durable and every watch listener has received it.
     """
 
     async def start(self) -> None: ...
@@ -118,80 +130,83 @@ class Store(Protocol):
 
     @property
     def healthy(self) -> bool:
-        """Whether reads and writes can be expected to succeed now."""
+        """True if reads and writes can be expected to succeed now."""
 
-    def ask(self) -> Awaitable[Asked] | None:
-        """The question for the newest revision, once it is sent, for who has other things to do until it is answered.
+    def start_revision_read(self) -> Awaitable[RevisionRead] | None:
+        """Send a read of the newest revision, so that the caller can do other work until the result arrives.
 
-        None if nobody need be asked.
+        Return None if the store knows its newest revision without a network round trip.
         """
 
-    async def revision(self, asked: Asked | None = None) -> int:
-        """The newest revision, as of some moment during this call, or since `ask` was called."""
+    async def revision(self, read: RevisionRead | None = None) -> int:
+        """Return the newest revision as of some moment during this call, or since `read` was sent."""
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
-        """The key now, or at a past revision."""
+        """Return the key's state now (`at` is 0) or at a past revision. Return None if the key is absent."""
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
-        """Keys that begin with `prefix` and sort after `after`, at most `limit` (0: all), now or at a revision."""
+        """Return keys with `prefix` that sort after `after`, at most `limit` (0: all), now or at a past revision."""
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
-        """Write if the key's revision is `expect` (0: absent; None: whatever); the new revision. Raises Conflict."""
+        """Write the key if its revision is `expect` (0: absent, None: any) and return the new revision.
 
-    async def delete(self, key: str, *, expect: int | None) -> int:
-        """Remove the key if its revision is `expect` (None: whatever); the deletion's revision.
-
-        Raises Conflict, also if the key is absent.
+        Raises RevisionConflictError.
         """
 
-    def watch(self, prefix: str, after: int, listener: Listener) -> Watching:
-        """Tell `listener` of every write under `prefix` with a revision above `after`. Raises Compacted."""
+    async def delete(self, key: str, *, expect: int | None) -> int:
+        """Delete the key if its revision is `expect` (None: any) and return the revision of the deletion.
 
-    async def history(self, prefix: str, after: int, until: int) -> list[Change]:
-        """The writes under `prefix` with revisions in (after, until], oldest first. Raises Compacted."""
+        Raises RevisionConflictError, also if the key is absent.
+        """
+
+    def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:
+        """Deliver every write under `prefix` with a revision above `after` to `listener`. Raises CompactedError."""
+
+    async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
+        """Return the writes under `prefix` with revisions in (after, until], oldest first. Raises CompactedError."""
 
     async def compact(self, revision: int) -> None:
-        """Forget what only reads at revisions below `revision` need."""
+        """Discard history that only reads below `revision` need."""
 
 
 class Leadership(Protocol):
-    """Of all replicas on one store, whether this one does the work that only one may do.
+    """Leader election between the replicas of one store.
 
-    What a leader does must be safe (compare-and-swap) should another lead already.
+    Two replicas may both believe to lead for a moment, so leaders must write with compare-and-swap.
     """
 
     @property
     def leading(self) -> bool: ...
 
-    def follow(self, on_change: Callable[[bool], None]) -> None:
-        """Have `on_change` called, on the event loop, whenever leadership comes or goes; not for what it is now."""
+    def subscribe(self, on_change: Callable[[bool], None]) -> None:
+        """Call `on_change` on the event loop whenever leadership is gained or lost, but not for the current state."""
 
     async def start(self) -> None: ...
 
     async def close(self) -> None:
-        """Step down, so that another can lead at once."""
+        """Resign, so that another replica can lead at once."""
 
 
 class Converter(Protocol):
-    """Turns objects of one kind into another version of it."""
+    """Converts objects of one custom resource between its versions."""
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """The objects at apiVersion `to`, in order. The input must not be changed. Raises an errors.APIError."""
+        """Return the objects converted to apiVersion `to`, in order. Must not modify its input. Raises APIError."""
 
 
 class Clock(Protocol):
-    """What time it is; handed in, so that tests can turn it."""
+    """Current time; injected, so that tests control it."""
 
     def now(self) -> datetime:
-        """Now, in UTC."""
+        """Return the current time in UTC."""
 
     def monotonic(self) -> float: ...
 
 
 class IdSource(Protocol):
-    """Where random names come from; handed in, so that tests can repeat."""
+    """Random uids and name suffixes; injected, so that tests are repeatable."""
 
     def uid(self) -> str: ...
 
     def suffix(self) -> str:
-        """The five characters that follow a generateName."""
+        """Return the five characters appended to a generateName."""

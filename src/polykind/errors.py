@@ -1,24 +1,24 @@
-"""What can go wrong with a request, as Kubernetes tells it.
+"""Errors returned to clients, each with the Status object that kube-apiserver sends.
 
-APIError                    any refusal; `status()` is the Status object to send
-├── BadRequest              400
-├── Unauthorized            401
-├── Forbidden               403
-├── NotFound                404
-├── MethodNotAllowed        405
-├── NotAcceptable           406
-├── AlreadyExists           409
-├── Conflicted              409
-├── Expired                 410
-├── TooLarge                413
-├── UnsupportedMediaType    415
-├── Invalid                 422, made of FieldErrors
-├── InternalError           500 with the reason InternalError
-├── Unexplained             500 with a message alone, as the reference answers to a plain error
-├── ServiceUnavailable      503
-└── Timeout                 504
+APIError                        any error response; `status()` returns the Status
+├── BadRequestError             400
+├── UnauthorizedError           401
+├── ForbiddenError              403
+├── NotFoundError               404
+├── MethodNotAllowedError       405
+├── NotAcceptableError          406
+├── AlreadyExistsError          409
+├── ConflictError               409
+├── ExpiredError                410
+├── RequestTooLargeError        413
+├── UnsupportedMediaTypeError   415
+├── InvalidError                422, built from a list of FieldErrors
+├── InternalError               500 with the reason InternalError
+├── UnknownReasonError          500 with only a message: kube-apiserver's response to a plain Go error
+├── ServiceUnavailableError     503
+└── RequestTimeoutError         504
 
-A FieldError is one complaint about one field; rooms that judge values return lists of them.
+A FieldError is one validation error of one field. Validation functions return lists of them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class _Omitted:
 
 
 OMITTED: Final = _Omitted()
-"""The value of a FieldError that shows none."""
+"""The value of a FieldError whose message shows no value."""
 
-_WORDS = {
+_REASON_TEXTS = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",
     "FieldValueDuplicate": "Duplicate value",
@@ -53,7 +53,7 @@ _WORDS = {
     "InternalError": "Internal error",
     "FieldValueTypeInvalid": "Invalid value",
 }
-_VALUELESS = {
+_REASONS_WITHOUT_VALUE = {
     "FieldValueRequired",
     "FieldValueForbidden",
     "FieldValueTooLong",
@@ -64,7 +64,7 @@ _VALUELESS = {
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One complaint: `reason` is the cause's reason on the wire, `field` a path such as spec.versions[0].name."""
+    """One field's validation error: `reason` as in a Status cause, `field` a path such as spec.versions[0].name."""
 
     reason: str
     field: str
@@ -72,9 +72,9 @@ class FieldError:
     detail: str = ""
 
     def body(self) -> str:
-        text = _WORDS[self.reason]
-        if self.reason not in _VALUELESS and self.value is not OMITTED:
-            text = f"{text}: {_shown(self.value)}"
+        text = _REASON_TEXTS[self.reason]
+        if self.reason not in _REASONS_WITHOUT_VALUE and self.value is not OMITTED:
+            text = f"{text}: {_format_value(self.value)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class FieldError:
         return {"reason": self.reason, "message": self.body(), "field": self.field}
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -105,7 +105,10 @@ def invalid(field: str, value: Any, detail: str) -> FieldError:
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """`supported` in the order to be shown; the reference sorts where it says so."""
+    """Return an Unsupported value error that lists `supported` in the given order.
+
+    kube-apiserver sorts the list for some fields only, so the caller decides.
+    """
     quoted = ", ".join(go_quote(v) for v in supported)
     return FieldError("FieldValueNotSupported", field, value, f"supported values: {quoted}" if quoted else "")
 
@@ -118,13 +121,13 @@ def duplicate(field: str, value: Any) -> FieldError:
     return FieldError("FieldValueDuplicate", field, value)
 
 
-def too_long(field: str, most: int) -> FieldError:
-    detail = f"may not be more than {most} byte{'' if most == 1 else 's'}" if most >= 0 else "value is too long"
+def too_long(field: str, limit: int) -> FieldError:
+    detail = f"may not be more than {limit} byte{'' if limit == 1 else 's'}" if limit >= 0 else "value is too long"
     return FieldError("FieldValueTooLong", field, OMITTED, detail)
 
 
-def too_many(field: str, actual: int, most: int) -> FieldError:
-    detail = f"must have at most {most} item{'' if most == 1 else 's'}" if most >= 0 else "has too many items"
+def too_many(field: str, actual: int, limit: int) -> FieldError:
+    detail = f"must have at most {limit} item{'' if limit == 1 else 's'}" if limit >= 0 else "has too many items"
     return FieldError("FieldValueTooMany", field, actual if actual >= 0 else OMITTED, detail)
 
 
@@ -132,23 +135,23 @@ def internal(field: str, detail: str) -> FieldError:
     return FieldError("InternalError", field, None, detail)
 
 
-def aggregate(errors: Sequence[FieldError]) -> str:
-    """Several errors as one text: each once, in brackets if more than one."""
+def aggregate_message(errors: Sequence[FieldError]) -> str:
+    """Join the distinct error messages; several are enclosed in brackets, as in Go's Aggregate."""
     texts = list(dict.fromkeys(str(e) for e in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def qualified(resource: str, group: str) -> str:
+def qualified_resource(resource: str, group: str) -> str:
     return f"{resource}.{group}" if group else resource
 
 
 class APIError(Exception):
-    """A request that is refused: the Status to send, and what to do about it."""
+    """An error response: the Status to send, and the number of seconds after which to retry, if any."""
 
     code = 500
     reason = ""
-    detailed = False
-    """Whether the Status has details even where there are none to tell."""
+    include_details = False
+    """True if the Status has a `details` object even when it is empty."""
 
     def __init__(self, message: str, *, details: JsonObject | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -168,25 +171,25 @@ class APIError(Exception):
         }
         if self.reason:
             out["reason"] = self.reason
-        if self.details or self.detailed:
+        if self.details or self.include_details:
             out["details"] = self.details
         out["code"] = self.code
         return out
 
     @property
-    def said(self) -> str:
-        """What the reference says of it, and no more: what others quote."""
+    def upstream_message(self) -> str:
+        """The message as kube-apiserver words it, without Polykind's additions, for other messages to quote."""
         return self.message
 
-    def as_event(self) -> APIError:
-        """How a watch tells of it, once it has begun."""
+    def as_watch_error(self) -> APIError:
+        """Return the error to send as an ERROR event of a watch that has started."""
         return self
 
     def encode(self) -> bytes:
         return json_bytes(self.status(), ordered=True) + b"\n"
 
 
-def _about(name: str, group: str, kind: str) -> JsonObject:
+def _status_details(name: str, group: str, kind: str) -> JsonObject:
     return {k: v for k, v in (("name", name), ("group", group), ("kind", kind)) if v}
 
 
@@ -203,49 +206,49 @@ class UnauthorizedError(APIError):
 
 class ForbiddenError(APIError):
     code, reason = 403, "Forbidden"
-    detailed = True
+    include_details = True
 
     def __init__(
-        self, resource: str, group: str, name: str, why: str, *, causes: list[JsonObject] | None = None
+        self, resource: str, group: str, name: str, reason: str, *, causes: list[JsonObject] | None = None
     ) -> None:
-        details = _about(name, group, resource)
+        details = _status_details(name, group, resource)
         if causes:
             details["causes"] = causes
-        subject = qualified(resource, group)
+        subject = qualified_resource(resource, group)
         if subject:
             subject = f"{subject} {go_quote(name)} is " if name else f"{subject} is "
-        super().__init__(f"{subject}forbidden: {why}", details=details)
+        super().__init__(f"{subject}forbidden: {reason}", details=details)
 
 
 class NotFoundError(APIError):
     code, reason = 404, "NotFound"
-    detailed = True
+    include_details = True
 
     def __init__(self, resource: str, group: str, name: str) -> None:
-        text = f"{qualified(resource, group)} {go_quote(name)} not found"
-        super().__init__(text, details=_about(name, group, resource))
+        text = f"{qualified_resource(resource, group)} {go_quote(name)} not found"
+        super().__init__(text, details=_status_details(name, group, resource))
 
 
 class MethodNotAllowedError(APIError):
     code, reason = 405, "MethodNotAllowed"
-    detailed = True
+    include_details = True
 
     def __init__(self, resource: str, group: str, verb: str) -> None:
         super().__init__(
-            f'{verb} is not supported on resources of kind "{qualified(resource, group)}"',
-            details=_about("", group, resource),
+            f'{verb} is not supported on resources of kind "{qualified_resource(resource, group)}"',
+            details=_status_details("", group, resource),
         )
 
 
-def nothing_here() -> NotFoundError:
-    """What is said of a path that no built-in resource has."""
+def unknown_resource() -> NotFoundError:
+    """Return the 404 for a path that names no served resource."""
     error = NotFoundError("", "", "")
-    error.message, error.details, error.detailed = "the server could not find the requested resource", {}, True
+    error.message, error.details, error.include_details = "the server could not find the requested resource", {}, True
     return error
 
 
-def not_allowed_here() -> MethodNotAllowedError:
-    """What is said of a method where what is asked for is no custom resource."""
+def method_not_allowed() -> MethodNotAllowedError:
+    """Return the 405 for a method that a path without a custom resource does not allow."""
     error = MethodNotAllowedError("", "", "")
     error.message, error.details = "the server does not allow this method on the requested resource", {}
     return error
@@ -257,22 +260,22 @@ class NotAcceptableError(APIError):
 
 class AlreadyExistsError(APIError):
     code, reason = 409, "AlreadyExists"
-    detailed = True
+    include_details = True
 
     def __init__(self, resource: str, group: str, name: str) -> None:
-        text = f"{qualified(resource, group)} {go_quote(name)} already exists"
-        super().__init__(text, details=_about(name, group, resource))
+        text = f"{qualified_resource(resource, group)} {go_quote(name)} already exists"
+        super().__init__(text, details=_status_details(name, group, resource))
 
 
 class ConflictError(APIError):
     code, reason = 409, "Conflict"
-    detailed = True
+    include_details = True
 
 
-def conflict(resource: str, group: str, name: str, why: str) -> ConflictError:
+def conflict(resource: str, group: str, name: str, reason: str) -> ConflictError:
     return ConflictError(
-        f"Operation cannot be fulfilled on {qualified(resource, group)} {go_quote(name)}: {why}",
-        details=_about(name, group, resource),
+        f"Operation cannot be fulfilled on {qualified_resource(resource, group)} {go_quote(name)}: {reason}",
+        details=_status_details(name, group, resource),
     )
 
 
@@ -290,26 +293,26 @@ class UnsupportedMediaTypeError(APIError):
 
 class InvalidError(APIError):
     code, reason = 422, "Invalid"
-    detailed = True
+    include_details = True
 
     def __init__(self, kind: str, group: str, name: str, errors: Sequence[FieldError]) -> None:
-        details = _about(name, group, kind)
+        details = _status_details(name, group, kind)
         if errors:
             details["causes"] = [e.cause() for e in errors]
-        summary = f"{qualified(kind, group)} {go_quote(name)} is invalid"
-        super().__init__(f"{summary}: {aggregate(errors)}" if errors else summary, details=details)
+        summary = f"{qualified_resource(kind, group)} {go_quote(name)} is invalid"
+        super().__init__(f"{summary}: {aggregate_message(errors)}" if errors else summary, details=details)
         self.errors = list(errors)
 
 
 class InternalError(APIError):
     code, reason = 500, "InternalError"
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Internal error occurred: {reason}", details={"causes": [{"message": reason}]})
 
 
 class UnknownReasonError(APIError):
-    """What the reference makes of an error that is not a Status of its own: a 500 with nothing but a message."""
+    """A 500 with only a message, as kube-apiserver sends for a Go error that is not a Status."""
 
     def as_event(self) -> APIError:
         return InternalError(self.message)

@@ -12,7 +12,7 @@ from typing import Any
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ResourceCache
-from polykind.cache.watch import Channel, Watcher
+from polykind.cache.watch import WatchChannel, Watcher
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
 from polykind.store.sqlite import SqliteStore
@@ -178,7 +178,7 @@ class Following:
     ) -> None:
         self.cache, self.sent = cache, 0
         self.projection = projection or Whole()
-        self.channel = Channel(cache, viewer, selection or Selecting(), self.projection, self._count)
+        self.channel = WatchChannel(cache, viewer, selection or Selecting(), self.projection, self._count)
 
     def _count(self, events: int) -> None:
         self.sent += events

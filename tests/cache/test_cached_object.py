@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind import errors
-from polykind.cache.cached_object import CachedObject, labels_of, parse
+from polykind.cache.cached_object import CachedObject, labels_of, parse_stored
 from polykind.codec import json_codec
 
 
@@ -24,7 +24,7 @@ def stored(**more: Any) -> dict[str, Any]:
 
 
 def test_the_resource_version_is_spliced_in_before_the_uid() -> None:
-    entry = parse("a/x", json_codec.encode(stored(spec={"n": 1})), 7, True)
+    entry = parse_stored("a/x", json_codec.encode(stored(spec={"n": 1})), 7, True)
     expected = stored(spec={"n": 1})
     expected["metadata"]["resourceVersion"] = "7"
     assert entry.raw == json_codec.encode(expected)
@@ -33,15 +33,15 @@ def test_the_resource_version_is_spliced_in_before_the_uid() -> None:
 
 
 def test_a_cluster_wide_object_has_no_namespace() -> None:
-    entry = parse("x", json_codec.encode(stored()), 7, True)
+    entry = parse_stored("x", json_codec.encode(stored()), 7, True)
     assert (entry.namespace, entry.name) == ("", "x")
 
 
 def test_a_newline_behind_the_object_is_left_out() -> None:
     """The reference stores one."""
-    entry = parse("a/x", json_codec.encode(stored()) + b"\n", 7, True)
+    entry = parse_stored("a/x", json_codec.encode(stored()) + b"\n", 7, True)
     assert entry.raw.endswith(b"}}")
-    assert entry.value()["metadata"]["resourceVersion"] == "7"
+    assert entry.decode()["metadata"]["resourceVersion"] == "7"
 
 
 json_values = st.recursive(
@@ -56,17 +56,17 @@ def test_whatever_the_object_holds_nothing_else_changes(more: dict[str, Any], ui
     obj = {**more, **stored()}
     obj["metadata"]["uid"] = uid
     value = json_codec.encode(obj)
-    entry = parse("a/x", value, revision, True)
+    entry = parse_stored("a/x", value, revision, True)
     obj["metadata"]["resourceVersion"] = str(revision)
-    assert entry.value() == json_codec.decode(json_codec.encode(obj))
+    assert entry.decode() == json_codec.decode(json_codec.encode(obj))
 
 
 def test_a_copy_of_the_metadata_elsewhere_in_the_object_is_left_alone() -> None:
     obj = stored(copy=stored()["metadata"], zcopy=stored()["metadata"])
-    entry = parse("a/x", json_codec.encode(obj), 7, True)
-    assert entry.value()["metadata"]["resourceVersion"] == "7"
-    assert "resourceVersion" not in entry.value()["copy"]
-    assert "resourceVersion" not in entry.value()["zcopy"]
+    entry = parse_stored("a/x", json_codec.encode(obj), 7, True)
+    assert entry.decode()["metadata"]["resourceVersion"] == "7"
+    assert "resourceVersion" not in entry.decode()["copy"]
+    assert "resourceVersion" not in entry.decode()["zcopy"]
 
 
 @pytest.mark.parametrize(
@@ -83,20 +83,20 @@ def test_a_copy_of_the_metadata_elsewhere_in_the_object_is_left_alone() -> None:
     ],
 )
 def test_what_others_wrote_is_an_entry_as_well(value: bytes) -> None:
-    entry = parse("a/x", value, 9, True)
-    assert entry.value()["metadata"]["resourceVersion"] == "9"
-    assert entry.value()["kind"] == "Foo"
+    entry = parse_stored("a/x", value, 9, True)
+    assert entry.decode()["metadata"]["resourceVersion"] == "9"
+    assert entry.decode()["kind"] == "Foo"
     assert entry.version == "v1"
     assert not entry.normalized
 
 
 @pytest.mark.parametrize("value", [b"", b"nonsense", b'{"a":', b"[1]", b"null", b'"text"', b"\xff\x00", b"k8s\x00\x0a"])
 def test_what_is_no_object_is_kept_and_told_to_its_reader(value: bytes) -> None:
-    entry = parse("a/x", value, 9, True)
+    entry = parse_stored("a/x", value, 9, True)
     assert (entry.key, entry.revision, entry.version, entry.normalized) == ("a/x", 9, "", False)
-    assert not entry.deleting()
+    assert not entry.terminating()
     with pytest.raises(errors.InternalError, match="a/x is not"):
-        entry.value()
+        entry.decode()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_what_is_no_object_is_kept_and_told_to_its_reader(value: bytes) -> None:
 def test_whether_a_deletion_has_begun(metadata: dict[str, Any], deleting: bool) -> None:
     obj = stored()
     obj["metadata"].update(metadata)
-    assert parse("a/x", json.dumps(obj).encode(), 1, True).deleting() is deleting
+    assert parse_stored("a/x", json.dumps(obj).encode(), 1, True).terminating() is deleting
 
 
 @pytest.mark.parametrize(

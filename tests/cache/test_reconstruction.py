@@ -25,7 +25,7 @@ Write = tuple[str, dict[str, str] | None]
 
 async def begin(root: WatchCache, cache: ResourceCache, selection: Selecting, viewer: Viewer, revision: int) -> Client:
     """A watch from a revision on, as the watch verb begins it."""
-    past = await root.past(cache, revision)
+    past = await root.changes_since(cache, revision)
     following = Following(cache, viewer, selection)
     channel = following.channel
     entries = [e for o in past for e in channel.needed(o)]
@@ -60,7 +60,7 @@ def selected(cache: ResourceCache, selection: Selecting) -> dict[str, str]:
 async def walk(folder: Path, script: list[Write], selecting: tuple[Any, Any], slow: bool) -> None:
     selection = Selecting(selecting[0], labels=selecting[1])
     async with opened(folder) as (store, root, cache):
-        await root.fresh(cache)
+        await root.wait_until_fresh(cache)
         viewer = Viewer(slow=slow)
         points = [(cache.revision, selected(cache, selection))]
         clients = [await begin(root, cache, selection, viewer, cache.revision)]

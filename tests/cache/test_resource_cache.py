@@ -10,7 +10,7 @@ from polykind.cache import resource_cache
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.codec import json_codec
-from polykind.contract import Change, Event, KeyValue
+from polykind.contract import HistoryEvent, KeyValue, StoreEvent
 
 PREFIX = "/registry/example.com/foos/"
 
@@ -21,12 +21,12 @@ def value(key: str, n: int = 0) -> bytes:
     return json_codec.encode({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": meta, "n": n})
 
 
-def put(key: str, revision: int, n: int = 0) -> Event:
-    return Event(PREFIX + key, value(key, n), revision)
+def put(key: str, revision: int, n: int = 0) -> StoreEvent:
+    return StoreEvent(PREFIX + key, value(key, n), revision)
 
 
-def gone(key: str, revision: int) -> Event:
-    return Event(PREFIX + key, None, revision)
+def gone(key: str, revision: int) -> StoreEvent:
+    return StoreEvent(PREFIX + key, None, revision)
 
 
 def cache_of(*keys: str, revision: int = 100) -> ResourceCache:
@@ -46,7 +46,7 @@ class Told:
         self.occurrences: list[ObjectChange] = []
         self.resets = 0
 
-    def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
+    def on_changes(self, occurrences: list[ObjectChange]) -> None:
         self.occurrences += occurrences
 
     def on_reset(self) -> None:
@@ -61,7 +61,7 @@ def test_entries_come_in_the_order_of_their_keys() -> None:
     assert sorted(TRICKY) == TRICKY
     loaded = cache_of(*reversed(TRICKY))
     followed = cache_of()
-    followed.follow([put(k, 101 + i) for i, k in enumerate(reversed(TRICKY))], 200)
+    followed.apply_events([put(k, 101 + i) for i, k in enumerate(reversed(TRICKY))], 200)
     for cache in (loaded, followed):
         assert keys(cache.snapshot(None)) == TRICKY
         assert keys(cache.snapshot("a")) == [k for k in TRICKY if k.startswith("a/")]
@@ -81,10 +81,10 @@ def test_cluster_wide_objects() -> None:
     cache = cache_of("b", "a", "a-b")
     assert keys(cache.snapshot(None)) == ["a", "a-b", "b"]
     assert keys(cache.snapshot(None, "a")) == ["a-b", "b"]
-    cache.follow([gone("a", 101), gone("a-b", 102), gone("b", 103)], 103)
+    cache.apply_events([gone("a", 101), gone("a-b", 102), gone("b", 103)], 103)
     assert len(cache) == 0
     assert cache.snapshot(None) == []
-    cache.follow([put("c", 104)], 104)
+    cache.apply_events([put("c", 104)], 104)
     assert keys(cache.snapshot(None)) == ["c"]
 
 
@@ -96,7 +96,7 @@ all_keys = st.builds(lambda n, x: f"{n}/{x}", names, names)
 def test_the_cache_is_a_sorted_map(writes: list[tuple[str, bool]], after: str) -> None:
     cache, model = cache_of(), dict[str, int]()
     for revision, (key, present) in enumerate(writes, 101):
-        cache.follow([put(key, revision) if present else gone(key, revision)], revision)
+        cache.apply_events([put(key, revision) if present else gone(key, revision)], revision)
         if present:
             model[key] = revision
         else:
@@ -109,33 +109,33 @@ def test_the_cache_is_a_sorted_map(writes: list[tuple[str, bool]], after: str) -
 
 def test_objects_are_counted_by_the_version_they_are_stored_at() -> None:
     cache = cache_of("a/x", "a/y")
-    assert cache.stored == {"v1": 2}
+    assert cache.version_counts == {"v1": 2}
     newer = value("a/x").replace(b"example.com/v1", b"example.com/v2")
-    cache.follow([Event(f"{PREFIX}a/x", newer, 101), put("b/z", 102)], 102)
-    assert cache.stored == {"v1": 2, "v2": 1}
-    cache.follow([gone("a/x", 103), put("a/y", 104)], 104)
-    assert cache.stored == {"v1": 2, "v2": 0}
+    cache.apply_events([StoreEvent(f"{PREFIX}a/x", newer, 101), put("b/z", 102)], 102)
+    assert cache.version_counts == {"v1": 2, "v2": 1}
+    cache.apply_events([gone("a/x", 103), put("a/y", 104)], 104)
+    assert cache.version_counts == {"v1": 2, "v2": 0}
     cache.load([], 105)
-    assert cache.stored == {"v1": 0, "v2": 0}
+    assert cache.version_counts == {"v1": 0, "v2": 0}
 
 
 def test_observers_are_told_what_was_and_what_is() -> None:
     cache, told = cache_of("a/x"), Told()
     cache.observers.append(told)
-    cache.follow([put("a/x", 101, 5), put("a/y", 102), gone("a/x", 103), gone("a/never", 104)], 104)
+    cache.apply_events([put("a/x", 101, 5), put("a/y", 102), gone("a/x", 103), gone("a/never", 104)], 104)
     seen = [(o.revision, o.old and o.old.revision, o.new and o.new.revision) for o in told.occurrences]
     assert seen == [(101, 1, 101), (102, None, 102), (103, 101, None)]
-    assert (cache.revision, cache.changed) == (104, 103)
+    assert (cache.revision, cache.last_change) == (104, 103)
 
 
 def test_what_was_already_read_is_not_told_again() -> None:
     """A reading may be ahead of the watch: the events it holds come later, and would turn the clock back."""
     cache, told = cache_of("a/x", revision=110), Told()
     cache.observers.append(told)
-    cache.follow([put("a/x", 105, 1), gone("a/x", 107), put("a/y", 111)], 111)
+    cache.apply_events([put("a/x", 105, 1), gone("a/x", 107), put("a/y", 111)], 111)
     assert [o.revision for o in told.occurrences] == [111]
     assert keys(cache.snapshot(None)) == ["a/x", "a/y"]
-    cache.follow([], 109)
+    cache.apply_events([], 109)
     assert cache.revision == 111
 
 
@@ -149,75 +149,75 @@ def test_a_reset_is_told() -> None:
 def test_the_window_is_bounded_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 10)
     cache = cache_of()
-    assert cache.since == 100
-    cache.follow([put("a/x", 101 + i, i) for i in range(25)], 125)
-    assert cache.since == 115
-    assert [o.revision for o in cache.window(115)] == list(range(116, 126))
-    assert [o.revision for o in cache.window(120)] == list(range(121, 126))
+    assert cache.window_start == 100
+    cache.apply_events([put("a/x", 101 + i, i) for i in range(25)], 125)
+    assert cache.window_start == 115
+    assert [o.revision for o in cache.changes_after(115)] == list(range(116, 126))
+    assert [o.revision for o in cache.changes_after(120)] == list(range(121, 126))
 
 
 def test_the_window_is_bounded_by_what_it_keeps_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_BYTES", 1000)
     cache = cache_of()
-    cache.follow([put("a/x", 101 + i, i) for i in range(100)], 200)
-    kept = cache.window(cache.since)
+    cache.apply_events([put("a/x", 101 + i, i) for i in range(100)], 200)
+    kept = cache.changes_after(cache.window_start)
     assert sum(len(o.old.raw) for o in kept if o.old) <= 1000
     assert len(kept) >= 5
 
 
 def test_frames_are_not_kept_in_the_window() -> None:
     class Framing(Told):
-        def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
-            super().on_occurrences(occurrences)
+        def on_changes(self, occurrences: list[ObjectChange]) -> None:
+            super().on_changes(occurrences)
             for occurrence in occurrences:
                 occurrence.frames = {"v1": b"x" * 1000}
 
     cache, framing = cache_of(), Framing()
     cache.observers.append(framing)
-    cache.follow([put("a/x", 101)], 101)
+    cache.apply_events([put("a/x", 101)], 101)
     assert all(not o.frames for o in framing.occurrences)
 
 
 def test_a_reading_begins_a_new_window() -> None:
     cache = cache_of()
-    cache.follow([put("a/x", 101)], 101)
+    cache.apply_events([put("a/x", 101)], 101)
     cache.load(cache.parse([KeyValue(f"{PREFIX}a/z", value("a/z"), 140)]), 150)
-    assert (cache.since, cache.revision, cache.changed) == (150, 150, 140)
-    assert cache.window(150) == []
+    assert (cache.window_start, cache.revision, cache.last_change) == (150, 150, 140)
+    assert cache.changes_after(150) == []
     assert keys(cache.snapshot(None)) == ["a/z"]
 
 
 def test_only_what_this_process_wrote_through_the_schema_of_now_is_clean() -> None:
     cache = cache_of()
 
-    def written(event: Event) -> bool:
-        cache.follow([event], event.revision)
+    def written(event: StoreEvent) -> bool:
+        cache.apply_events([event], event.revision)
         entry = cache.get("a/x")
         assert entry is not None
         return entry.normalized
 
     assert not written(put("a/x", 101))
-    cache.trust("a/x", value("a/x", 1), cache.schema_generation)
+    cache.expect_write("a/x", value("a/x", 1), cache.schema_generation)
     assert written(put("a/x", 102, 1))
     assert not written(put("a/x", 103, 1))
-    cache.trust("a/x", value("a/x", 1), cache.schema_generation)
+    cache.expect_write("a/x", value("a/x", 1), cache.schema_generation)
     assert not written(put("a/x", 104, 2))
-    cache.trust("a/x", value("a/x", 3), cache.schema_generation - 1)
+    cache.expect_write("a/x", value("a/x", 3), cache.schema_generation - 1)
     assert not written(put("a/x", 105, 3))
-    cache.trust("a/x", value("a/x", 4), cache.schema_generation)
-    cache.distrust("a/x")
+    cache.expect_write("a/x", value("a/x", 4), cache.schema_generation)
+    cache.cancel_expected_write("a/x")
     assert not written(put("a/x", 106, 4))
 
 
 def test_the_past_comes_back_in_the_shape_of_the_window() -> None:
     before = KeyValue(f"{PREFIX}a/x", value("a/x"), 3)
     changes = [
-        Change(before.key, value("a/x", 1), 5, before),
-        Change(before.key, None, 6, KeyValue(before.key, value("a/x", 1), 5)),
-        Change(f"{PREFIX}a/y", value("a/y"), 7, None),
-        Change(f"{PREFIX}a/z", None, 8, None),
+        HistoryEvent(before.key, value("a/x", 1), 5, before),
+        HistoryEvent(before.key, None, 6, KeyValue(before.key, value("a/x", 1), 5)),
+        HistoryEvent(f"{PREFIX}a/y", value("a/y"), 7, None),
+        HistoryEvent(f"{PREFIX}a/z", None, 8, None),
     ]
-    found = cache_of().recall(changes)
+    found = cache_of().past_changes(changes)
     assert [(o.revision, o.old and o.old.revision, o.new and o.new.revision) for o in found] == [
         (5, 3, 5),
         (6, 5, None),
@@ -230,4 +230,4 @@ def test_what_was_seen_includes_the_progress_of_the_whole_store() -> None:
     cache = ResourceCache(PREFIX, lambda: newest)
     cache.load([], 100)
     newest = 250
-    assert (cache.revision, cache.seen) == (100, 250)
+    assert (cache.revision, cache.observed_revision) == (100, 250)

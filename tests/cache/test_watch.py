@@ -22,7 +22,7 @@ Opened = tuple[SqliteStore, WatchCache, ResourceCache]
 @pytest.fixture
 async def parts(tmp_path: Path) -> AsyncIterator[Opened]:
     async with opened(tmp_path) as (store, root, cache):
-        await root.fresh(cache)
+        await root.wait_until_fresh(cache)
         yield store, root, cache
 
 

@@ -13,7 +13,7 @@ from polykind import errors
 from polykind.cache import resource_cache
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import CompactedError, Event, Page
+from polykind.contract import CompactedError, Page, StoreEvent
 from polykind.store.sqlite import SqliteStore
 from tests.cache.build import PREFIX, opened, put, value
 
@@ -34,7 +34,7 @@ async def test_a_resource_is_read_when_it_is_asked_for_and_followed_from_then_on
     store, root, cache = parts
     first = await put(store, "a/x")
     assert not cache.loaded
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     assert state(cache) == {"a/x": first}
     second = await put(store, "a/y")
     assert state(cache) == {"a/x": first, "a/y": second}
@@ -46,7 +46,7 @@ async def test_resources_do_not_see_each_other(parts: Opened) -> None:
     store, root, cache = parts
     core, similar = root.resource("", "namespaces"), root.resource("example.com", "foosballs")
     for other in (cache, core, similar):
-        await root.fresh(other)
+        await root.wait_until_fresh(other)
     await store.put("/registry/namespaces/default", value("default"), expect=None)
     await store.put("/registry/example.com/foosballs/a/x", value("a/x"), expect=None)
     await store.put("/registry/other.com/foos/a/x", value("a/x"), expect=None)
@@ -110,7 +110,7 @@ async def test_a_long_reading_leaves_the_loop_to_others(parts: Opened) -> None:
 
     waiting = asyncio.create_task(others())
     begin = time.thread_time()
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     whole, done = time.thread_time() - begin, True
     await waiting
     assert len(cache) == 3000
@@ -126,7 +126,7 @@ async def test_a_resource_that_is_dropped_and_served_anew_while_it_is_read(
     first = asyncio.create_task(root.load(cache))
     while not gate.reads:
         await asyncio.sleep(0)
-    root.drop(cache)
+    root.remove(cache)
     anew = root.resource("example.com", "foos")
     assert anew is not cache
     second = asyncio.create_task(root.load(anew))
@@ -173,7 +173,7 @@ async def test_one_who_gives_up_does_not_spoil_the_reading_for_others(
 
 async def test_a_revision_that_is_reached_is_waited_for(parts: Opened) -> None:
     store, root, _ = parts
-    waiting = asyncio.create_task(root.reach(root.revision + 2))
+    waiting = asyncio.create_task(root.wait_for_revision(root.revision + 2))
     await put(store, "a/x")
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -185,7 +185,7 @@ async def test_a_revision_that_is_never_reached_is_too_large(parts: Opened) -> N
     _, root, _ = parts
     asked = root.revision + 5
     with pytest.raises(errors.RequestTimeoutError) as caught:
-        await root.reach(asked, within=0.01)
+        await root.wait_for_revision(asked, within=0.01)
     assert caught.value.message == f"Timeout: Too large resource version: {asked}, current: {root.revision}"
     assert caught.value.details == {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
@@ -206,12 +206,12 @@ async def test_the_past_comes_from_the_window_and_before_it_from_the_store(
 ) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 5)
     store, root, cache = parts
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     written = [await put(store, "a/x", n=i) for i in range(20)]
-    assert cache.since == written[-6]
+    assert cache.window_start == written[-6]
     for index, revision in enumerate(written):
-        assert revisions(await root.past(cache, revision)) == written[index + 1 :]
-    whole = await root.past(cache, written[0])
+        assert revisions(await root.changes_since(cache, revision)) == written[index + 1 :]
+    whole = await root.changes_since(cache, written[0])
     assert [o.old.revision for o in whole if o.old] == written[:-1]
 
 
@@ -219,14 +219,14 @@ async def test_the_past_of_a_resource_that_was_read_only_now_comes_from_the_stor
     store, root, cache = parts
     first, second = await put(store, "a/x"), await put(store, "a/y")
     await store.delete(f"{PREFIX}a/x", expect=first)
-    await root.fresh(cache)
-    assert revisions(await root.past(cache, first)) == [second, second + 1]
+    await root.wait_until_fresh(cache)
+    assert revisions(await root.changes_since(cache, first)) == [second, second + 1]
 
 
 async def test_changes_while_the_past_is_read_are_part_of_it(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 3)
     store, root, cache = parts
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     written = [await put(store, "a/x", n=i) for i in range(10)]
     history, busy = store.history, [True]
 
@@ -238,17 +238,17 @@ async def test_changes_while_the_past_is_read_are_part_of_it(parts: Opened, monk
         return found
 
     monkeypatch.setattr(store, "history", interrupted)
-    assert revisions(await root.past(cache, written[0])) == written[1:]
+    assert revisions(await root.changes_since(cache, written[0])) == written[1:]
 
 
 async def test_a_past_that_is_compacted_has_expired(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 2)
     store, root, cache = parts
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     written = [await put(store, "a/x", n=i) for i in range(10)]
     await store.compact(written[5])
     with pytest.raises(errors.ExpiredError) as caught:
-        await root.past(cache, written[0])
+        await root.changes_since(cache, written[0])
     assert caught.value.message == f"too old resource version: {written[0]} ({written[5]})"
     assert (caught.value.code, caught.value.reason) == (410, "Expired")
 
@@ -260,7 +260,7 @@ class Resets:
     def __init__(self) -> None:
         self.count = 0
 
-    def on_occurrences(self, occurrences: list[ObjectChange]) -> None: ...
+    def on_changes(self, occurrences: list[ObjectChange]) -> None: ...
 
     def on_reset(self) -> None:
         self.count += 1
@@ -270,17 +270,17 @@ async def test_a_lost_watch_is_begun_again_and_everything_read_anew(
     parts: Opened, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, root, cache = parts
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     resets = Resets()
     cache.observers.append(resets)
     assert root._watching is not None
     root._watching.close()
     missed = await put(store, "a/missed")
-    waiting = asyncio.create_task(root.reach(missed))
+    waiting = asyncio.create_task(root.wait_for_revision(missed))
     await asyncio.sleep(0)
     root.on_lost(CompactedError(1, 2))
     assert (root.ready, cache.loaded, resets.count) == (False, False, 1)
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     await waiting
     assert root.ready
     assert state(cache) == {"a/missed": missed}
@@ -312,18 +312,18 @@ async def test_a_resource_that_fails_on_an_event_is_read_anew_and_its_observers_
     parts: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, root, cache = parts
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     resets = Resets()
     cache.observers.append(resets)
 
-    def broken(events: list[Event], revision: int) -> None:
+    def broken(events: list[StoreEvent], revision: int) -> None:
         raise KeyError("broken")
 
     with monkeypatch.context() as failing:
-        failing.setattr(cache, "follow", broken)
+        failing.setattr(cache, "apply_events", broken)
         await put(store, "a/x")
     assert resets.count == 1
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     assert list(state(cache)) == ["a/x"]
     assert f"the cache of {PREFIX} failed on an event and is read anew" in caplog.text
 
@@ -331,7 +331,7 @@ async def test_a_resource_that_fails_on_an_event_is_read_anew_and_its_observers_
 async def test_bytes_that_are_no_object_do_not_take_the_resource_with_them(parts: Opened) -> None:
     store, root, cache = parts
     await store.put(f"{PREFIX}a/odd", b"\x00 nonsense", expect=None)
-    await root.fresh(cache)
+    await root.wait_until_fresh(cache)
     await store.put(f"{PREFIX}a/odder", b"[1, 2]", expect=None)
     await put(store, "a/x")
     assert list(state(cache)) == ["a/odd", "a/odder", "a/x"]
@@ -342,7 +342,7 @@ async def test_a_store_that_comes_back_is_followed_again(
 ) -> None:
     monkeypatch.setattr("polykind.cache.watch_cache._RETRY", 0.001)
     async with opened(tmp_path) as (store, root, cache):
-        await root.fresh(cache)
+        await root.wait_until_fresh(cache)
         await store.close()
         await asyncio.sleep(0.01)
         await store.start()
@@ -350,6 +350,6 @@ async def test_a_store_that_comes_back_is_followed_again(
         async with asyncio.timeout(5):
             while not root.ready:
                 await asyncio.sleep(0.001)
-        await root.fresh(cache)
+        await root.wait_until_fresh(cache)
         assert state(cache) == {"a/x": written}
     assert "the store does not answer yet" in caplog.text

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polykind.codec.type_meta import interpret
+from polykind.codec.type_meta import read_type_meta
 from polykind.errors import BadRequestError
 
 PARSE = "couldn't get version/kind; json parse error: json: cannot unmarshal "
@@ -26,16 +26,16 @@ STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind str
 )
 def test_what_is_refused(value: Any, says: str) -> None:
     with pytest.raises(BadRequestError) as refused:
-        interpret(value)
+        read_type_meta(value)
     assert refused.value.message == says
 
 
 def test_what_is_found() -> None:
-    assert interpret({"apiVersion": "g/v1", "kind": "X"}) == ("g/v1", "X")
-    assert interpret({"kind": None}) == interpret({}) == interpret(None) == ("", "")
+    assert read_type_meta({"apiVersion": "g/v1", "kind": "X"}) == ("g/v1", "X")
+    assert read_type_meta({"kind": None}) == read_type_meta({}) == read_type_meta(None) == ("", "")
 
 
 def test_the_case_of_keys_does_not_matter() -> None:
-    assert interpret({"APIVersion": "g/v1", "\u212aIND": "X"}) == ("g/v1", "X")
-    assert interpret({"kind": "X", "Kind": "Y", "KIND": None}) == ("", "Y")
-    assert interpret({"kin": "X", "spec": "Y", "apiVersions": "Z"}) == ("", "")
+    assert read_type_meta({"APIVersion": "g/v1", "\u212aIND": "X"}) == ("g/v1", "X")
+    assert read_type_meta({"kind": "X", "Kind": "Y", "KIND": None}) == ("", "Y")
+    assert read_type_meta({"kin": "X", "spec": "Y", "apiVersions": "Z"}) == ("", "")

@@ -113,7 +113,7 @@ async def test_only_the_leader_writes(running: Live) -> None:
         leading = False
         changed: Any = None
 
-        def follow(self, on_change: Any) -> None:
+        def subscribe(self, on_change: Any) -> None:
             self.changed = on_change
 
         async def start(self) -> None: ...

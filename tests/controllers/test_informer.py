@@ -24,7 +24,7 @@ async def test_all_is_taken_at_first_and_after_a_reset_and_changes_in_between(tm
             taken.set()
 
         def take(occurrences: list[ObjectChange]) -> None:
-            told.extend(occurrence.entry.name for occurrence in occurrences)
+            told.extend(occurrence.cached.name for occurrence in occurrences)
 
         following = Informer(running.server.api, kind, take_all, take)
         await following.start()

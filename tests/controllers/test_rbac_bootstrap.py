@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from polykind.contract import ConflictError
+from polykind.contract import RevisionConflictError
 from polykind.store.sqlite import SqliteStore
 from tests.support.live import Live, live
 
@@ -106,7 +106,7 @@ async def test_one_that_cannot_be_written_does_not_keep_the_others_nor_the_start
     class Stubborn(SqliteStore):
         async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
             if key.endswith("clusterroles/edit"):
-                raise ConflictError(key, None)
+                raise RevisionConflictError(key, None)
             return await super().put(key, value, expect=expect)
 
     async with live(tmp_path, store=Stubborn(tmp_path / "data"), **RBAC) as running:

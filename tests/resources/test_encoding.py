@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.cache.cached_object import parse
+from polykind.cache.cached_object import parse_stored
 from polykind.codec import json_codec
 from polykind.resources.encoding import Encoded
 
@@ -35,7 +35,7 @@ def test_what_is_stored_and_spliced_is_what_is_served(
     assert encoded.stored() == json_codec.encode({**obj, "metadata": meta})
     served = json_codec.encode({**obj, "metadata": {**meta, "resourceVersion": str(revision)}})
     assert encoded.served(revision) == served
-    assert parse("x", encoded.stored(), revision, True).raw == served
+    assert parse_stored("x", encoded.stored(), revision, True).raw == served
 
 
 def test_an_object_that_was_never_stored_keeps_having_no_revision() -> None:

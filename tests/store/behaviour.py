@@ -10,12 +10,12 @@ import pytest
 
 from polykind.contract import (
     CompactedError,
-    ConflictError,
-    Event,
     FutureRevisionError,
     KeyValue,
+    RevisionConflictError,
     Store,
     StoreError,
+    StoreEvent,
     UnavailableError,
 )
 
@@ -32,12 +32,12 @@ class Recorder:
     """A listener that keeps what it is told and lets tests wait for a revision."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[StoreEvent] = []
         self.told: list[int] = []
         self.lost: list[StoreError] = []
         self._change = asyncio.Event()
 
-    def on_events(self, events: Sequence[Event], revision: int) -> None:
+    def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
         assert not self.told or revision >= self.told[-1]
         assert all(event.revision <= revision for event in events)
         self.events.extend(events)
@@ -67,7 +67,7 @@ class Recorder:
 
 async def refused(writing: Awaitable[int]) -> KeyValue | None:
     """What the conflict says the key holds."""
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(RevisionConflictError) as caught:
         await writing
     return caught.value.current
 
@@ -133,7 +133,7 @@ class TestWriting:
         assert len(won) == 1
         held = KeyValue("/r/a", b"%d" % won[0][0], won[0][1])
         assert await store.get("/r/a") == held
-        assert [answer.current for answer in answers if isinstance(answer, ConflictError)] == [held] * 39
+        assert [answer.current for answer in answers if isinstance(answer, RevisionConflictError)] == [held] * 39
 
     async def test_concurrent_counters_lose_no_step(self, store: Store) -> None:
         async def count() -> None:
@@ -144,7 +144,7 @@ class TestWriting:
                     value = b"%d" % (int(now.value if now else b"0") + 1)
                     await store.put("/r/counter", value, expect=now.revision if now else 0)
                     done += 1
-                except ConflictError:
+                except RevisionConflictError:
                     pass
 
         await asyncio.gather(*(count() for _ in range(5)))
@@ -320,9 +320,9 @@ class TestWatching:
         listener = Recorder()
         watching = store.watch("/r/", await store.revision(), listener)
         first = await store.put("/r/a", b"1", expect=0)
-        assert listener.events == [Event("/r/a", b"1", first)]
+        assert listener.events == [StoreEvent("/r/a", b"1", first)]
         second = await store.delete("/r/a", expect=first)
-        assert listener.events[1:] == [Event("/r/a", None, second)]
+        assert listener.events[1:] == [StoreEvent("/r/a", None, second)]
         assert listener.told[-1] == second
         watching.close()
 
@@ -394,7 +394,7 @@ class TestWatching:
 
     async def test_a_listener_may_close_its_watch_and_others_as_it_is_told(self, store: Store) -> None:
         class Closer(Recorder):
-            def on_events(self, events: Sequence[Event], revision: int) -> None:
+            def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
                 super().on_events(events, revision)
                 for watching in watchings:
                     watching.close()
@@ -411,7 +411,7 @@ class TestWatching:
         inner = Recorder()
 
         class Opener(Recorder):
-            def on_events(self, events: Sequence[Event], revision: int) -> None:
+            def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
                 super().on_events(events, revision)
                 if len(self.told) == 1:
                     store.watch("/r/", after, inner)
@@ -426,7 +426,7 @@ class TestWatching:
         self, store: Store, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Failing(Recorder):
-            def on_events(self, events: Sequence[Event], revision: int) -> None:
+            def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
                 raise ValueError("the listener broke")
 
         after = await store.revision()
@@ -468,7 +468,7 @@ class TestCompaction:
         for at in (a1, b1, c1, a2):
             with pytest.raises(CompactedError) as caught:
                 await store.range("/r/", at=at)
-            assert (caught.value.asked, caught.value.oldest) == (at, gone)
+            assert (caught.value.requested, caught.value.oldest) == (at, gone)
             with pytest.raises(CompactedError):
                 await store.get("/r/c", at=at)
         assert (await store.range("/r/", at=gone)).items == [KeyValue("/r/a", b"a2", a2), KeyValue("/r/c", b"c1", c1)]

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from polykind.contract import Change, CompactedError, ConflictError, Event, FutureRevisionError, KeyValue, Store
+from polykind.contract import (
+    CompactedError,
+    FutureRevisionError,
+    HistoryEvent,
+    KeyValue,
+    RevisionConflictError,
+    Store,
+    StoreEvent,
+)
 from tests.store.behaviour import Recorder
 
 KEYS = ["/r/a", "/r/a/b", "/r/b", "/r/é", "/s/a"]
@@ -26,7 +34,7 @@ class Model:
 
     def __init__(self, base: int) -> None:
         self.base = base
-        self.events: list[Event] = []
+        self.events: list[StoreEvent] = []
         self.floor = 0
 
     @property
@@ -47,12 +55,12 @@ class Model:
         held = self.state(self.newest).get(key)
         if expect not in (None, held.revision if held else 0) or (value is None and held is None):
             return None
-        self.events.append(Event(key, value, self.newest + 1))
+        self.events.append(StoreEvent(key, value, self.newest + 1))
         return self.newest
 
-    def changes(self, prefix: str, after: int, until: int) -> list[Change]:
+    def changes(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         return [
-            Change(*event, self.state(event.revision - 1).get(event.key))
+            HistoryEvent(*event, self.state(event.revision - 1).get(event.key))
             for event in self.events
             if event.key.startswith(prefix) and after < event.revision <= until
         ]
@@ -113,11 +121,11 @@ class StoreMachine(RuleBasedStateMachine):
             if isinstance(answer, int):
                 assert self.model.write(key, value, expect) == answer
             else:
-                assert isinstance(answer, ConflictError)
+                assert isinstance(answer, RevisionConflictError)
                 assert answer.key == key
         for number in order:
             answer = answers[number]
-            if isinstance(answer, ConflictError) and len(planned) == 1:
+            if isinstance(answer, RevisionConflictError) and len(planned) == 1:
                 assert answer.current == self.model.state(self.model.newest).get(answer.key)
                 assert self.model.write(*planned[number]) is None
 

@@ -58,7 +58,7 @@ async def newest(cluster: Cluster) -> Newest:
 
 
 async def read(newest: Newest) -> int:
-    return await (await newest.ask()).answer()
+    return await (await newest.ask()).result()
 
 
 async def turns() -> None:
@@ -93,7 +93,7 @@ async def test_an_answer_is_there_for_who_looks_later(newest: Newest, cluster: C
     asking = newest.ask()
     await turns()
     cluster.questions[0](answer(7))
-    assert await (await asking).answer() == 7
+    assert await (await asking).result() == 7
 
 
 async def test_a_question_that_fails_is_asked_again_elsewhere(newest: Newest, cluster: Cluster) -> None:

@@ -7,4 +7,4 @@ from typing import Any
 
 def owner(observer: Any) -> str:
     """Return the module of the controller that an observer belongs to."""
-    return type(observer.on_occurrences.__self__).__module__
+    return type(observer.on_changes.__self__).__module__

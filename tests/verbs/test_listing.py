@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 
-from polykind.contract import Asked
+from polykind.contract import RevisionRead
 from polykind.http.request import Request
 from polykind.http.response import Response
 from polykind.store.sqlite import SqliteStore
@@ -320,20 +320,20 @@ class Remote(SqliteStore):
     async def nothing(self) -> None:
         return
 
-    def ask(self) -> Awaitable[Asked]:  # type: ignore[override]
-        async def sent() -> Asked:
+    def start_revision_read(self) -> Awaitable[RevisionRead]:  # type: ignore[override]
+        async def sent() -> RevisionRead:
             return self
 
         return sent()
 
-    async def answer(self) -> int:
+    async def result(self) -> int:
         # Once: what happens asks as well.
         meanwhile, self.meanwhile = self.meanwhile, self.nothing
         await meanwhile()
         return await super().revision()
 
-    async def revision(self, asked: Asked | None = None) -> int:
-        return await (super().revision() if asked is None else self.answer())
+    async def revision(self, read: RevisionRead | None = None) -> int:
+        return await (super().revision() if read is None else self.result())
 
 
 @pytest.mark.parametrize("query", ["", "?limit=2", "?labelSelector=app%21%3Dx"])

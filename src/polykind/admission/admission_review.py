@@ -55,7 +55,7 @@ class Denied(errors.APIError):
         super().__init__(f"{denied}: {why}" if why else f"{denied} without explanation", details=said.get("details"))
         self.code = max(said.get("code") or 0, 400)
         self.reason = said.get("reason") or ""
-        self.detailed = "details" in said
+        self.include_details = "details" in said
         self.metadata = said.get("metadata") or {}
         self.word = said.get("status") or ""
         if self.word == "Success":
@@ -82,7 +82,7 @@ def answered(version: str, uid: str, body: bytes, *, mutating: bool) -> Verdict:
     try:
         head = header(REVIEWS, version, body)
         response: JsonObject | None = read(ADMISSION_REVIEWS[version], head.fields, _OBJECTS).get("response")
-    except (Malformed, json_codec.Malformed) as error:
+    except (Malformed, json_codec.MalformedJSONError) as error:
         raise Misanswered(f"failed to call webhook: {error}") from None
     complaint = _complaint(version, uid, head, response, mutating)
     if complaint is not None or response is None:

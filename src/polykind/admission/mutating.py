@@ -118,7 +118,7 @@ def _operations(webhook: Webhook, patch: bytes) -> list[JsonObject]:
     try:
         operations: list[JsonObject] = jsonpatch.as_written(jsonpatch.loosely(json_codec.decode(patch)), patch)
     except errors.BadRequestError as error:
-        why = error.text if isinstance(error, json_codec.Malformed) else error.message
+        why = error.text if isinstance(error, json_codec.MalformedJSONError) else error.message
         raise CallFailed(webhook.name, f"received undecodable patch in webhook response: {why}") from None
     return operations
 

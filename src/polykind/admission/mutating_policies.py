@@ -151,7 +151,7 @@ class _Gathering:
 
     def _misconfigured(self, policy: MutatingPolicy, binding: MutatingBinding | None, error: Exception) -> None:
         what = "policy" if binding is None else "binding"
-        why = error.said if isinstance(error, errors.APIError) else str(error)
+        why = error.upstream_message if isinstance(error, errors.APIError) else str(error)
         self.failures.append(_Failure(policy, binding, f"failed to configure {what}: {why}"))
 
 

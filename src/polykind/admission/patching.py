@@ -20,7 +20,7 @@ def reread(asked: Attributes, made: Any) -> JsonObject:
         raise errors.InternalError(jsonpatch.NO_OBJECT % json_name(made))
     own: JsonObject = json_codec.decode(json_codec.encode(made))
     try:
-        version, kind = type_meta.interpret(own)
+        version, kind = type_meta.read_type_meta(own)
     except errors.BadRequestError as error:
         raise errors.InternalError(error.message) from None
     if asked.typed:

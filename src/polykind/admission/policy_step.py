@@ -141,7 +141,7 @@ async def _told_at(asked: Attributes, version: str) -> Shown:
     try:
         obj, old = [await asked.convert(one, wanted) if one is not None else None for one in (asked.obj, asked.old)]
     except errors.APIError as error:
-        raise ParamError(f"failed to convert object version: {error.said}") from None
+        raise ParamError(f"failed to convert object version: {error.upstream_message}") from None
     if (obj is None) != (asked.obj is None) or (old is None) != (asked.old is None):
         raise ParamError(f"failed to convert object version: {wanted} is not served")
     return Shown(version, wanted, obj, old)

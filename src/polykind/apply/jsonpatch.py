@@ -11,8 +11,7 @@ import orjson
 
 from polykind import errors
 from polykind.apply.rejected import Rejected, TestFailed, too_deep
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.golang.text import go_json, go_quote, json_bytes, json_name
 
 MOST_OPERATIONS = 10000
@@ -209,7 +208,7 @@ class _Patching:
         value = self.get(source, f"{lost} from path: {source}: {_MISSING}", f"error in copy for from: '{source}'")
         if isinstance(value, dict | list):
             self.copied += _size(value)
-            value = copied(value)
+            value = copy_json(value)
         else:
             self.copied += len(value) if isinstance(value, str) else 8
         path = _text(operation, "path", "copy")

@@ -12,7 +12,7 @@ class Rejected(errors.APIError):
     """
 
     code, reason = 422, "Invalid"
-    detailed = True
+    include_details = True
 
     def __init__(self, why: str = "") -> None:
         super().__init__("the server rejected our request due to an error in our request")

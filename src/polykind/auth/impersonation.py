@@ -203,7 +203,7 @@ def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
         if not key:
             return "impersonating the empty string key in extra is not allowed"
         if found := _path_problems(key):
-            return f"impersonating an invalid key in extra is not allowed: {errors.aggregate(found)}"
+            return f"impersonating an invalid key in extra is not allowed: {errors.aggregate_message(found)}"
         if key != key.lower():
             return f"impersonating a non-lowercase key in extra is not allowed: {go_quote(key)}"
         if "" in values:

@@ -86,7 +86,7 @@ class CachedObject(Representation):
         self.normalized = False
         self.schema_generation = epoch
 
-    def value(self) -> JsonObject:
+    def decode(self) -> JsonObject:
         """The stored object, decoded. Raises InternalError where others have stored something else."""
         try:
             value = json_codec.decode(self.raw)
@@ -96,12 +96,12 @@ class CachedObject(Representation):
             raise errors.InternalError(f"{self.key} is not a JSON object in the store")
         return value
 
-    def deleting(self) -> bool:
+    def terminating(self) -> bool:
         """Whether its deletion has begun."""
         if b'"deletionTimestamp"' not in self.raw:
             return False
         try:
-            meta = self.value().get("metadata")
+            meta = self.decode().get("metadata")
         except errors.InternalError:
             return False
         return isinstance(meta, dict) and bool(meta.get("deletionTimestamp"))
@@ -114,7 +114,7 @@ def intern_labels(labels: dict[str, str] | None) -> dict[str, str] | None:
     return {sys.intern(k): sys.intern(v) for k, v in labels.items()}
 
 
-def parse(key: str, value: bytes, revision: int, clean: bool) -> CachedObject:
+def parse_stored(key: str, value: bytes, revision: int, clean: bool) -> CachedObject:
     """An entry from stored bytes, without decoding more than the metadata.
 
     The resourceVersion is not part of what is stored; in bytes that were encoded with sorted keys its place is

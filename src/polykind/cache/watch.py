@@ -78,7 +78,7 @@ class Selection(Protocol):
 class Watcher:
     """One client's watch. Until it has caught up with the present, what comes in waits."""
 
-    def __init__(self, channel: Channel, after: int, bookmarks: bool, timeout: float, interval: float) -> None:
+    def __init__(self, channel: WatchChannel, after: int, bookmarks: bool, timeout: float, interval: float) -> None:
         self.after = after
         self.first: Iterable[bytes] = ()
         """The events to begin with, encoded."""
@@ -192,7 +192,7 @@ class Watcher:
         self._timers.append(asyncio.get_running_loop().call_later(self._interval, self._tick))
 
 
-class Channel:
+class WatchChannel:
     """One question asked of a resource at one version, and all who ask it."""
 
     def __init__(
@@ -221,7 +221,7 @@ class Channel:
     @property
     def seen(self) -> int:
         """Everything up to this revision has been delivered."""
-        return self._backlog[0].revision - 1 if self._backlog else self._cache.seen
+        return self._backlog[0].revision - 1 if self._backlog else self._cache.observed_revision
 
     def join(self, watcher: Watcher) -> None:
         self.watchers.add(watcher)
@@ -260,7 +260,7 @@ class Channel:
         if held and self._backlog:
             self._task = asyncio.get_running_loop().create_task(self._work_off())
 
-    def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
+    def on_changes(self, occurrences: list[ObjectChange]) -> None:
         if self._task is not None or self._held:
             self._backlog.extend(occurrences)
             return
@@ -308,7 +308,7 @@ class Channel:
     def needed(self, occurrence: ObjectChange) -> list[CachedObject]:
         """The entries whose forms it takes to tell a change: what was there before does not always matter."""
         old, new = occurrence.old, occurrence.new
-        if not self.concerns(occurrence.entry):
+        if not self.concerns(occurrence.cached):
             return []
         if old is None or (new is not None and self.selection.everything):
             return [new] if new is not None else []
@@ -374,7 +374,7 @@ class Channel:
     ) -> tuple[str, Representation, int] | None:
         """ADDED, MODIFIED or DELETED, the form to show, and the resourceVersion to show it with (0: its own)."""
         made = self._made if made is None else made
-        if not self.concerns(occurrence.entry):
+        if not self.concerns(occurrence.cached):
             return None
         old, new = occurrence.old, occurrence.new
         new_form = self._form(new, made) if new is not None else None

@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from polykind import errors
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
-from polykind.contract import Asked, CompactedError, Event, FutureRevisionError, Store, StoreError, Watching
+from polykind.contract import (
+    CompactedError,
+    FutureRevisionError,
+    RevisionRead,
+    Store,
+    StoreError,
+    StoreEvent,
+    WatchHandle,
+)
 
 log = logging.getLogger("polykind.cache")
 
@@ -29,10 +37,10 @@ class WatchCache:
         self.ready = False
         self._resources: dict[str, ResourceCache] = {}
         self._loading: dict[ResourceCache, asyncio.Task[None]] = {}
-        self._held: dict[str, list[list[Event]]] = {}
+        self._held: dict[str, list[list[StoreEvent]]] = {}
         """What has come for a prefix since each of its readings began."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
-        self._watching: Watching | None = None
+        self._watching: WatchHandle | None = None
         self._restarting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -57,16 +65,16 @@ class WatchCache:
             cache = self._resources[prefix] = ResourceCache(prefix, lambda: self.revision)
         return cache
 
-    def drop(self, cache: ResourceCache) -> None:
+    def remove(self, cache: ResourceCache) -> None:
         """Forget a resource that is no longer served."""
         if self._resources.get(cache.prefix) is cache:
             del self._resources[cache.prefix]
 
-    async def fresh(self, cache: ResourceCache, asked: Asked | None = None) -> None:
-        """Return when the cache holds everything that was written before this call, or before `asked` was."""
-        revision = await self.store.revision(asked)
+    async def wait_until_fresh(self, cache: ResourceCache, read: RevisionRead | None = None) -> None:
+        """Return when the cache holds everything that was written before this call, or before `read` was."""
+        revision = await self.store.revision(read)
         if self.revision < revision:
-            await self.reach(revision)
+            await self.wait_for_revision(revision)
         if not cache.loaded:
             await self.load(cache)
 
@@ -81,7 +89,7 @@ class WatchCache:
             task.add_done_callback(lambda done: self._read(cache, done))
         await asyncio.shield(task)
 
-    async def load_again(self, cache: ResourceCache, pause: float) -> None:
+    async def reload(self, cache: ResourceCache, pause: float) -> None:
         """Read a resource that was lost, however often it takes."""
         while not cache.loaded:
             try:
@@ -97,7 +105,7 @@ class WatchCache:
     async def _load(self, cache: ResourceCache) -> None:
         while True:
             watching = self._watching
-            held: list[Event] = []
+            held: list[StoreEvent] = []
             self._held.setdefault(cache.prefix, []).append(held)
             try:
                 page = await self.store.range(cache.prefix)
@@ -113,16 +121,16 @@ class WatchCache:
             await asyncio.shield(self._restarting)
         cache.load(entries, page.revision)
         late = [e for e in held if e.revision > page.revision]
-        cache.follow(late, max(self.revision, page.revision))
+        cache.apply_events(late, max(self.revision, page.revision))
 
-    def _release(self, prefix: str, held: list[Event]) -> None:
+    def _release(self, prefix: str, held: list[StoreEvent]) -> None:
         others = [h for h in self._held[prefix] if h is not held]
         if others:
             self._held[prefix] = others
         else:
             del self._held[prefix]
 
-    async def reach(self, revision: int, within: float = 3.0) -> None:
+    async def wait_for_revision(self, revision: int, within: float = 3.0) -> None:
         """Wait until everything up to a revision has been seen."""
         if self.revision >= revision:
             return
@@ -135,19 +143,19 @@ class WatchCache:
         try:
             await future
         except TimeoutError:
-            raise too_large(revision, self.revision) from None
+            raise resource_version_too_large(revision, self.revision) from None
         finally:
             timer.cancel()
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
-    async def past(self, cache: ResourceCache, after: int) -> list[ObjectChange]:
+    async def changes_since(self, cache: ResourceCache, after: int) -> list[ObjectChange]:
         """The changes of a resource above a revision, from the window or, if that is too short, from the store."""
         older: list[ObjectChange] = []
         asked = after
         # The window may move on while the store is read: what has left it by then is read as well.
-        while after < cache.since:
-            until = cache.since
+        while after < cache.window_start:
+            until = cache.window_start
             try:
                 changes = await self.store.history(cache.prefix, after, until)
             except CompactedError as error:
@@ -155,15 +163,15 @@ class WatchCache:
             except FutureRevisionError:
                 return []
             for start in range(0, len(changes), _SLICE):
-                older += cache.recall(changes[start : start + _SLICE])
+                older += cache.past_changes(changes[start : start + _SLICE])
                 await asyncio.sleep(0)
             after = until
-        return older + cache.window(after)
+        return older + cache.changes_after(after)
 
     # ------------------------------------------------------------------ the store's listener
 
-    def on_events(self, events: Sequence[Event], revision: int) -> None:
-        batches: dict[str, list[Event]] = {}
+    def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
+        batches: dict[str, list[StoreEvent]] = {}
         for event in events:
             prefix = self._prefix_of(event.key)
             for held in self._held.get(prefix, ()):
@@ -175,7 +183,7 @@ class WatchCache:
             cache = self._resources.get(prefix)
             if cache is not None and cache.loaded:
                 try:
-                    cache.follow(batch, revision)
+                    cache.apply_events(batch, revision)
                 except Exception:
                     log.exception("the cache of %s failed on an event and is read anew", prefix)
                     cache.reset()
@@ -224,7 +232,7 @@ def _time_out(future: asyncio.Future[None]) -> None:
         future.set_exception(TimeoutError())
 
 
-def too_large(asked: int, current: int, *, retry: bool = True) -> errors.RequestTimeoutError:
+def resource_version_too_large(asked: int, current: int, *, retry: bool = True) -> errors.RequestTimeoutError:
     """A revision that is still to come; `retry` tells the client to come back in a second."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return errors.RequestTimeoutError(

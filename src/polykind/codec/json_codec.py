@@ -28,7 +28,7 @@ _LONE = re.compile(
 )
 
 
-class Malformed(BadRequestError):
+class MalformedJSONError(BadRequestError):
     """A body that is no JSON: `text` is the parser's complaint; `syntax` is False if only a number is out of range."""
 
     def __init__(self, text: str, *, syntax: bool = True) -> None:
@@ -45,7 +45,7 @@ def _number(text: str) -> int | float:
     value = float(text)
     if value - value != 0.0:
         raise _RangeError(text)
-    return normal(value)
+    return normalize_float(value)
 
 
 def _spelled(text: str) -> float:
@@ -55,7 +55,7 @@ def _spelled(text: str) -> float:
     return value
 
 
-def normal(value: float) -> int | float:
+def normalize_float(value: float) -> int | float:
     """A finite float as it is after it has been written and read: an int if it is whole and fits 64 bits."""
     if value.is_integer():
         # That of the shortest decimal: what the reference stores and reads back.
@@ -90,7 +90,7 @@ def decode(body: bytes, *, spelled: bool = False) -> Any:
     return value
 
 
-def decode_noting(body: bytes, *, spelled: bool = False) -> tuple[Any, bool]:
+def decode_flagged(body: bytes, *, spelled: bool = False) -> tuple[Any, bool]:
     """As `decode`, and whether every number is known to be whole: such values are encoded with less trouble."""
     try:
         value = _decode_whole(body)
@@ -111,8 +111,8 @@ def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
                 return value, True, []
         except (ValueError, RecursionError, TypeError, _FractionError):
             pass
-    value, whole = decode_noting(body, spelled=True)
-    return value, whole, duplicate_complaints(body, value)
+    value, whole = decode_flagged(body, spelled=True)
+    return value, whole, duplicate_field_errors(body, value)
 
 
 def decode_literal(body: bytes) -> tuple[Any, bool]:
@@ -132,15 +132,15 @@ def decode_literal(body: bytes) -> tuple[Any, bool]:
 def _decode_after_all(body: bytes, reader: Callable[[bytes], Any]) -> Any:
     """What a stricter parser refused: bad UTF-8 and half surrogates are replaced, the rest is explained."""
     if complaint := json_syntax.complaint(body):
-        raise Malformed(complaint)
+        raise MalformedJSONError(complaint)
     try:
         return reader(_repaired(body))
     except _RangeError as error:
         raise _out_of_range(str(error)) from None
     except RecursionError:
-        raise Malformed("invalid character '{' exceeded max depth") from None
+        raise MalformedJSONError("invalid character '{' exceeded max depth") from None
     except ValueError as error:
-        raise Malformed(str(error)) from None
+        raise MalformedJSONError(str(error)) from None
 
 
 def _repaired(body: bytes) -> bytes:
@@ -148,8 +148,8 @@ def _repaired(body: bytes) -> bytes:
     return _LONE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
 
 
-def _out_of_range(text: str) -> Malformed:
-    return Malformed(f"json: cannot unmarshal number {text} into Go value of type float64", syntax=False)
+def _out_of_range(text: str) -> MalformedJSONError:
+    return MalformedJSONError(f"json: cannot unmarshal number {text} into Go value of type float64", syntax=False)
 
 
 def _short_ints(root: Any) -> Any:
@@ -237,12 +237,12 @@ def duplicate_keys(body: bytes, value: Any) -> list[str]:
     return json_syntax.repeated_keys(_repaired(body))
 
 
-def duplicate_complaints(body: bytes, value: Any) -> list[str]:
+def duplicate_field_errors(body: bytes, value: Any) -> list[str]:
     """The duplicate keys of a body in the words of the reference's strict decoder."""
     return [f"duplicate field {go_quote(path)}" for path in duplicate_keys(body, value)]
 
 
-def in_order(complaints: list[str], body: bytes) -> list[str]:
+def sort_strict_errors(complaints: list[str], body: bytes) -> list[str]:
     """A strict decoder's complaints about unknown and duplicate keys of a body, as that meets them, at most 100."""
     places: dict[str, int] = {}
     wanted = set(complaints)

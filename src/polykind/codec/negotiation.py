@@ -85,7 +85,7 @@ def check_named(accept: str, *, streams: bool = False, offers: tuple[str, ...] =
         forms = [TYPES[media] for media in offers]
         forms += [f"{TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams]
         error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(forms)}")
-        error.detailed = True
+        error.include_details = True
         raise error
 
 

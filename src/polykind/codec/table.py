@@ -149,7 +149,7 @@ def _integer(value: Any) -> int | None:
 
 def _number(value: Any) -> int | float | None:
     if type(value) is int and abs(value) > 1 << 53:
-        return json_codec.normal(float(value))
+        return json_codec.normalize_float(float(value))
     return value if type(value) in (int, float) else None
 
 

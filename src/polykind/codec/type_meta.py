@@ -11,7 +11,7 @@ _STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind st
 _NAMES = {"apiversion": "apiVersion", "kind": "kind"}
 
 
-def interpret(value: Any) -> tuple[str, str]:
+def read_type_meta(value: Any) -> tuple[str, str]:
     """apiVersion and kind, "" where the body has none. Raises BadRequest in the words of the reference's decoder."""
     if value is None:
         return "", ""
@@ -20,7 +20,7 @@ def interpret(value: Any) -> tuple[str, str]:
     found = {"apiVersion": "", "kind": ""}
     for key, item in value.items():
         # The last of several counts.
-        if item is not None and (name := meant(key)):
+        if item is not None and (name := type_meta_field(key)):
             if type(item) is not str:
                 raise _parse_error(f"{json_name(item)} into Go struct field .{name} of type string")
             found[name] = item
@@ -30,7 +30,7 @@ def interpret(value: Any) -> tuple[str, str]:
     return version, found["kind"]
 
 
-def meant(key: str) -> str | None:
+def type_meta_field(key: str) -> str | None:
     """Which of the two a key names; this reader alone does not mind its case."""
     return _NAMES.get(_folded(key)) if len(key) in (4, 10) else None
 

@@ -178,7 +178,7 @@ def _copy(root: Any) -> Any:
 def _jsonable(value: Any) -> Any:
     """A scalar as it is after the reference has turned YAML into JSON and read that."""
     if type(value) is float:
-        return json_codec.normal(value) if value - value == 0.0 else value
+        return json_codec.normalize_float(value) if value - value == 0.0 else value
     if type(value) is int and value >= 1 << 63:
         return float(value)
     return value

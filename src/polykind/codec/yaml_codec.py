@@ -40,7 +40,7 @@ def decode_strict(body: bytes) -> tuple[Any, list[str]]:
             value = json_codec.decode(body)
             if not json_codec.duplicate_keys(body, value):
                 return value, []
-        except json_codec.Malformed:
+        except json_codec.MalformedJSONError:
             pass
     from polykind.codec.yaml_reader import read
 

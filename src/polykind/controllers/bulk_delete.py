@@ -26,7 +26,7 @@ async def delete_all(api: Backend, kind: Resource, entries: Sequence[CachedObjec
     version = kind.storage_version()
 
     async def delete(entry: CachedObject) -> None:
-        if entry.deleting():
+        if entry.terminating():
             return
         namespace = entry.namespace if kind.namespaced else None
         try:

@@ -42,7 +42,7 @@ class ClusterRoleAggregation:
 
     async def start(self) -> None:
         await self._following.start()
-        self._leadership.follow(self._lead)
+        self._leadership.subscribe(self._lead)
         self._lead(self._leadership.leading)
 
     async def close(self) -> None:
@@ -58,7 +58,7 @@ class ClusterRoleAggregation:
 
     def _take_changes(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
-            self._roles.pop(occurrence.entry.name, None)
+            self._roles.pop(occurrence.cached.name, None)
             if occurrence.new is not None:
                 self._take(occurrence.new)
         self._look_at_all()

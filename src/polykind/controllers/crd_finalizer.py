@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from polykind import errors
 from polykind.apis.apiextensions.strategy import FINALIZER, CRDResource
 from polykind.cache.cached_object import CachedObject
-from polykind.contract import ConflictError, JsonObject, StoreError
+from polykind.contract import JsonObject, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
 from polykind.controllers.crd_status import Statuses
 from polykind.crd import conditions
@@ -93,7 +93,7 @@ class Retirement:
         if not isinstance(kind, CustomResource) or kind.crd["metadata"]["name"] != crd["metadata"]["name"]:
             return True
         cache = kind.cache
-        await self._api.cache.fresh(cache)
+        await self._api.cache.wait_until_fresh(cache)
         if not len(cache):
             return True
         if not failing:
@@ -135,7 +135,7 @@ class Retirement:
                 status = conditions.set(crd["status"], done, self._stamp())
                 if await self._statuses.write(name, entry, {**crd, "metadata": meta}, status):
                     return
-            except ConflictError:
+            except RevisionConflictError:
                 continue
 
 
@@ -148,4 +148,4 @@ async def _read(kind: CustomResource, entries: Sequence[CachedObject]) -> None:
 
 
 def _said(error: errors.APIError | StoreError) -> str:
-    return error.said if isinstance(error, errors.APIError) else str(error)
+    return error.upstream_message if isinstance(error, errors.APIError) else str(error)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from polykind.apis.apiextensions.strategy import CRDResource, restated
 from polykind.apply import managed
 from polykind.cache.cached_object import CachedObject
-from polykind.contract import ConflictError, JsonObject
+from polykind.contract import JsonObject, RevisionConflictError
 from polykind.verbs.context import Backend
 
 _API_VERSION = "apiextensions.k8s.io/v1"
@@ -43,12 +43,12 @@ class Statuses:
         """The same, without a look at who owns what."""
         cache = self._kind.cache
         value = restated(entry, metadata, status)
-        cache.trust(name, value, cache.schema_generation)
+        cache.expect_write(name, value, cache.schema_generation)
         try:
             await self._api.store.put(cache.prefix + name, value, expect=entry.revision)
         except BaseException as error:
-            cache.distrust(name)
-            if isinstance(error, ConflictError):
+            cache.cancel_expected_write(name)
+            if isinstance(error, RevisionConflictError):
                 return False
             raise
         return True

@@ -78,7 +78,7 @@ class CRDController:
                 await asyncio.sleep(0)
         self._kind.cache.observers.append(self)
         self._kind.settle = self.settle
-        self._leadership.follow(self._lead)
+        self._leadership.subscribe(self._lead)
         self._lead(self._leadership.leading)
 
     async def close(self) -> None:
@@ -115,13 +115,13 @@ class CRDController:
 
     # ------------------------------------------------------------------ what is served follows the definitions
 
-    def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
+    def on_changes(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._take(occurrence.new)
                 self._soon(occurrence.new.name)
             else:
-                self._drop(occurrence.entry.name)
+                self._drop(occurrence.cached.name)
         self._changed.set()
 
     def on_reset(self) -> None:
@@ -130,7 +130,7 @@ class CRDController:
 
     async def _reload(self) -> None:
         cache = self._kind.cache
-        await self._api.cache.load_again(cache, _RETRY)
+        await self._api.cache.reload(cache, _RETRY)
         present = set()
         for entry in cache.snapshot(None):
             present.add(entry.name)
@@ -211,7 +211,7 @@ class CRDController:
         if isinstance(kind, CustomResource) and kind.crd["metadata"]["name"] == crd["metadata"]["name"]:
             self._api.registry.remove(group, plural)
             kind.end_watches()
-            self._api.cache.drop(kind.cache)
+            self._api.cache.remove(kind.cache)
             self._converters.drop(crd["metadata"]["name"])
 
     # ------------------------------------------------------------------ their status follows

@@ -70,7 +70,7 @@ class GarbageCollector:
         """Dependents of kinds that are not served, to be looked at again if they come to be."""
 
     def start(self) -> None:
-        self._leadership.follow(self._lead)
+        self._leadership.subscribe(self._lead)
         if self._leadership.leading:
             self._lead(True)
 
@@ -212,7 +212,7 @@ class GarbageCollector:
         if kind is None:
             self._ownership.record(place, ())
             return
-        await self._api.cache.fresh(kind.cache)
+        await self._api.cache.wait_until_fresh(kind.cache)
         entry = kind.cache.get(place.key)
         if entry is None:
             self._ownership.record(place, ())
@@ -281,7 +281,7 @@ class GarbageCollector:
             return Owner.UNKNOWN
         if kind.namespaced and not dependent.namespaced:
             return Owner.UNKNOWN
-        await self._api.cache.fresh(kind.cache)
+        await self._api.cache.wait_until_fresh(kind.cache)
         meta = metadata(kind.cache.get(kind.key(namespace, owner.name)))
         if not meta.uid or meta.uid != owner.uid:
             return Owner.DANGLING
@@ -341,12 +341,12 @@ class Following:
         self.group, self.plural, self.kind = kind.group, kind.plural, kind.kind
 
     def __str__(self) -> str:
-        return errors.qualified(self.plural, self.group)
+        return errors.qualified_resource(self.plural, self.group)
 
     def place(self, entry: CachedObject) -> Place:
         return Place(self.group, self.plural, entry.key)
 
-    def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
+    def on_changes(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
             self._garbage.saw(self, occurrence)
 

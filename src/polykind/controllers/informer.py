@@ -22,7 +22,7 @@ class Informer:
         self._api = api
         self._kind = kind
         self._take_all = take_all
-        self.on_occurrences = take
+        self.on_changes = take
         self._reloading: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -42,5 +42,5 @@ class Informer:
         task.add_done_callback(self._reloading.discard)
 
     async def _reload(self) -> None:
-        await self._api.cache.load_again(self._kind.cache, _PAUSE)
+        await self._api.cache.reload(self._kind.cache, _PAUSE)
         self._take_all()

@@ -12,7 +12,7 @@ from polykind.apply import managed
 from polykind.auth.user import service_account
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
-from polykind.contract import ConflictError, JsonObject, Leadership, StoreError
+from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
 from polykind.resources.encoding import Encoded
 from polykind.resources.resource import Resource
@@ -41,7 +41,7 @@ class NamespaceController:
         await self._api.cache.load(cache)
         await asyncio.gather(*(self._make(name) for name in INITIAL if cache.get(name) is None))
         cache.observers.append(self)
-        self._leadership.follow(self._lead)
+        self._leadership.subscribe(self._lead)
         self._lead(self._leadership.leading)
 
     def _lead(self, leading: bool) -> None:
@@ -88,10 +88,10 @@ class NamespaceController:
         obj |= {"spec": {"finalizers": [FINALIZER]}, "status": {"phase": "Active"}}
         try:
             await self._api.store.put(self._kind.cache.prefix + name, Encoded(obj).stored(), expect=0)
-        except ConflictError:
+        except RevisionConflictError:
             log.debug("namespace %s was made by someone else", name)
 
-    def on_occurrences(self, occurrences: list[ObjectChange]) -> None:
+    def on_changes(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
             if occurrence.new is not None:
                 self._look(occurrence.new)
@@ -101,12 +101,12 @@ class NamespaceController:
         self._reloading = asyncio.get_running_loop().create_task(self._reload())
 
     async def _reload(self) -> None:
-        await self._api.cache.load_again(self._kind.cache, _LONGEST)
+        await self._api.cache.reload(self._kind.cache, _LONGEST)
         self._look_at_all()
 
     def _look(self, entry: CachedObject) -> None:
         name = entry.name
-        if self._leadership.leading and name not in self._emptying and entry.deleting():
+        if self._leadership.leading and name not in self._emptying and entry.terminating():
             task = asyncio.get_running_loop().create_task(self._empty(name))
             self._emptying[name] = task
             task.add_done_callback(lambda _: self._forget(name, task))
@@ -141,7 +141,7 @@ class NamespaceController:
         # What nobody has asked for yet is not read into memory only to find it empty.
         if not cache.loaded and not (await self._api.store.range(f"{cache.prefix}{namespace}/", limit=1)).items:
             return 0
-        await self._api.cache.fresh(cache)
+        await self._api.cache.wait_until_fresh(cache)
         await delete_all(self._api, kind, cache.snapshot(namespace), _USER)
         return cache.count(namespace)
 
@@ -152,7 +152,7 @@ class NamespaceController:
             entry = cache.get(name)
             if entry is None:
                 return
-            obj = entry.value()
+            obj = entry.decode()
             obj["metadata"].pop("resourceVersion", None)
             spec = obj.setdefault("spec", {})
             spec["finalizers"] = [f for f in spec.get("finalizers") or [] if f != FINALIZER]
@@ -163,5 +163,5 @@ class NamespaceController:
                     del spec["finalizers"]
                     await self._api.store.put(cache.prefix + name, Encoded(obj).stored(), expect=entry.revision)
                 return
-            except ConflictError:
+            except RevisionConflictError:
                 continue

@@ -42,7 +42,7 @@ class RBACBootstrap:
 
     async def start(self) -> None:
         """Who leads from the outset begins to serve when all have been looked at."""
-        self._leadership.follow(self._lead)
+        self._leadership.subscribe(self._lead)
         if self._leadership.leading and not await self._done():
             self._lead(True)
 
@@ -87,7 +87,7 @@ class RBACBootstrap:
         kind = self._api.registry.named(GROUP, wanted["kind"])
         if kind is None:
             raise AssertionError("roles and bindings are always served")
-        await self._api.cache.fresh(kind.cache)
+        await self._api.cache.wait_until_fresh(kind.cache)
         entry = kind.cache.get(wanted["metadata"]["name"])
         if entry is None:
             await create_object(self._call(kind, "POST", wanted), wanted, CreateOptions())

@@ -40,12 +40,12 @@ class StoredVersionReport:
         if kind is None:
             return
         try:
-            await self._api.cache.fresh(kind.cache)
+            await self._api.cache.wait_until_fresh(kind.cache)
         except StoreError as error:
             log.warning("what is stored of %s could not be counted: %s", name, error)
             return
         for version in versions:
-            count = kind.cache.stored.get(version, 0)
+            count = kind.cache.version_counts.get(version, 0)
             stored = Found(count, await self._first(kind.cache, version) if count else "")
             log.warning("version %s of %s cannot be removed yet: %s", version, name, leftovers(name, version, stored))
 

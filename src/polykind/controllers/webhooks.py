@@ -71,7 +71,7 @@ class WebhookControl:
 
     def _take_changes(self, occurrences: list[ObjectChange]) -> None:
         for occurrence in occurrences:
-            self._drop(occurrence.entry.name)
+            self._drop(occurrence.cached.name)
             if occurrence.new is not None:
                 self._take(occurrence.new)
         self._configure()

@@ -88,7 +88,7 @@ def _object(item: Raw) -> JsonObject:
         raise Failure("unexpected end of JSON input", INVALID_OBJECT, "Answer")
     try:
         value = json_codec.decode(raw)
-    except json_codec.Malformed as error:
+    except json_codec.MalformedJSONError as error:
         raise Failure(error.text, INVALID_OBJECT, "Answer") from None
     if not isinstance(value, dict):
         unmarshal = f"json: cannot unmarshal {json_name(value)} into Go value of type map[string]interface {{}}"

@@ -85,11 +85,11 @@ class ConversionFailedError(UnknownReasonError):
         self.failure = failure
 
     @property
-    def said(self) -> str:
+    def upstream_message(self) -> str:
         return self.failure.said
 
-    def as_event(self) -> APIError:
-        return InternalError(self.said)
+    def as_watch_error(self) -> APIError:
+        return InternalError(self.upstream_message)
 
 
 class Subject:

@@ -98,7 +98,7 @@ def _judged(original: JsonObject, returned: Any, to: str) -> JsonObject:
         returned = {**returned, "apiVersion": to}
     try:
         plain = json_codec.decode(json_codec.encode(returned))
-    except (TypeError, ValueError, json_codec.Malformed) as error:
+    except (TypeError, ValueError, json_codec.MalformedJSONError) as error:
         told = f"the converter returned what is no JSON: {error}"
         raise Located(Failure(f"{about} failed: {told}", INVALID_OBJECT, "Answer"), original) from error
     try:

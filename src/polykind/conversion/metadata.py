@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.errors import FieldError, aggregate, invalid, too_long
+from polykind.errors import FieldError, aggregate_message, invalid, too_long
 from polykind.selectors.labelnames import key_complaints, value_complaints
 
 _ANNOTATIONS_MOST = 256 * 1024
@@ -48,7 +48,7 @@ def _check(field: str, taken: Any, before: Any) -> None:
         return
     errors = _label_errors(taken) if field == "labels" else _annotation_errors(taken)
     if errors:
-        raise Refused(aggregate(errors))
+        raise Refused(aggregate_message(errors))
 
 
 def _label_errors(labels: dict[str, str]) -> list[FieldError]:

@@ -7,7 +7,7 @@ from typing import Any
 from polykind.contract import JsonObject
 from polykind.crd.rules import Rules
 from polykind.crd.survey import EMBEDDED, RULES, has_default, nodes
-from polykind.errors import FieldError, aggregate, invalid
+from polykind.errors import FieldError, aggregate_message, invalid
 from polykind.schema.embedded import MisfitError, coerce_embedded, validate_embedded
 from polykind.schema.equality import fresh, same
 from polykind.schema.faults import field_errors
@@ -107,5 +107,5 @@ def _metadata_problems(
     except MisfitError as misfit:
         found = [misfit.error]
     if found:
-        return [invalid(at, value, f"must result in valid metadata: {aggregate(found)}")]
+        return [invalid(at, value, f"must result in valid metadata: {aggregate_message(found)}")]
     return field_errors(check(Node(schema, declared=True), value).faults, at)

@@ -11,7 +11,7 @@ from polykind.crd.approval import approval_condition
 from polykind.crd.conditions import NON_STRUCTURAL, TERMINATING, condition, equivalent, find
 from polykind.crd.names import Taken, accept
 from polykind.crd.structural import unsupported, violations
-from polykind.errors import aggregate, invalid
+from polykind.errors import aggregate_message, invalid
 
 _TERMINATING = {
     "InstanceDeletionPending": (
@@ -67,7 +67,7 @@ def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
             message = f"failed to check validation schema for version {version['name']}: {why}"
             return condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
         errors += violations(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
-    return condition(NON_STRUCTURAL, "True", "Violations", aggregate(errors)) if errors else None
+    return condition(NON_STRUCTURAL, "True", "Violations", aggregate_message(errors)) if errors else None
 
 
 def terminating_condition(reason: str, message: str = "") -> JsonObject:

@@ -18,7 +18,7 @@ from polykind import errors, taskless
 from polykind.http.request import Request
 from polykind.http.request_parser import Arrival
 from polykind.http.response import TEXT, Response, Stream
-from polykind.taskless import Rest
+from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
     from polykind.http.listener import HttpServer
@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._held = False
         """Reading has stopped because a request waits."""
         self._working = False
-        self._task: Rest[Response | Stream] | asyncio.Task[None] | None = None
+        self._task: Continuation[Response | Stream] | asyncio.Task[None] | None = None
         self._writing = False
         """The task is one that sends a long answer."""
         self._stream: Stream | None = None
@@ -196,7 +196,7 @@ class Connection(asyncio.Protocol):
         request.audit_id = request.headers.get(b"audit-id") or self._server.audit_id()
         loop = self._server.loop
         result = taskless.run(self._call(request), loop, lambda rest: self._answered(request, keep_alive, rest))
-        if isinstance(result, Rest):
+        if isinstance(result, Continuation):
             self._task = result
             most = self._server.limits.request
             self.deadline = loop.time() + min(request.timeout or most, most)
@@ -213,7 +213,7 @@ class Connection(asyncio.Protocol):
             log.exception("a request failed: %s %s (audit id %s)", request.method, request.path, audit_id)
             return Response(500, errors.InternalError("the server failed on this request; its log says why").encode())
 
-    def _answered(self, request: Request, keep_alive: bool, rest: Rest[Response | Stream]) -> None:
+    def _answered(self, request: Request, keep_alive: bool, rest: Continuation[Response | Stream]) -> None:
         self._task = None
         if self.closing:
             answer = None if rest.cancelled else rest.result()

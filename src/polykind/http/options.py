@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from polykind.codec.type_meta import interpret
+from polykind.codec.type_meta import read_type_meta
 from polykind.errors import (
     BadRequestError,
     FieldError,
@@ -218,7 +218,7 @@ class DeleteOptions:
     @classmethod
     def from_body(cls, body: Any) -> DeleteOptions:
         """The options of a decoded body of kind DeleteOptions, whatever its apiVersion. Raises BadRequest."""
-        version, kind = interpret(body)
+        version, kind = read_type_meta(body)
         if kind not in ("", "DeleteOptions"):
             raise _no_options(version or _META, kind)
         value = body or {}

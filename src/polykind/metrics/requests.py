@@ -103,7 +103,7 @@ class Monitor:
                 count = len(kind.cache)
                 self._metrics.storage_objects.of(kind.qualified).set(count)
                 self._metrics.resource_objects.of(kind.group, kind.plural).set(count)
-                for version, stored in kind.cache.stored.items():
+                for version, stored in kind.cache.version_counts.items():
                     self._metrics.stored_objects.of(kind.group, kind.plural, version).set(stored)
 
     def _count_kept(self) -> None:

@@ -58,7 +58,7 @@ class MigrationController:
 
     async def start(self) -> None:
         await self._following.start()
-        self._leadership.follow(self._lead)
+        self._leadership.subscribe(self._lead)
 
     async def close(self) -> None:
         await self._following.close()
@@ -94,7 +94,7 @@ class MigrationController:
     def _take(self, occurrences: list[ObjectChange]) -> None:
         if self._leadership.leading:
             for occurrence in occurrences:
-                self._look(occurrence.entry, gone=occurrence.new is None)
+                self._look(occurrence.cached, gone=occurrence.new is None)
 
     def _look(self, entry: CachedObject, *, gone: bool) -> None:
         """Have a migration seen to, unless it is over; after one that has gone the next may come."""

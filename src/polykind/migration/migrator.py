@@ -78,7 +78,7 @@ class Migrator:
                 yield migration
 
     async def _look(self, resource: GroupResource) -> None:
-        await self._api.cache.fresh(self._kind.cache)
+        await self._api.cache.wait_until_fresh(self._kind.cache)
         definition = DefinitionStatus(self._api, self._definitions, resource)
         while migration := following(self._migrations(resource)):
             try:

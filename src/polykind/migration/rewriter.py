@@ -9,7 +9,7 @@ from time import monotonic
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.codec import json_codec
-from polykind.contract import ConflictError
+from polykind.contract import RevisionConflictError
 from polykind.conversion.failure import ConversionFailedError
 from polykind.migration.failures import Failures
 from polykind.migration.order import GroupResource
@@ -74,7 +74,7 @@ class Rewriting:
         """Walk over all of it, from the beginning whenever the definition has changed or others were faster."""
         while True:
             kind = self._kind()
-            await self._api.cache.fresh(kind.cache)
+            await self._api.cache.wait_until_fresh(kind.cache)
             version = kind.storage_version()
             failures, after, self._overtaken = Failures(), "", False
             while entries := _first_of(kind.cache.snapshot(None, after, _BATCH)):
@@ -85,8 +85,8 @@ class Rewriting:
                 after = entries[-1].key
                 await self._batch(version, entries, failures)
                 await asyncio.sleep(0)
-            await self._api.cache.fresh(kind.cache)
-            others = sum(number for name, number in kind.cache.stored.items() if name != kind.storage)
+            await self._api.cache.wait_until_fresh(kind.cache)
+            others = sum(number for name, number in kind.cache.version_counts.items() if name != kind.storage)
             # A replica that has not heard of the storage version yet may have written behind our back.
             if not self._overtaken and others <= failures.count:
                 self._count("failed", failures.count)
@@ -147,12 +147,12 @@ class Rewriting:
         """Write over an entry; False if somebody else has been faster."""
         cache, value = version.cache, encoded.stored()
         if version.clean():
-            cache.trust(entry.key, value, version.schema_generation, encoded.entry)
+            cache.expect_write(entry.key, value, version.schema_generation, encoded.entry)
         try:
             await self._api.store.put(cache.prefix + entry.key, value, expect=entry.revision)
         except BaseException as error:
-            cache.distrust(entry.key)
-            if isinstance(error, ConflictError):
+            cache.cancel_expected_write(entry.key)
+            if isinstance(error, RevisionConflictError):
                 return False
             raise
         return True

@@ -103,7 +103,7 @@ class DefinitionStatus:
     async def _write(self, said: Callable[[CRDSummary, str], tuple[JsonObject, list[str] | None]]) -> None:
         version = self._kind.versions["v1"]
         while True:
-            await self._api.cache.fresh(self._kind.cache)
+            await self._api.cache.wait_until_fresh(self._kind.cache)
             entry = self._kind.cache.get(self._name)
             if entry is None:
                 return

@@ -52,7 +52,7 @@ class BuiltinResource(Resource):
 
     def read(self, entry: CachedObject) -> JsonObject:
         """An object from the store as if it had been sent, with its defaults. Raises BadRequest."""
-        return self.version.decode(entry.value(), False)[0]
+        return self.version.decode(entry.decode(), False)[0]
 
     def shown(self, entry: CachedObject) -> JsonObject:
         """An object from the store as it is served. Raises APIError."""
@@ -86,11 +86,11 @@ class BuiltinVersion(ServedVersion):
         return fields.unknown(label)
 
     def method_not_allowed(self, verb: str) -> errors.APIError:
-        return errors.not_allowed_here()
+        return errors.method_not_allowed()
 
     def unsupported_patch(self) -> errors.APIError | None:
         error = errors.UnsupportedMediaTypeError("415: Unsupported Media Type")
-        error.detailed = True
+        error.include_details = True
         return error
 
     def check_kind(self, kind: str, api_version: str) -> None:
@@ -157,7 +157,7 @@ class BuiltinVersion(ServedVersion):
         return True
 
     def show(self, entry: CachedObject) -> Representation | None:
-        obj = entry.value()
+        obj = entry.decode()
         obj["apiVersion"] = self.api_version
         try:
             shown, _ = machinery.decode(obj, self.struct, report=False)

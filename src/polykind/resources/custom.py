@@ -370,7 +370,7 @@ class CustomVersion(ServedVersion):
         if entry.version not in self.resource.declared:
             found = f"{self.resource.group}/{entry.version}"
             raise errors.UnknownReasonError(f"request to convert CR from an invalid group/version: {found}")
-        obj = entry.value()
+        obj = entry.decode()
         meta, _ = objectmeta.coerce(obj.get("metadata"), strict=False, kind=self.resource.kind, version=entry.version)
         if not meta.get("generation"):
             meta["generation"] = 1

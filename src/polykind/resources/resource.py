@@ -21,7 +21,7 @@ from polykind.selectors import fields
 
 if TYPE_CHECKING:
     from polykind.apply.typemodel import TypeModel
-    from polykind.cache.watch import Channel
+    from polykind.cache.watch import WatchChannel
     from polykind.codec.table import TableFormat
     from polykind.metrics.metrics import RequestSeries
     from polykind.metrics.usage import VersionUsage
@@ -64,8 +64,8 @@ class Resource:
         """No watch begins before this revision: the resource was not served then as it is now."""
         self.immortal: frozenset[str] = frozenset()
         """Names that may not be deleted."""
-        self.channels: dict[Hashable, Channel] = {}
-        self.qualified = errors.qualified(plural, group)
+        self.channels: dict[Hashable, WatchChannel] = {}
+        self.qualified = errors.qualified_resource(plural, group)
 
     def key(self, namespace: str, name: str) -> str:
         """The key below the cache's prefix."""

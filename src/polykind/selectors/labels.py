@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from polykind.errors import BadRequestError, aggregate, invalid
+from polykind.errors import BadRequestError, aggregate_message, invalid
 from polykind.selectors.labelnames import key_complaints
 from polykind.selectors.requirement import Labels, Requirement, complaints
 
@@ -145,7 +145,7 @@ class _Parser:
             raise _RequirementError(f"found '{literal}', expected: {', '.join(_BINARY)}")
         values = sorted(self.values() if operator in ("in", "notin") else self.value())
         if errors := complaints(key, operator, values):
-            raise _RequirementError(aggregate(errors))
+            raise _RequirementError(aggregate_message(errors))
         return Requirement(key, operator, tuple(values))
 
     def value(self) -> set[str]:

@@ -103,7 +103,7 @@ class Documents:
         if not exact.startswith("/") or exact in ("/apis//", "/index.html/"):
             return _not_found()
         if request.method != "GET" and path in _ONLY_READ:
-            return self.refuse(request, errors.not_allowed_here())
+            return self.refuse(request, errors.method_not_allowed())
         root = path[1:].partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
             return self._health(request, exact)
@@ -124,7 +124,7 @@ class Documents:
             )
         found = await self._found(request, path, aggregable=exact != "/apis/")
         if found.status == 404 and path.startswith(_UNKNOWN):
-            return self.refuse(request, errors.nothing_here())
+            return self.refuse(request, errors.unknown_resource())
         return found
 
     # ------------------------------------------------------------------ health

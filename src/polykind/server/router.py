@@ -133,7 +133,7 @@ class Router:
 
     async def _resource(self, request: Request, group: str, version: str, rest: list[str]) -> Response | Stream:
         # A store that must ask another for its newest revision does so while the request is looked at.
-        asking = self._api.store.ask() if request.method == "GET" else None
+        asking = self._api.store.start_revision_read() if request.method == "GET" else None
         asked = None if asking is None else await asking
         legacy_watch = rest[0] == "watch" and len(rest) > 1
         if legacy_watch:
@@ -155,7 +155,9 @@ class Router:
             if rest[0] in ("watch", "proxy") and len(rest) == 1:
                 return _of_nothing(request)
             return (
-                self._documents.refuse(request, errors.nothing_here()) if not group or group in BUILT_IN else NOT_FOUND
+                self._documents.refuse(request, errors.unknown_resource())
+                if not group or group in BUILT_IN
+                else NOT_FOUND
             )
         call = RequestContext(self._api, request, served, namespace, name, subresource)
         call.asked = asked
@@ -220,15 +222,15 @@ class Router:
         version, kind, method = call.version, call.resource, call.request.method
         across = kind.namespaced and call.namespace is None
         if (call.namespace is not None and not kind.namespaced) or (across and call.name):
-            return _raise(errors.nothing_here())
+            return _raise(errors.unknown_resource())
         table: dict[str, Verb]
         if isinstance(version, ReviewVersion):
             if legacy_watch or across or call.name or call.subresource:
-                return _raise(errors.nothing_here())
+                return _raise(errors.unknown_resource())
             table = {"POST": review}
         elif legacy_watch:
             if call.subresource:
-                return _raise(errors.nothing_here())
+                return _raise(errors.unknown_resource())
             table = {"GET": watch}
         elif not call.name and not call.subresource:
             table = {"GET": watch if _watching(call) else list_}
@@ -241,8 +243,8 @@ class Router:
         elif call.subresource == "finalize" and version.has_finalize:
             table = {"PUT": update}
         else:
-            return _raise(errors.nothing_here())
-        return table.get(method) or _raise(errors.not_allowed_here())
+            return _raise(errors.unknown_resource())
+        return table.get(method) or _raise(errors.method_not_allowed())
 
     def _collection(self, call: RequestContext) -> Verb | None:
         method, kind = call.request.method, call.resource

@@ -52,7 +52,7 @@ class Inventory:
         kind = self._registry.kind(group, plural)
         if not isinstance(kind, CustomResource):
             return None
-        await self._cache.fresh(kind.cache)
+        await self._cache.wait_until_fresh(kind.cache)
         stored, managed = await _counted(kind)
         listed = (kind.crd.get("status") or {}).get("storedVersions") or []
         versions = []

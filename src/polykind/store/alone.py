@@ -10,7 +10,7 @@ class Alone:
 
     leading = True
 
-    def follow(self, on_change: Callable[[bool], None]) -> None:
+    def subscribe(self, on_change: Callable[[bool], None]) -> None:
         """It never changes."""
 
     async def start(self) -> None: ...

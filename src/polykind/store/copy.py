@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from polykind.contract import ConflictError, KeyValue, Store, StoreError
+from polykind.contract import KeyValue, RevisionConflictError, Store, StoreError
 
 PAGE = 500
 AT_ONCE = 64
@@ -71,7 +71,7 @@ class Copy:
                 raise CopyError(f"the target holds keys under {self._prefix} already: empty it, or choose another")
             try:
                 await self._target.put(self._marker, self._name, expect=0)
-            except ConflictError:
+            except RevisionConflictError:
                 raise CopyError("another copy into the target has just begun") from None
 
     async def _advance(self, newest: int) -> None:

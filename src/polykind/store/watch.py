@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from polykind.contract import Event, Listener, StoreError
+from polykind.contract import StoreError, StoreEvent, WatchListener
 
 log = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ class Watch:
 
     __slots__ = ("_forget", "closed", "listener", "prefix", "told")
 
-    def __init__(self, prefix: str, after: int, listener: Listener, forget: Callable[[Watch], None]) -> None:
+    def __init__(self, prefix: str, after: int, listener: WatchListener, forget: Callable[[Watch], None]) -> None:
         self.prefix = prefix
         self.told = after
         self.listener = listener
@@ -26,12 +26,12 @@ class Watch:
         self.closed = True
         self._forget(self)
 
-    def theirs(self, events: list[Event]) -> list[Event]:
+    def theirs(self, events: list[StoreEvent]) -> list[StoreEvent]:
         """The events that it has not been told and that are under its prefix."""
         prefix, told = self.prefix, self.told
         return [event for event in events if event.revision > told and event.key.startswith(prefix)]
 
-    def tell(self, events: list[Event], revision: int) -> None:
+    def tell(self, events: list[StoreEvent], revision: int) -> None:
         self.told = revision
         try:
             self.listener.on_events(events, revision)

@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from polykind import crd
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_review import accepted
 from polykind.conversion.failure import Failure
-from polykind.errors import APIError, aggregate
+from polykind.errors import APIError, aggregate_message
 from polykind.schema import Schema, metarules, objectmeta
 
 if TYPE_CHECKING:
@@ -40,13 +39,13 @@ class Definition:
         from polykind.cel import RuleCompiler
 
         try:
-            self.manifest, _ = crd.decode(copied(manifest), api, False)
+            self.manifest, _ = crd.decode(copy_json(manifest), api, False)
         except APIError as error:
             raise Unfit(error.message) from None
         crd.prepare_create(self.manifest)
         found = crd.validate_create(self.manifest, api, rules=RuleCompiler())
         if found:
-            raise Unfit(aggregate(found))
+            raise Unfit(aggregate_message(found))
         spec = self.manifest["spec"]
         self.name: str = self.manifest["metadata"]["name"]
         self.group: str = spec["group"]
@@ -90,7 +89,7 @@ class DefinedVersion:
 
         Raises Unfit.
         """
-        out: JsonObject = copied(obj)
+        out: JsonObject = copy_json(obj)
         try:
             kind = self.definition.kind.partition(".")[0]
             out["metadata"], unknown = objectmeta.coerce(
@@ -102,7 +101,7 @@ class DefinedVersion:
 
     def pruned(self, obj: JsonObject) -> JsonObject:
         """The object as it is after a conversion to this version: what the version does not know has gone."""
-        out: JsonObject = copied(obj)
+        out: JsonObject = copy_json(obj)
         try:
             self.schema.prune(out)
         except APIError as error:
@@ -111,7 +110,7 @@ class DefinedVersion:
 
     def defaulted(self, obj: JsonObject) -> JsonObject:
         """The object with the version's defaults, which nobody fills in after a conversion."""
-        out: JsonObject = copied(obj)
+        out: JsonObject = copy_json(obj)
         self.schema.default(out)
         return out
 
@@ -131,7 +130,7 @@ class DefinedVersion:
 def taken(original: JsonObject, converted: JsonObject, target: DefinedVersion) -> JsonObject:
     """What the API server makes of a converter's answer: metadata restored, pruned. Raises Unfit where it refuses."""
     try:
-        out = accepted(original, copied(converted), target.api_version)
+        out = accepted(original, copy_json(converted), target.api_version)
     except Failure as failure:
         raise Unfit(failure.said) from None
     return target.pruned(out)

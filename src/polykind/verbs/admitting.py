@@ -203,4 +203,4 @@ def _namespace(call: RequestContext, obj: JsonObject | None, old: JsonObject | N
     if namespaces is None or not call.namespace:
         return None
     entry = namespaces.cache.get(call.namespace)
-    return entry.value() if entry is not None else None
+    return entry.decode() if entry is not None else None

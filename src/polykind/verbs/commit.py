@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.cache.cached_object import CachedObject, Representation, parse
-from polykind.contract import ConflictError, JsonObject
+from polykind.cache.cached_object import CachedObject, Representation, parse_stored
+from polykind.contract import JsonObject, RevisionConflictError
 from polykind.resources.encoding import Encoded
 from polykind.resources.resource import ServedVersion
 from polykind.verbs.context import RequestContext
@@ -50,17 +50,17 @@ async def commit(
     if dry_run:
         return await _dry(version, key, encoded, value, entry, clean=clean)
     if clean:
-        cache.trust(key, value, version.schema_generation, encoded.entry)
+        cache.expect_write(key, value, version.schema_generation, encoded.entry)
     try:
         revision = await call.backend.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
     except BaseException as error:
-        cache.distrust(key)
-        if isinstance(error, ConflictError):
+        cache.cancel_expected_write(key)
+        if isinstance(error, RevisionConflictError):
             raise LostRace from None
         raise
     written = cache.get(key)
     if written is None or written.revision != revision:
-        written = parse(key, value, revision, False)
+        written = parse_stored(key, value, revision, False)
         written.schema_generation = cache.schema_generation
     return version.ready(written) or await version.view(written)
 
@@ -107,7 +107,7 @@ async def remove(call: RequestContext, key: str, entry: CachedObject) -> int:
     """Delete a key as it stands; the revision of the deletion. Raises LostRace."""
     try:
         return await call.backend.store.delete(call.resource.cache.prefix + key, expect=entry.revision)
-    except ConflictError:
+    except RevisionConflictError:
         raise LostRace from None
 
 

@@ -11,7 +11,7 @@ from polykind.admission.admission import Admission
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import Asked, Clock, IdSource, JsonObject, Store
+from polykind.contract import Clock, IdSource, JsonObject, RevisionRead, Store
 from polykind.golang.text import go_quote
 from polykind.http.options import parse_query
 from polykind.http.request import Request
@@ -74,7 +74,7 @@ class RequestContext:
         self.subresource = subresource
         self._query: dict[str, list[str]] | None = None
         self._now = ""
-        self.asked: Asked | None = None
+        self.asked: RevisionRead | None = None
         """The question for the newest revision, if it was sent when this began."""
         self.whole = False
         """Whether the body is known to have whole numbers only."""

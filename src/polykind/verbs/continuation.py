@@ -76,7 +76,7 @@ def _read(raw: bytes) -> tuple[str, int, str]:
     """The fields of a token; what is not there is empty."""
     try:
         value, _ = json_codec.decode_literal(raw)
-    except json_codec.Malformed as error:
+    except json_codec.MalformedJSONError as error:
         raise _invalid(f"continue key is not valid: {error.text}") from None
     run = Decoding(report=False)
     fields = _TOKEN.decode({} if value is None else value, None, run)

@@ -143,4 +143,4 @@ async def _readable(call: RequestContext, key: str) -> bool:
 
 
 def _going(entry: CachedObject | None) -> bool:
-    return entry is not None and bool(entry.value()["metadata"].get("deletionTimestamp"))
+    return entry is not None and bool(entry.decode()["metadata"].get("deletionTimestamp"))

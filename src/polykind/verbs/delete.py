@@ -72,7 +72,7 @@ async def delete_object(call: RequestContext, options: DeleteOptions, *, named: 
     if call.name in kind.immortal:
         raise errors.ForbiddenError(kind.plural, kind.group, call.name, "this namespace may not be deleted")
     while True:
-        await call.backend.cache.fresh(cache)
+        await call.backend.cache.wait_until_fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
             raise call.missing()

@@ -13,7 +13,7 @@ async def get(call: RequestContext) -> Response:
     cache = call.resource.cache
     if call.request.query:
         await at_least(call)
-    await call.backend.cache.fresh(cache, call.asked)
+    await call.backend.cache.wait_until_fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
         raise call.missing()

@@ -57,12 +57,12 @@ async def _rules_of(call: RequestContext, plural: str, name: str) -> Sequence[Ru
         raise errors.BadRequestError("Name parameter required.")
     if wrong := names.path_segment(name):
         raise errors.BadRequestError(f"Name parameter invalid: {go_quote(name)}: {';'.join(wrong)}")
-    await call.backend.cache.fresh(kind.cache)
+    await call.backend.cache.wait_until_fresh(kind.cache)
     entry = kind.cache.get(kind.key(call.namespace or "", name))
     if entry is None:
         # The reference looks for it on behalf of the request, and so names the resource of that.
         raise call.resource.not_found(name)
-    rules: list[Rule] = entry.value().get("rules") or []
+    rules: list[Rule] = entry.decode().get("rules") or []
     return rules
 
 

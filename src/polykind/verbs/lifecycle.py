@@ -20,14 +20,14 @@ async def check_namespace(call: RequestContext, name: str) -> None:
     entry = namespaces.cache.get(namespace)
     if entry is None:
         # It may have been made a moment ago through another replica.
-        await call.backend.cache.fresh(namespaces.cache)
+        await call.backend.cache.wait_until_fresh(namespaces.cache)
         entry = namespaces.cache.get(namespace)
     if entry is None:
         if why := names.path_segment(namespace):
             # The reference asks itself over HTTP, and its client does not even send such a request.
             raise errors.InternalError(f"invalid resource name {go_quote(namespace)}: [{' '.join(why)}]")
         raise errors.NotFoundError("namespaces", "", namespace)
-    if entry.deleting():
+    if entry.terminating():
         reason = f"unable to create new content in namespace {namespace} because it is being terminated"
         cause = {
             "reason": "NamespaceTerminating",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from polykind import errors
-from polykind.cache.cached_object import CachedObject, Representation, parse
-from polykind.cache.watch_cache import too_large
+from polykind.cache.cached_object import CachedObject, Representation, parse_stored
+from polykind.cache.watch_cache import resource_version_too_large
 from polykind.contract import CompactedError, FutureRevisionError, JsonObject
 from polykind.http.options import ListOptions
 from polykind.http.response import Response
@@ -58,7 +58,7 @@ async def collect(
             page = await _past_page(call, selected, revision, after, limit)
     else:
         if asked:
-            await call.backend.cache.reach(asked)
+            await call.backend.cache.wait_for_revision(asked)
         page = await _meanwhile(call, selected, after, limit)
     # No more than what was seen when the page was begun, or found unchanged: watches go on from there.
     at = revision or _seen(call)
@@ -79,12 +79,12 @@ async def _meanwhile(call: RequestContext, selected: Selected, after: str, limit
     """
     cache = call.resource.cache
     if call.asked is None or not cache.loaded:
-        await call.backend.cache.fresh(cache, call.asked)
+        await call.backend.cache.wait_until_fresh(cache, call.asked)
         return None
     seen = _seen(call)
     page = await _current(call, selected, after, limit)
-    await call.backend.cache.fresh(cache, call.asked)
-    return page if cache.changed <= seen and cache.since <= seen else None
+    await call.backend.cache.wait_until_fresh(cache, call.asked)
+    return page if cache.last_change <= seen and cache.window_start <= seen else None
 
 
 def _is_short(selected: Selected, limit: int) -> bool:
@@ -114,12 +114,12 @@ async def _past(call: RequestContext, revision: int) -> bool:
     """Whether a revision must be read from the store: the resource has changed since."""
     cache, api = call.resource.cache, call.backend
     if revision > api.cache.revision:
-        await api.cache.fresh(cache, call.asked)
+        await api.cache.wait_until_fresh(cache, call.asked)
         if revision > api.cache.revision:
             # What shall be read exactly is not waited for.
-            raise too_large(revision, api.cache.revision, retry=False)
+            raise resource_version_too_large(revision, api.cache.revision, retry=False)
     await api.cache.load(cache)
-    return cache.changed > revision or revision < cache.since
+    return cache.last_change > revision or revision < cache.window_start
 
 
 async def _short_page(call: RequestContext, selected: Selected, entries: Sequence[CachedObject], behind: int) -> _Page:
@@ -147,7 +147,7 @@ async def _past_entries(
         now = cache.get(key)
         # Most objects are still what they were: what has been made of them serves again.
         if now is None or now.revision != item.revision:
-            now = parse(key, item.value, item.revision, False)
+            now = parse_stored(key, item.value, item.revision, False)
         entries.append(now)
         if index % _SLICE == _SLICE - 1:
             await asyncio.sleep(0)

@@ -40,7 +40,7 @@ def _unreadable_reference(call: RequestContext, user: User, spec: JsonObject) ->
         call.resource.group, call.resource.plural.replace("policybindings", "policies")
     )
     entry = policies.cache.get(name) if policies is not None else None
-    param = entry.value()["spec"].get("paramKind") if entry is not None else None
+    param = entry.decode()["spec"].get("paramKind") if entry is not None else None
     group, version, resource = _resource(call, param) if param is not None else ("*", "*", "*")
     verb = "get" if reference.get("name") else "list"
     where, which = reference.get("namespace", ""), reference.get("name", "")

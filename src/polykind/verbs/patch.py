@@ -41,7 +41,7 @@ async def patch(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
-        await call.backend.cache.fresh(call.resource.cache)
+        await call.backend.cache.wait_until_fresh(call.resource.cache)
         absent = call.resource.cache.get(call.key) is None
         if absent and (call.subresource or path_segment(call.name)):
             raise call.missing()
@@ -107,10 +107,10 @@ class Fragment(NamedTuple):
 def read_fragment(body: bytes, content_type: str, validation: str, *, spelled: bool) -> Fragment:
     """The patch in a body; `spelled`: what it spells as a fraction is a float, whole or not."""
     try:
-        fragment, whole = json_codec.decode_noting(body, spelled=spelled)
-    except json_codec.Malformed as error:
+        fragment, whole = json_codec.decode_flagged(body, spelled=spelled)
+    except json_codec.MalformedJSONError as error:
         raise _unreadable(error, content_type, validation) from None
-    complaints = json_codec.duplicate_complaints(body, fragment) if validation != "Ignore" else []
+    complaints = json_codec.duplicate_field_errors(body, fragment) if validation != "Ignore" else []
     if content_type == JSON_PATCH:
         if validation != "Ignore":
             complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
@@ -118,7 +118,7 @@ def read_fragment(body: bytes, content_type: str, validation: str, *, spelled: b
     return Fragment(fragment, complaints, whole)
 
 
-def _unreadable(error: json_codec.Malformed, content_type: str, validation: str) -> errors.BadRequestError:
+def _unreadable(error: json_codec.MalformedJSONError, content_type: str, validation: str) -> errors.BadRequestError:
     """A patch that is no JSON; without a strict reader the patch's own says so."""
     why = error.text
     if content_type == JSON_PATCH and not error.syntax:
@@ -148,7 +148,7 @@ def decode_patched(
         # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
         value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not call.version.typed)
     try:
-        api_version, kind = type_meta.interpret(value) if not restored else ("", "")
+        api_version, kind = type_meta.read_type_meta(value) if not restored else ("", "")
         if restored and (why := call.version.misfit(patched)):
             raise _unfit(shown(), why)
         if call.version.typed and not restored and not api_version:
@@ -167,7 +167,7 @@ def decode_patched(
     if complaints and not restored:
         # What the patch repeats and is not looked into, the object repeats.
         complaints = complaints + duplicates(
-            call, json_codec.duplicate_complaints(shown().encode(), value), unknown, value
+            call, json_codec.duplicate_field_errors(shown().encode(), value), unknown, value
         )
     found = complaints + unknown_fields(call, sorted(unknown) if restored else unknown)
     if found and validation == "Strict":

@@ -42,7 +42,7 @@ def read(call: RequestContext, validation: str) -> JsonObject:
         complaints = duplicates(call, complaints, unknown, value)
     found = complaints + unknown_fields(call, unknown)
     if complaints and unknown and version.typed and media == "json":
-        found = json_codec.in_order(found, body)
+        found = json_codec.sort_strict_errors(found, body)
     if validation == "Strict" and found:
         if media == "yaml" and complaints:
             found[: len(complaints)] = [yaml_codec.strict_error(complaints)]
@@ -99,11 +99,11 @@ def _parse(call: RequestContext, body: bytes, media: str, validation: str) -> tu
                 value = json_codec.decode(json_codec.encode(value))
         elif call.version.typed:
             value, call.whole = json_codec.decode_literal(body)
-            complaints = json_codec.duplicate_complaints(body, value)
+            complaints = json_codec.duplicate_field_errors(body, value)
         else:
             value, call.whole, complaints = json_codec.decode_strict(body)
         return value, complaints if validation != "Ignore" else []
-    except json_codec.Malformed as error:
+    except json_codec.MalformedJSONError as error:
         if error.syntax:
             raise _unrecognized(call, error.message) from None
         raise _misfit(_defaulted(call, *_head(body)), call.resource.kind, error.text) from None
@@ -128,7 +128,7 @@ def _head(body: bytes) -> tuple[str, str]:
 def _named(call: RequestContext, value: Any, media: str, validation: str) -> JsonObject:
     """The body as an object that says what it is. A typed one need not, others must."""
     try:
-        api_version, kind = type_meta.interpret(value)
+        api_version, kind = type_meta.read_type_meta(value)
     except errors.BadRequestError as error:
         raise _unrecognized(call, error.message) from None
     named = _defaulted(call, api_version, kind)

@@ -44,7 +44,7 @@ class Whole:
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
     def error(self, error: errors.APIError) -> bytes:
-        return self.event("ERROR", json_codec.encode_ordered(error.as_event().status()))
+        return self.event("ERROR", json_codec.encode_ordered(error.as_watch_error().status()))
 
 
 class Partial(Whole):
@@ -110,7 +110,7 @@ class Messages(Whole):
         return watch_frame(kind, data)
 
     def error(self, error: errors.APIError) -> bytes:
-        return watch_frame("ERROR", encode_object(error.as_event().status(), STATUS))
+        return watch_frame("ERROR", encode_object(error.as_watch_error().status(), STATUS))
 
     def _message(self, obj: JsonObject) -> bytes:
         version = self._call.version

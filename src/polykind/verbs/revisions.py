@@ -53,4 +53,4 @@ async def at_least(call: RequestContext) -> None:
     if values and values[0]:
         revision = parse(values[0], listing=False)
         if revision:
-            await call.backend.cache.reach(revision)
+            await call.backend.cache.wait_for_revision(revision)

@@ -50,7 +50,7 @@ async def get_scale(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     cache = call.resource.cache
     await revisions.at_least(call)
-    await call.backend.cache.fresh(cache, call.asked)
+    await call.backend.cache.wait_until_fresh(cache, call.asked)
     entry = cache.get(call.key)
     if entry is None:
         raise call.missing()
@@ -90,7 +90,7 @@ def _read(call: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
             value, found = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []
         else:
             value = json_codec.decode(body, spelled=True)
-            found = json_codec.duplicate_complaints(body, value)
+            found = json_codec.duplicate_field_errors(body, value)
         scale, unknown = _decode(value)
     except (errors.BadRequestError, yaml_codec.MalformedYAML, ProtobufError):
         raise errors.BadRequestError(_NO_SUCH_TYPE) from None
@@ -243,7 +243,7 @@ def _answer(call: RequestContext, accepted: Accepted, scale: JsonObject) -> Resp
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
     """A Scale, which need not say that it is one, and its unknown fields in a strict reader's words."""
-    stated, kind = type_meta.interpret(value)
+    stated, kind = type_meta.read_type_meta(value)
     api_version, kind = stated or _API_VERSION, kind or "Scale"
     if (api_version, kind) != (_API_VERSION, "Scale"):
         raise errors.BadRequestError(

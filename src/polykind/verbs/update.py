@@ -50,7 +50,7 @@ def _sent(call: RequestContext, options: UpdateOptions) -> JsonObject:
 
 async def _created(call: RequestContext, options: UpdateOptions) -> bytes | None:
     """An update where nothing is yet: a create. None where something is."""
-    await call.backend.cache.fresh(call.resource.cache)
+    await call.backend.cache.wait_until_fresh(call.resource.cache)
     if call.resource.cache.get(call.key) is not None or names.path_segment(call.name):
         return None
     obj = _sent(call, options)
@@ -92,12 +92,12 @@ async def change_object(
     kind, cache = call.resource, call.resource.cache
     old: JsonObject
     while True:
-        await call.backend.cache.fresh(cache)
+        await call.backend.cache.wait_until_fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
             raise call.missing()
         form = call.version.ready(entry) or await call.version.view(entry)
-        old, call.was_whole = json_codec.decode_noting(form.data)
+        old, call.was_whole = json_codec.decode_flagged(form.data)
         new = changed = await change(old)
         _share(new, old)
         if whole:

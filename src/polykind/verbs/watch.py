@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 
 from polykind import errors
 from polykind.cache.resource_cache import ObjectChange
-from polykind.cache.watch import Channel, Projection, Watcher
+from polykind.cache.watch import Projection, WatchChannel, Watcher
 from polykind.codec import negotiation
 from polykind.http.options import ListOptions
 from polykind.http.response import Response, Stream
@@ -34,13 +34,13 @@ async def watch(call: RequestContext) -> Response | Stream:
     # What can be listed cannot always be watched: yaml has no streams.
     projection = projection_for(call, negotiation.negotiate_watch(accept, offers=call.version.media))
     cache, api = call.resource.cache, call.backend
-    await api.cache.fresh(cache, call.asked)
+    await api.cache.wait_until_fresh(cache, call.asked)
     initial = options.send_initial_events
     if initial is None:
         initial = options.resource_version in ("", "0")
     try:
         if initial and revision > api.cache.revision:
-            await api.cache.reach(revision)
+            await api.cache.wait_for_revision(revision)
     except errors.RequestTimeoutError as error:
         return Response(200, projection.error(error), projection.content_type)
     if not revision:
@@ -51,7 +51,7 @@ async def watch(call: RequestContext) -> Response | Stream:
         try:
             if revision < call.resource.since:
                 raise errors.ExpiredError(f"too old resource version: {revision} ({call.resource.since})")
-            past = await api.cache.past(cache, revision)
+            past = await api.cache.changes_since(cache, revision)
         except errors.ExpiredError as error:
             return Response(200, projection.error(error), projection.content_type)
     # From here to the first await nothing else happens: no change can fall between the past and the present.
@@ -82,7 +82,7 @@ async def watch(call: RequestContext) -> Response | Stream:
     return Stream(watcher.begin, watcher.ended, projection.content_type)
 
 
-def _channel(call: RequestContext, selected: Selected, projection: Projection) -> Channel:
+def _channel(call: RequestContext, selected: Selected, projection: Projection) -> WatchChannel:
     """The channel of this question: one for all who ask the same."""
     kind = call.resource
     shared = projection.key if projection.key is not None else id(projection)
@@ -91,14 +91,14 @@ def _channel(call: RequestContext, selected: Selected, projection: Projection) -
     if channel is None:
         metrics = call.backend.metrics
         sent = metrics.watch_events.of(kind.group, call.version.version, kind.plural).add
-        channel = Channel(kind.cache, call.version, selected, projection, sent)
+        channel = WatchChannel(kind.cache, call.version, selected, projection, sent)
         kind.channels[key] = channel
         channel.empty = lambda: _forget(kind, key)
     return channel
 
 
 async def _begin_with_state(
-    call: RequestContext, watcher: Watcher, channel: Channel, selected: Selected, begun: list[bytes], told: bool
+    call: RequestContext, watcher: Watcher, channel: WatchChannel, selected: Selected, begun: list[bytes], told: bool
 ) -> None:
     """ADDED for every object there is; if it is to be `told`, a bookmark for the end of them.
 
@@ -127,7 +127,7 @@ async def _begin_with_state(
 
 
 async def _begin_with_past(
-    call: RequestContext, watcher: Watcher, channel: Channel, past: list[ObjectChange], revision: int
+    call: RequestContext, watcher: Watcher, channel: WatchChannel, past: list[ObjectChange], revision: int
 ) -> None:
     """What has happened since the revision that the client has seen."""
     watcher.after = max(revision, past[-1].revision if past else 0)

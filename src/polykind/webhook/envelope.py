@@ -61,7 +61,7 @@ def supported(versions: list[str] | tuple[str, ...]) -> str | None:
 def header(reviews: Reviews, version: str, body: bytes) -> Header:
     """The head of an answer that is a review of a version. Raises Malformed."""
     fields = _fields(body)
-    api_version, kind = _stated({name: decoded(raw) for name, raw in fields.items() if type_meta.meant(name)})
+    api_version, kind = _stated({name: decoded(raw) for name, raw in fields.items() if type_meta.type_meta_field(name)})
     group, _, given = api_version.rpartition("/")
     if not group and not given:
         group, given = reviews.group, version
@@ -109,7 +109,7 @@ def _unopened(raw: Raw) -> Any:
 def _stated(value: Any) -> tuple[str, str]:
     """The apiVersion and kind by which the reference chooses what to decode."""
     try:
-        return type_meta.interpret(value)
+        return type_meta.read_type_meta(value)
     except BadRequestError as error:
         raise Malformed(error.message) from None
 
@@ -122,7 +122,7 @@ def _fields(body: bytes) -> dict[str, Raw]:
     try:
         # As the reference does: what begins like an object is JSON, all else is YAML whatever the headers say.
         value = json_codec.decode(body) if body.lstrip().startswith(b"{") else yaml_codec.decode(body)
-    except (json_codec.Malformed, yaml_codec.MalformedYAML) as error:
+    except (json_codec.MalformedJSONError, yaml_codec.MalformedYAML) as error:
         raise Malformed(str(error)) from None
     if not isinstance(value, dict):
         # Nothing but a null is taken for one.

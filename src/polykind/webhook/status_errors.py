@@ -71,7 +71,7 @@ def _status_message(body: bytes) -> str | None:
         return None
     try:
         value = json_codec.decode(body)
-    except json_codec.Malformed:
+    except json_codec.MalformedJSONError:
         return None
     if not isinstance(value, dict) or value.get("kind") != "Status" or value.get("apiVersion", "v1") not in ("v1", ""):
         return None

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polykind.codec.copying import copied
+from polykind.contract import copy_json
 from polykind.toolkit.declare.field_paths import MISSING, Path
 
 
@@ -52,7 +52,7 @@ def test_a_field_is_set_where_its_objects_may_be_missing() -> None:
 def test_what_was_taken_out_can_be_put_back() -> None:
     below: list[Any] = [{"b": 1}, {"b": 1, "c": 2}, {"b": {}}]
     for obj in ({"spec": {"a": value}} for value in below):
-        changed = copied(obj)
+        changed = copy_json(obj)
         Path("spec.a.b").set(changed, Path("spec.a.b").pop(changed))
         assert changed == obj
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polykind.codec import yaml_codec
-from polykind.codec.copying import copied
+from polykind.contract import copy_json
 from polykind.convert import Conversions
 from polykind.toolkit.crd_versions import Definition, taken
 from polykind.toolkit.declare.library import Library
@@ -83,7 +83,7 @@ def obj(spec: Any, **metadata: Any) -> dict[str, Any]:
     ],
 )
 def test_only_what_would_mean_something_else_is_written_out(said: Any, meant: Any, spec: Any, notes: list[str]) -> None:
-    before = copied(said)
+    before = copy_json(said)
     out, found = completed(obj(said), obj(meant), TARGET.defaulted(obj(meant)), TARGET)
     assert (out["spec"], found) == (spec, notes)
     assert said == before

@@ -241,7 +241,7 @@ def _strategy(crd: JsonObject) -> str:
 
 def stored_definition(entry: CachedObject) -> JsonObject:
     """A definition from the store, as v1, whichever of the two versions it was written in."""
-    obj = entry.value()
+    obj = entry.decode()
     if entry.normalized:
         return obj
     try:

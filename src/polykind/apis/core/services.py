@@ -42,7 +42,7 @@ class ServiceResource(Resource):
     def external_name(self, namespace: str, name: str) -> str | None:
         """The host that a service of type ExternalName stands for."""
         entry = self.cache.get(self.key(namespace, name))
-        spec = entry.value().get("spec") if entry is not None else None
+        spec = entry.decode().get("spec") if entry is not None else None
         return spec.get("externalName") if isinstance(spec, dict) and spec.get("type") == EXTERNAL else None
 
 

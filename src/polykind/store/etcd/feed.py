@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from polykind.contract import CompactedError, Event, UnavailableError
+from polykind.contract import CompactedError, StoreEvent, UnavailableError
 from polykind.store.etcd.client import Client
 from polykind.store.etcd.messages import Span
 from polykind.store.etcd.stream import WatchStream
@@ -21,7 +21,7 @@ STALL_SECONDS = 1.0
 REACH_SECONDS = 3.0
 """How long a reader waits for the feed at all."""
 
-Tell = Callable[[list[Event], int], None]
+Tell = Callable[[list[StoreEvent], int], None]
 
 
 class Feed:
@@ -79,7 +79,7 @@ class Feed:
             self._stream = WatchStream(member, self._where, self.revision)
             try:
                 async for events, revision in self._stream:
-                    self._take([Event(e.key, e.value, e.revision) for e in events], revision)
+                    self._take([StoreEvent(e.key, e.value, e.revision) for e in events], revision)
             except CompactedError as error:
                 # Whoever follows must read anew; what is written from the compaction on can be followed again.
                 self.revision = error.oldest
@@ -91,7 +91,7 @@ class Feed:
                 log.exception("the watch of etcd failed; it goes on from revision %d", self.revision)
             await asyncio.sleep(0.1)
 
-    def _take(self, events: list[Event], revision: int) -> None:
+    def _take(self, events: list[StoreEvent], revision: int) -> None:
         if revision <= self.revision:
             return
         self.revision = revision

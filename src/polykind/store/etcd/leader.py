@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
-from polykind.contract import Event, StoreError, UnavailableError
+from polykind.contract import StoreError, StoreEvent, UnavailableError
 from polykind.store.etcd import messages
 from polykind.store.etcd.lease import Lease
 from polykind.store.etcd.store import EtcdStore
@@ -40,7 +40,7 @@ class EtcdLeadership:
     def leading(self) -> bool:
         return self._leading
 
-    def follow(self, on_change: Callable[[bool], None]) -> None:
+    def subscribe(self, on_change: Callable[[bool], None]) -> None:
         self._followers.append(on_change)
 
     async def start(self) -> None:
@@ -133,7 +133,7 @@ class EtcdLeadership:
 
     # The store's listener
 
-    def on_events(self, events: Sequence[Event], revision: int) -> None:
+    def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
         if any(event.value is None for event in events):
             self._vacant.set()
 

@@ -25,7 +25,7 @@ class Question:
         self._answer: int | StoreError | None = None
         self._waiting: list[asyncio.Future[int]] = []
 
-    async def answer(self) -> int:
+    async def result(self) -> int:
         """The newest revision there was when it was sent, or a later one. Raises StoreError."""
         if self._answer is None:
             future: asyncio.Future[int] = self._loop.create_future()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from polykind.contract import Change, CompactedError, UnavailableError
+from polykind.contract import CompactedError, HistoryEvent, UnavailableError
 from polykind.store.etcd.client import PATIENCE, Client
 from polykind.store.etcd.messages import Span
 from polykind.store.etcd.stream import WatchStream
@@ -14,12 +14,12 @@ ASK_SECONDS = 0.05
 STALL_SECONDS = 2.0
 
 
-async def past(client: Client, where: Span, prefix: str, after: int, until: int, *, asks: bool) -> list[Change]:
+async def past(client: Client, where: Span, prefix: str, after: int, until: int, *, asks: bool) -> list[HistoryEvent]:
     """The changes of keys that begin with `prefix`, in (after, until], with what each replaced.
 
     `where` is watched; without asking for progress it must be all keys, so that `until` is an event. Raises Compacted.
     """
-    found: list[Change] = []
+    found: list[HistoryEvent] = []
     deadline = time.monotonic() + PATIENCE
     while True:
         member = client.member
@@ -30,7 +30,7 @@ async def past(client: Client, where: Span, prefix: str, after: int, until: int,
             while after < until:
                 async with asyncio.timeout(STALL_SECONDS):
                     events, revision = await anext(answers)
-                found += [Change(*e) for e in events if after < e.revision <= until and e.key.startswith(prefix)]
+                found += [HistoryEvent(*e) for e in events if after < e.revision <= until and e.key.startswith(prefix)]
                 after = max(after, revision)
             return found
         except (UnavailableError, TimeoutError) as error:

@@ -10,17 +10,17 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 from polykind.contract import (
-    Asked,
-    Change,
     CompactedError,
-    ConflictError,
     FutureRevisionError,
+    HistoryEvent,
     KeyValue,
-    Listener,
     Page,
+    RevisionConflictError,
+    RevisionRead,
     StoreError,
     UnavailableError,
-    Watching,
+    WatchHandle,
+    WatchListener,
 )
 from polykind.store.etcd import messages
 from polykind.store.etcd.client import Client, Refused
@@ -80,7 +80,7 @@ class EtcdStore:
             self._all = span(self._prefix if narrow else "")
             self._narrow = narrow
             self._newest = Newest(self._client, self._prefix.encode() or b"\0")
-            newest = await (await self._newest.ask()).answer()
+            newest = await (await self._newest.ask()).result()
         except BaseException:
             await self._client.close()
             self._running = False
@@ -107,16 +107,16 @@ class EtcdStore:
 
     # Reading
 
-    def ask(self) -> Awaitable[Asked] | None:
+    def start_revision_read(self) -> Awaitable[RevisionRead] | None:
         """The question for the newest revision, once it is sent; None if the store is closed."""
         return self._newest.ask() if self._open else None
 
-    async def revision(self, asked: Asked | None = None) -> int:
+    async def revision(self, read: RevisionRead | None = None) -> int:
         """The newest revision in the cluster when this, or `ask`, was called, or a later one; listeners know it."""
-        if asked is None:
+        if read is None:
             self._check_open()
-            asked = await self._newest.ask()
-        newest = await asked.answer()
+            read = await self._newest.ask()
+        newest = await read.result()
         if self._feed.revision < newest:
             await self._feed.reach(newest)
         return newest
@@ -158,7 +158,7 @@ class EtcdStore:
             return FutureRevisionError(revision, await self.revision())
         return error
 
-    async def history(self, prefix: str, after: int, until: int) -> list[Change]:
+    async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         _encoded(prefix)
         with self._working:
             if after < self._floor:
@@ -168,7 +168,7 @@ class EtcdStore:
                 raise FutureRevisionError(until, newest)
             return await self._read_past(prefix, after, until)
 
-    async def _read_past(self, prefix: str, after: int, until: int) -> list[Change]:
+    async def _read_past(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         if after >= until:
             return []
         where = span(prefix) if self._narrow else self._all
@@ -186,7 +186,7 @@ class EtcdStore:
     async def delete(self, key: str, *, expect: int | None) -> int:
         if expect == 0:
             # Nothing that is absent can be deleted, and nothing that is there is at revision 0.
-            raise ConflictError(key, await self.get(key))
+            raise RevisionConflictError(key, await self.get(key))
         return await self._write(key, messages.delete_request(_encoded(key), expect))
 
     async def _write(self, key: str, request: bytes) -> int:
@@ -198,7 +198,7 @@ class EtcdStore:
                 except UnavailableError as error:
                     log.warning("%s: a write is answered before the listeners know of it", error)
             if not answer.succeeded:
-                raise ConflictError(key, answer.current)
+                raise RevisionConflictError(key, answer.current)
             return answer.revision
 
     async def compact(self, revision: int) -> None:
@@ -213,7 +213,7 @@ class EtcdStore:
 
     # Following
 
-    def watch(self, prefix: str, after: int, listener: Listener) -> Watching:
+    def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:
         self._check_open()
         _encoded(prefix)
         if after < self._floor:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from polykind.contract import Change, Event, Listener, StoreError, UnavailableError
+from polykind.contract import HistoryEvent, StoreError, StoreEvent, UnavailableError, WatchListener
 from polykind.store.watch import Watch
 
 MOST_HELD = 50_000
 """Events that may come in while a watch reads the past."""
 
-ReadPast = Callable[[str, int, int], Awaitable[list[Change]]]
+ReadPast = Callable[[str, int, int], Awaitable[list[HistoryEvent]]]
 """The changes under a prefix in (after, until]."""
 
 
@@ -22,9 +22,9 @@ class Watches:
         self._newest = newest
         self._read_past = read_past
         self._watches: dict[Watch, asyncio.Task[None] | None] = {}
-        self._held: dict[Watch, list[Event]] = {}
+        self._held: dict[Watch, list[StoreEvent]] = {}
 
-    def add(self, prefix: str, after: int, listener: Listener) -> Watch:
+    def add(self, prefix: str, after: int, listener: WatchListener) -> Watch:
         watch = Watch(prefix, after, listener, self.forget)
         self._watches[watch] = None
         if after < self._newest:
@@ -38,7 +38,7 @@ class Watches:
         if replay is not None and replay is not asyncio.current_task():
             replay.cancel()
 
-    def tell(self, events: list[Event], revision: int) -> None:
+    def tell(self, events: list[StoreEvent], revision: int) -> None:
         """The feed has moved. Watches that a listener adds meanwhile replay it, so they miss nothing."""
         self._newest = revision
         for watch in tuple(self._watches):
@@ -72,5 +72,5 @@ class Watches:
             return
         # No await from here on: nothing can come between.
         self._watches[watch] = None
-        events = [Event(change.key, change.value, change.revision) for change in past] + self._held.pop(watch)
+        events = [StoreEvent(change.key, change.value, change.revision) for change in past] + self._held.pop(watch)
         watch.tell(events, self._newest)

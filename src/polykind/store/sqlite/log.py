@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from polykind.contract import Change, CompactedError, Event, FutureRevisionError, KeyValue, Page
+from polykind.contract import CompactedError, FutureRevisionError, HistoryEvent, KeyValue, Page, StoreEvent
 
 EMPTY = 1
 """The revision of a store that was never written, as in etcd: the first write is 2."""
@@ -127,22 +127,22 @@ class Log:
             remaining = self._ask(_COUNT_AFTER, items[-1].key, end, at)[0][0]
         return Page(items, at, remaining)
 
-    def events(self, prefix: str, after: int, until: int, most: int, most_bytes: int) -> tuple[list[Event], int]:
+    def events(self, prefix: str, after: int, until: int, most: int, most_bytes: int) -> tuple[list[StoreEvent], int]:
         """Writes in (after, until], as many as fit, and the revision they reach."""
-        found: list[Event] = []
+        found: list[StoreEvent] = []
         size = 0
         for row in self._cursor.execute(_EVENTS, (after, until, prefix, successor(prefix))):
-            event = Event._make(row)
+            event = StoreEvent._make(row)
             found.append(event)
             size += len(event.value or b"")
             if len(found) >= most or size >= most_bytes:
                 return found, event.revision
         return found, until
 
-    def history(self, prefix: str, after: int, until: int) -> list[Change]:
+    def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         rows = self._cursor.execute(_HISTORY, (after, until, prefix, successor(prefix)))
         return [
-            Change(key, value, revision, KeyValue(key, before, previous) if previous else None)
+            HistoryEvent(key, value, revision, KeyValue(key, before, previous) if previous else None)
             for key, value, revision, previous, before in rows
         ]
 

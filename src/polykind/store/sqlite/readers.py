@@ -9,7 +9,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import apsw
 
-from polykind.contract import Change, CompactedError, Event, KeyValue, Page, StoreError
+from polykind.contract import CompactedError, HistoryEvent, KeyValue, Page, StoreError, StoreEvent
 from polykind.store.sqlite.file import DatabaseFile
 from polykind.store.sqlite.log import Bounds, Log, readable
 
@@ -23,7 +23,7 @@ CACHE_KIB = 1024
 class Replay(NamedTuple):
     """Part of the past of a watch: everything in it up to `revision`."""
 
-    events: list[Event]
+    events: list[StoreEvent]
     revision: int
 
 
@@ -66,7 +66,7 @@ def list_range(log: Log, bounds: Bounds, prefix: str, after: str, limit: int, at
     return log.range(prefix, after, limit, readable(at, bounds))
 
 
-def history(log: Log, bounds: Bounds, prefix: str, after: int, until: int) -> list[Change]:
+def history(log: Log, bounds: Bounds, prefix: str, after: int, until: int) -> list[HistoryEvent]:
     if after < bounds.floor:
         raise CompactedError(after, bounds.floor)
     return log.history(prefix, min(after, bounds.newest), min(until, bounds.newest))

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from polykind.contract import (
-    Asked,
-    Change,
     CompactedError,
-    Event,
     FutureRevisionError,
+    HistoryEvent,
     KeyValue,
-    Listener,
     Page,
+    RevisionRead,
     StoreError,
+    StoreEvent,
     UnavailableError,
-    Watching,
+    WatchHandle,
+    WatchListener,
 )
 from polykind.store.sqlite import readers
 from polykind.store.sqlite.file import DatabaseFile
@@ -113,10 +113,10 @@ class SqliteStore:
 
     # Reading
 
-    def ask(self) -> None:
+    def start_revision_read(self) -> None:
         """Nobody need be asked."""
 
-    async def revision(self, asked: Asked | None = None) -> int:
+    async def revision(self, read: RevisionRead | None = None) -> int:
         """The newest revision that listeners have been told of; never suspends."""
         self._check_open()
         return self._published
@@ -130,7 +130,7 @@ class SqliteStore:
         _check_text(after)
         return await self._read(readers.list_range, prefix, after, limit, at)
 
-    async def history(self, prefix: str, after: int, until: int) -> list[Change]:
+    async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         _check_text(prefix)
         return await self._read(readers.history, prefix, after, until)
 
@@ -181,7 +181,7 @@ class SqliteStore:
 
     # Following
 
-    def watch(self, prefix: str, after: int, listener: Listener) -> Watching:
+    def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:
         self._check_open()
         _check_text(prefix)
         if after < self._floor:
@@ -197,7 +197,7 @@ class SqliteStore:
 
     # What the writer tells, on the event loop
 
-    def _on_committed(self, events: list[Event], revision: int, answers: Answers) -> None:
+    def _on_committed(self, events: list[StoreEvent], revision: int, answers: Answers) -> None:
         if events:
             self._watches.tell(events, revision)
             self._published = revision

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from polykind.contract import Event, Listener, StoreError, UnavailableError
+from polykind.contract import StoreError, StoreEvent, UnavailableError, WatchListener
 from polykind.store.sqlite.readers import Replay
 from polykind.store.watch import Watch
 
@@ -22,7 +22,7 @@ class Watches:
         self._live: dict[Watch, None] = {}
         self._replays: dict[Watch, asyncio.Task[None]] = {}
 
-    def add(self, prefix: str, after: int, listener: Listener) -> Watch:
+    def add(self, prefix: str, after: int, listener: WatchListener) -> Watch:
         watch = Watch(prefix, after, listener, self.forget)
         if after < self._newest:
             self._replays[watch] = asyncio.create_task(self._replay(watch))
@@ -36,7 +36,7 @@ class Watches:
         if replay is not None and replay is not asyncio.current_task():
             replay.cancel()
 
-    def tell(self, events: list[Event], revision: int) -> None:
+    def tell(self, events: list[StoreEvent], revision: int) -> None:
         """A batch has committed. Watches that a listener adds meanwhile replay it, so they miss nothing."""
         self._newest = revision
         for watch in tuple(self._live):

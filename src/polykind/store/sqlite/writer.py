@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import apsw
 
-from polykind.contract import ConflictError, Event, KeyValue, StoreError
+from polykind.contract import KeyValue, RevisionConflictError, StoreError, StoreEvent
 from polykind.store.sqlite.checkpoints import IDLE_SECONDS, Checkpoints
 from polykind.store.sqlite.file import DatabaseFile
 from polykind.store.sqlite.log import Bounds, Log, Row
@@ -58,7 +58,7 @@ class Audience(NamedTuple):
     """Whom the writer tells; each is called on the event loop."""
 
     opened: Callable[[Bounds | StoreError], None]
-    committed: Callable[[list[Event], int, Answers], None]
+    committed: Callable[[list[StoreEvent], int, Answers], None]
     compacted: Callable[[int], None]
     answered: Callable[[Answers], None]
     ended: Callable[[], None]
@@ -172,7 +172,9 @@ class Writer:
             self._tell(self._audience.answered, [(write.future, StoreError(refusal)) for write in batch])
             return
         self._revision += len(rows)
-        self._tell(self._audience.committed, [Event(row[1], row[4], row[0]) for row in rows], self._revision, answers)
+        self._tell(
+            self._audience.committed, [StoreEvent(row[1], row[4], row[0]) for row in rows], self._revision, answers
+        )
         if rows:
             self._sweeper.unblock()
             self._checkpoints.committed(len(rows), sum(len(row[4] or b"") for row in rows))
@@ -189,7 +191,7 @@ class Writer:
             if (expect is not None and expect != held) or (value is None and not held):
                 if held and now is None:
                     now = KeyValue(key, self._log.value(held), held)
-                answers.append((future, ConflictError(key, now)))
+                answers.append((future, RevisionConflictError(key, now)))
                 continue
             revision += 1
             rows.append((revision, key, held, value is None, value))

@@ -25,8 +25,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.declare.field_rules import Rule, chained
 
 Function = Callable[[JsonObject], Any]
@@ -136,7 +135,7 @@ class Conversions:
 
     def convert(self, obj: JsonObject, to: str) -> JsonObject:
         """The object at another version; `to` is a version or an apiVersion. The one given is left as it is."""
-        return self.change(copied(obj), to)
+        return self.change(copy_json(obj), to)
 
     def change(self, obj: JsonObject, to: str) -> JsonObject:
         """As `convert`, of an object that nobody else needs: it may be changed."""

@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.declare import stash
 from polykind.toolkit.declare.field_paths import MISSING, Path
 
@@ -98,7 +97,7 @@ def only(version: str, path: str, *, default: Any = None) -> Rule:
         if kept is not MISSING:
             at.set(obj, kept)
         elif default is not None and at.reaches(obj):
-            at.set(obj, copied(default))
+            at.set(obj, copy_json(default))
 
     return Rule(home, away, version)
 

@@ -157,9 +157,9 @@ def _json_document(text: str, line: int) -> Document:
     body = text.encode(errors="surrogateescape")
     try:
         value = json_codec.decode(body)
-    except json_codec.Malformed as error:
+    except json_codec.MalformedJSONError as error:
         return Document(begins, text, "json", fault=error.text)
-    return Document(begins, text, "json", value, fault="; ".join(json_codec.duplicate_complaints(body, value)))
+    return Document(begins, text, "json", value, fault="; ".join(json_codec.duplicate_field_errors(body, value)))
 
 
 def _json_like(text: str, value: JsonObject) -> str:
@@ -173,7 +173,7 @@ def _json_like(text: str, value: JsonObject) -> str:
         out = json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if '": ' in body else (",", ":"))
     try:
         exact = json_codec.encode(json_codec.decode(out.encode())) == json_codec.encode(value)
-    except (json_codec.Malformed, UnicodeEncodeError):
+    except (json_codec.MalformedJSONError, UnicodeEncodeError):
         exact = False
     if not exact:
         raise Unwritable("what was converted cannot be written as JSON")

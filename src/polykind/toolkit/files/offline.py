@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polykind.codec import json_codec
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_review import accepted
 from polykind.conversion.failure import Failure
 from polykind.toolkit.crd_versions import DefinedVersion, Definition, Unfit, taken
@@ -154,7 +153,7 @@ class Offline:
         return out
 
     def _by_steps(self, obj: JsonObject, goal: str) -> JsonObject:
-        whole = copied(obj)
+        whole = copy_json(obj)
         whole.setdefault("metadata", {})
         out = accepted(whole, self._called(whole, goal), goal)
         if "metadata" not in obj and not out["metadata"]:
@@ -166,7 +165,7 @@ class Offline:
         group, kind = _group_kind(obj)
         about = f"{subject(obj)} cannot be converted to {goal}"
         try:
-            out = self.library.function(group, kind)(copied(obj), goal)
+            out = self.library.function(group, kind)(copy_json(obj), goal)
         except (ConversionError, RecursionError):
             raise
         except (Exception, SystemExit) as error:
@@ -179,7 +178,7 @@ class Offline:
             out["apiVersion"] = goal
         try:
             plain: JsonObject = json_codec.decode(json_codec.encode_ordered(out))
-        except (TypeError, ValueError, json_codec.Malformed) as error:
+        except (TypeError, ValueError, json_codec.MalformedJSONError) as error:
             raise ConversionError(f"{about}: what was returned is no JSON: {error}") from error
         return plain
 
@@ -202,7 +201,7 @@ class Offline:
             off += [path for path in more if path not in off]
         except ConversionError:
             # Steps that count on defaults get them, and so does the manifest.
-            said = {**copied(meant), "metadata": carried(written["metadata"], meant["metadata"])}
+            said = {**copy_json(meant), "metadata": carried(written["metadata"], meant["metadata"])}
         warnings += [f"{path}: written by the converter, not in the schema of {target.name}, dropped" for path in off]
         meaning = target.defaulted(meant)
         if self.defaults:
@@ -238,7 +237,7 @@ class Offline:
             if noted["apiVersion"] != goal:
                 noted = self._taken(noted, target)[0] if target else self._by_steps(noted, goal)
                 annotations[LAST_APPLIED] = json_codec.encode(noted).decode() + "\n"
-        except (ConversionError, Unfit, Failure, json_codec.Malformed, UnicodeEncodeError) as error:
+        except (ConversionError, Unfit, Failure, json_codec.MalformedJSONError, UnicodeEncodeError) as error:
             del annotations[LAST_APPLIED]
             said = getattr(error, "said", None) or getattr(error, "text", None) or error
             out.warnings.append(f"the annotation {LAST_APPLIED} cannot be converted, and is dropped: {said}")

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import same
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.hosting import review
@@ -95,16 +94,16 @@ def input_untouched(case: Case) -> Finding | None:
     if not same(*passage.answers[1:]):
         return None
     converter, goal = passage.converter, passage.goal
-    handed = copied(passage.obj)
+    handed = copy_json(passage.obj)
     first = converter.answer(handed, goal)
-    second = converter.answer(copied(passage.obj), goal)
+    second = converter.answer(copy_json(passage.obj), goal)
     shared = next(_shared(first, second), None)
     if shared is not None:
         said = f"two answers share one {type(shared[1]).__name__} at {spelled(shared[0])}: return a copy of it"
         return case.found("input-untouched", said)
-    kept = copied(second)
+    kept = copy_json(second)
     _spoil(first)
-    third = converter.answer(copied(passage.obj), goal)
+    third = converter.answer(copy_json(passage.obj), goal)
     for said, got in (("an answer given before", second), ("the next answer", third)):
         if not same(got, kept):
             text = f"changing an answer changes {said}: they share something"

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import same
 from polykind.schema.node import META_KEYS
 from polykind.toolkit.crd_versions import DefinedVersion
@@ -72,9 +71,9 @@ def _tried(choices: Choices, generator: Generator, obj: JsonObject, spot: Spot) 
 
 def applied(version: DefinedVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
     """An edit done to an object; None if it changes nothing, is not valid, or has no place there."""
-    out = copied(obj)
+    out = copy_json(obj)
     try:
-        before = _put(out, path, copied(value))
+        before = _put(out, path, copy_json(value))
     except (LookupError, TypeError):
         return None
     out = admitted(version, out)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.schema.node import META_KEYS
 from polykind.toolkit.proving.differences import Path, leaves, spelled
 
@@ -20,15 +19,15 @@ def of(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
     body = {key: value for key, value in obj.items() if key not in META_KEYS}
     metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "namespace")}
     named = {**head, "metadata": metadata}
-    yield "without metadata", copied({**head, **body})
-    yield "nothing but metadata", copied(named)
-    yield "nothing but apiVersion and kind", copied(head)
+    yield "without metadata", copy_json({**head, **body})
+    yield "nothing but metadata", copy_json(named)
+    yield "nothing but apiVersion and kind", copy_json(head)
     for key, value in body.items():
         if isinstance(value, dict):
-            yield f"with an empty {key}", copied({**named, key: {}})
+            yield f"with an empty {key}", copy_json({**named, key: {}})
     paths = [path for path in leaves(body) if path]
     for path in paths[:: max(1, len(paths) // MOST)]:
-        yield f"nothing but {spelled(path)}", copied({**named, **_only(body, path)})
+        yield f"nothing but {spelled(path)}", copy_json({**named, **_only(body, path)})
 
 
 def _only(value: Any, path: Path) -> Any:
@@ -41,7 +40,7 @@ def _only(value: Any, path: Path) -> Any:
 
 def batch(obj: JsonObject) -> list[JsonObject]:
     """The object in company: a twin, one that has next to nothing, and one of the same name with half its fields."""
-    twin, lean, half = copied(obj), copied(obj), copied(obj)
+    twin, lean, half = copy_json(obj), copy_json(obj), copy_json(obj)
     for other, suffix in ((twin, "twin"), (lean, "lean")):
         other["metadata"] = {**_plain(other["metadata"]), "name": f"{obj['metadata']['name']}-{suffix}"}
     for key in [key for key in obj if key not in META_KEYS]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.schema.node import META_KEYS, Node
 from polykind.toolkit.crd_versions import DefinedVersion, Unfit
 from polykind.toolkit.proving import metadata
@@ -81,11 +80,11 @@ class Generator:
 
     def _sampled(self, choices: Choices) -> JsonObject:
         """A sample, at times with some fields of another or of a new object in place of its own."""
-        out: JsonObject = copied(pick(choices, self.samples))
+        out: JsonObject = copy_json(pick(choices, self.samples))
         if not likely(choices, 60):
             return out
-        other = copied(pick(choices, self.samples)) if likely(choices, 50) else self._made(choices)
-        whole = copied(out)
+        other = copy_json(pick(choices, self.samples)) if likely(choices, 50) else self._made(choices)
+        whole = copy_json(out)
         for key in [key for key in other if key not in META_KEYS]:
             mine, theirs = out.get(key), other[key]
             if isinstance(mine, dict) and isinstance(theirs, dict):

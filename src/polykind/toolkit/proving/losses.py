@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.declare.conversions import NoWay, Step
 from polykind.toolkit.proving.differences import ABSENT, Difference, Path, differences, general, leaves
 from polykind.toolkit.proving.passage import Converter, Passage, Stopped
@@ -153,7 +152,7 @@ class Losses:
         middle = versions[said.step.origin]
         try:
             whole = passage.there if middle is passage.goal else self._converter.convert(passage.obj, middle)
-            without = copied(whole)
+            without = copy_json(whole)
             remove(without, tokens(said.path))
             one, other = (self._converter.convert(obj, passage.origin) for obj in (whole, without))
         except Stopped:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import identity
 from polykind.schema.node import META_KEYS, Node
 from polykind.schema.values import check
@@ -78,7 +77,7 @@ class Maker:
         node = self.node(raw)
         if node.enum:
             options = [item for item in node.enum if item is not None]
-            return copied(pick(choices, options)) if options else None
+            return copy_json(pick(choices, options)) if options else None
         kind = node.types[0] if node.types else ""
         if raw.get("x-kubernetes-int-or-string"):
             kind = raw.get("type") or ("string" if node.pattern or likely(choices, 50) else "integer")

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.crd_versions import DefinedVersion, Definition, Unfit, taken
 from polykind.toolkit.declare.conversions import ConversionError, Step
 from polykind.toolkit.declare.library import Library
@@ -71,7 +70,7 @@ class Converter:
 
     def raw(self, obj: JsonObject, goal: DefinedVersion) -> JsonObject:
         """The answer to a copy of the object, as it crosses the wire."""
-        out = self.answer(copied(obj), goal)
+        out = self.answer(copy_json(obj), goal)
         try:
             crossed: JsonObject = msgspec.json.decode(orjson.dumps(out))
         except (TypeError, ValueError, msgspec.DecodeError) as error:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.cel import compile_schema
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
 from polykind.schema.node import Node
 from polykind.schema.prune import default
@@ -60,7 +59,7 @@ class Repair:
             if not broken:
                 return value, ""
             try:
-                changed = self._changed(choices, raw, copied(value), str(broken[0]))
+                changed = self._changed(choices, raw, copy_json(value), str(broken[0]))
             except Unlucky:
                 continue
             found = self._broken(raw, node, changed, resource)
@@ -75,7 +74,7 @@ class Repair:
         rules = kept[1]
         if rules is None or value is None:
             return []
-        filled = copied(value)
+        filled = copy_json(value)
         default(node, filled, root=resource)
         return rules.validate(filled, None)[0]
 

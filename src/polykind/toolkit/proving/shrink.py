@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import same
 from polykind.schema.node import Node
 from polykind.schema.prune import default_of
@@ -124,12 +123,12 @@ def _has(holder: Any, step: str | int) -> bool:
 
 
 def _changed(obj: JsonObject, path: Path, value: list[Any] | None) -> JsonObject:
-    out: JsonObject = copied(obj)
+    out: JsonObject = copy_json(obj)
     holder: Any = out
     for step in path[:-1]:
         holder = holder[step]
     if value is None:
         del holder[path[-1]]
     else:
-        holder[path[-1]] = copied(value[0])
+        holder[path[-1]] = copy_json(value[0])
     return out

@@ -7,8 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
-from polykind.codec.copying import copied
-from polykind.contract import JsonObject
+from polykind.contract import JsonObject, copy_json
 from polykind.toolkit.declare.stash import ANNOTATION
 from polykind.toolkit.proving.case import Case, Finding
 from polykind.toolkit.proving.differences import Difference, Path, differences
@@ -84,7 +83,7 @@ def _note(passage: Passage, path: Path) -> bool:
 def _bare(passage: Passage, obj: JsonObject) -> JsonObject:
     """An object without the annotations that the converter put there."""
     own = (passage.obj.get("metadata") or {}).get("annotations") or {}
-    out: JsonObject = copied(obj)
+    out: JsonObject = copy_json(obj)
     annotations = {k: v for k, v in (out["metadata"].get("annotations") or {}).items() if k in own}
     out["metadata"].pop("annotations", None)
     if annotations:

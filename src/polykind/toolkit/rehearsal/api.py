@@ -109,5 +109,5 @@ def _message(data: bytes) -> str:
     try:
         status = json_codec.decode(data)
         return str(status["message"])
-    except (json_codec.Malformed, KeyError, TypeError):
+    except (json_codec.MalformedJSONError, KeyError, TypeError):
         return data.decode(errors="replace").strip()

@@ -4,16 +4,16 @@ from typing import Any
 
 from hypothesis import given
 
-from polykind.codec.copying import copied
+from polykind.contract import copy_json
 from tests.toolkit.declare.test_conversions import JSON
 
 
 @given(JSON)
-def test_a_copy_is_equal_and_shares_nothing(value: Any) -> None:
+def test_copy_json_shares_no_container(value: Any) -> None:
     def containers(at: Any) -> list[Any]:
         inner = list(at.values()) if isinstance(at, dict) else at if isinstance(at, list) else []
         return ([at] if isinstance(at, dict | list) else []) + [c for item in inner for c in containers(item)]
 
-    copy = copied(value)
+    copy = copy_json(value)
     assert copy == value
     assert not {id(c) for c in containers(copy)} & {id(c) for c in containers(value)}
