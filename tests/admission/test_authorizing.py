@@ -9,7 +9,7 @@ from polykind.admission.mutating_policies import MutatingBinding, MutatingPolici
 from polykind.admission.policy_step import Binding, Policies, Policy
 from polykind.auth.authorizer import Access, AlwaysDeny, Decision, Rules
 from polykind.auth.user import User
-from polykind.cel.library.authorization import Answer, Question
+from polykind.cel.library.authz import AuthorizationAttributes, AuthorizationResult
 from polykind.contract import JsonObject
 from polykind.errors import APIError
 from polykind.metrics.metrics import Metrics
@@ -49,7 +49,7 @@ def test_a_question_as_the_authorizer_is_asked_it() -> None:
     values = authorizer_values(write)
     authorize, written = values["authorizer"], values["authorizer.requestResource"]
     written.ask(written.question._replace(verb="get"))
-    authorize.ask(Question(("a", "b"), "get", "/healthz"))
+    authorize.ask(AuthorizationAttributes(("a", "b"), "get", "/healthz"))
     account = User("system:serviceaccount:a:b", "", ("system:serviceaccounts", "system:serviceaccounts:a"))
     assert authorizer.asked == [
         Access(ANN, "get", "x.io", "*", "vats", "status", "default", "v"),
@@ -60,8 +60,8 @@ def test_a_question_as_the_authorizer_is_asked_it() -> None:
 def test_what_is_decided_once_stays_so() -> None:
     authorizer = _Authorizer()
     write = asked(VAT, authorizer=authorizer)
-    answers = [authorizer_values(write)["authorizer"].ask(Question(verb="get")) for _ in range(3)]
-    assert answers == [Answer(True, "ann get", "oh")] * 3
+    answers = [authorizer_values(write)["authorizer"].ask(AuthorizationAttributes(verb="get")) for _ in range(3)]
+    assert answers == [AuthorizationResult(True, "ann get", "oh")] * 3
     assert len(authorizer.asked) == 1
 
 

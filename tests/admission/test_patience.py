@@ -10,7 +10,7 @@ import pytest
 from polykind.admission import patience
 from polykind.admission.conditions import Conditions, MatchFailure
 from polykind.admission.patience import Interrupted, at_home, patiently
-from polykind.cel.frame import Check
+from polykind.cel.activation import InterruptCheck
 from polykind.contract import JsonObject
 
 SLOW = [{"name": "slow", "expression": "object.items.all(x, x in object.items)"}]
@@ -29,7 +29,7 @@ async def test_what_takes_longer_begins_again_in_a_thread(monkeypatch: pytest.Mo
     monkeypatch.setattr(patience, "AT_ONCE", -1.0)
     threads: list[int] = []
 
-    def evaluate(check: Check) -> str:
+    def evaluate(check: InterruptCheck) -> str:
         threads.append(threading.get_ident())
         check(0)
         return "done"
@@ -52,7 +52,7 @@ async def test_there_is_an_end_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_large_step_is_taken_in_a_thread() -> None:
     threads: list[int] = []
 
-    def evaluate(check: Check) -> None:
+    def evaluate(check: InterruptCheck) -> None:
         threads.append(threading.get_ident())
         check(500_000)
 
@@ -80,7 +80,7 @@ async def test_others_get_their_turn_meanwhile() -> None:
 async def test_what_changes_meanwhile_is_looked_at_where_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "AT_ONCE", -1.0)
 
-    def evaluate(check: Check) -> tuple[int, int]:
+    def evaluate(check: InterruptCheck) -> tuple[int, int]:
         check(0)
         return threading.get_ident(), at_home(threading.get_ident)
 
@@ -95,7 +95,7 @@ async def test_what_fails_at_home_fails_away(monkeypatch: pytest.MonkeyPatch) ->
     def fail() -> None:
         raise LookupError("nothing there")
 
-    def evaluate(check: Check) -> None:
+    def evaluate(check: InterruptCheck) -> None:
         check(0)
         at_home(fail)
 

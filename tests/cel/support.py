@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.cel import compile_schema, expression
-from polykind.cel.declared import Declared, Registry
+from polykind.cel import compile_schema, environment
+from polykind.cel.schema_types import DeclType, DeclTypeProvider
 from polykind.contract import JsonObject
 
 SCHEMA: JsonObject = {
@@ -18,8 +18,8 @@ SCHEMA: JsonObject = {
 }
 
 
-def declared(schema: JsonObject) -> tuple[Declared, Registry]:
-    registry = Registry()
+def declared(schema: JsonObject) -> tuple[DeclType, DeclTypeProvider]:
+    registry = DeclTypeProvider()
     found = registry.declare(schema, "selfType1")
     assert found is not None
     return found, registry
@@ -27,7 +27,7 @@ def declared(schema: JsonObject) -> tuple[Declared, Registry]:
 
 def problems(text: str, schema: JsonObject = SCHEMA) -> tuple[str, ...]:
     """What is wrong with an expression: the first line of each complaint, without what all have in common."""
-    told = expression.check(text, *declared(schema), optional_old=False).problems
+    told = environment.compile_rule(text, *declared(schema), optional_old=False).errors
     return tuple(
         line.removeprefix("ERROR: <input>:") for line in told.split("\n") if line.startswith("ERROR: <input>:")
     )
@@ -36,10 +36,10 @@ def problems(text: str, schema: JsonObject = SCHEMA) -> tuple[str, ...]:
 def value_of(text: str, schema: JsonObject | None = None, value: Any = 1) -> Any:
     """An expression's value; its error as a text if it has none."""
     found, registry = declared(schema or {"type": "integer"})
-    checked = expression.check(text, found, registry, optional_old=False)
-    assert checked.tree is not None, checked.problems
+    checked = environment.compile_rule(text, found, registry, optional_old=False)
+    assert checked.ast is not None, checked.errors
     outcome = checked.program(found).run(value, None)
-    return outcome.value if outcome.failure is None else f"error: {outcome.failure}"
+    return outcome.value if outcome.error is None else f"error: {outcome.error}"
 
 
 def judged(schema: JsonObject, obj: JsonObject, old: JsonObject | None = None) -> list[str]:

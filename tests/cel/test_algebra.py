@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.cel import arithmetic, expression
-from polykind.cel.failures import EvalError
-from polykind.cel.values import compare, equals
+from polykind.cel import arithmetic, environment
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import compare, equals
 from tests.cel.support import declared, value_of
 
 _INTS = st.integers(-(2**63), 2**63 - 1)
@@ -87,6 +87,6 @@ def test_logic_absorbs_errors(terms: list[str], op: str) -> None:
 )
 def test_data_that_is_not_what_its_schema_says_does_no_harm(text: str, schema: dict[str, Any], value: Any) -> None:
     found, registry = declared(schema)
-    checked = expression.check(text, found, registry, optional_old=False)
-    if checked.tree is not None:
+    checked = environment.compile_rule(text, found, registry, optional_old=False)
+    if checked.ast is not None:
         checked.program(found).run(value, None)

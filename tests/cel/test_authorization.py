@@ -6,42 +6,47 @@ from typing import Any
 
 import pytest
 
-from polykind.cel import ConditionError, condition
-from polykind.cel.frame import LIMIT
-from polykind.cel.library.authorization import Answer, Authorizer, Question, ResourceCheck
-from polykind.cel.types import AUTHORIZATION, DYN
+from polykind.cel import CompilationError, compile_expression
+from polykind.cel.activation import PER_CALL_LIMIT
+from polykind.cel.cel_types import AUTHORIZER_TYPES, DYN
+from polykind.cel.library.authz import AuthorizationAttributes, AuthorizationResult, Authorizer, ResourceCheck
 
 _VARIABLES = {
     "object": DYN,
-    "authorizer": AUTHORIZATION["Authorizer"],
-    "authorizer.requestResource": AUTHORIZATION["ResourceCheck"],
+    "authorizer": AUTHORIZER_TYPES["Authorizer"],
+    "authorizer.requestResource": AUTHORIZER_TYPES["ResourceCheck"],
 }
-ALLOWED = Answer(True)
-_WRITTEN = Question(group="x.io", resource="vats", namespace="default", name="v")
+ALLOWED = AuthorizationResult(True)
+_WRITTEN = AuthorizationAttributes(group="x.io", resource="vats", namespace="default", name="v")
 
 
-def _run(text: str, answer: Answer = ALLOWED, **values: Any) -> tuple[Any, int, list[Question]]:
-    asked: list[Question] = []
+def _run(
+    text: str, answer: AuthorizationResult = ALLOWED, **values: Any
+) -> tuple[Any, int, list[AuthorizationAttributes]]:
+    asked: list[AuthorizationAttributes] = []
 
-    def ask(question: Question) -> Answer:
+    def ask(question: AuthorizationAttributes) -> AuthorizationResult:
         asked.append(question)
         return answer
 
-    given = {"authorizer": Authorizer(ask, Question()), "authorizer.requestResource": ResourceCheck(ask, _WRITTEN)}
-    outcome = condition(text, _VARIABLES, results=()).run({**given, **values})
-    return outcome.value if outcome.failure is None else f"error: {outcome.failure}", outcome.cost, asked
+    given = {
+        "authorizer": Authorizer(ask, AuthorizationAttributes()),
+        "authorizer.requestResource": ResourceCheck(ask, _WRITTEN),
+    }
+    outcome = compile_expression(text, _VARIABLES, results=()).run({**given, **values})
+    return outcome.value if outcome.error is None else f"error: {outcome.error}", outcome.cost, asked
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("authorizer.path('/healthz').check('get')", Question(verb="get", path="/healthz")),
-        ("authorizer.group('').resource('pods').check('list')", Question(verb="list", resource="pods")),
+        ("authorizer.path('/healthz').check('get')", AuthorizationAttributes(verb="get", path="/healthz")),
+        ("authorizer.group('').resource('pods').check('list')", AuthorizationAttributes(verb="list", resource="pods")),
         (
             "authorizer.group('apps').resource('deployments').subresource('scale').namespace('a').name('b').check('*')",
-            Question(None, "*", None, "apps", "deployments", "scale", "a", "b"),
+            AuthorizationAttributes(None, "*", None, "apps", "deployments", "scale", "a", "b"),
         ),
-        ("authorizer.serviceAccount('a', 'b.c').path('x').check('')", Question(("a", "b.c"), "", "x")),
+        ("authorizer.serviceAccount('a', 'b.c').path('x').check('')", AuthorizationAttributes(("a", "b.c"), "", "x")),
         ("authorizer.requestResource.check('create')", _WRITTEN._replace(verb="create")),
         (".authorizer.requestResource.name('w').check('get')", _WRITTEN._replace(verb="get", name="w")),
         (
@@ -50,12 +55,12 @@ def _run(text: str, answer: Answer = ALLOWED, **values: Any) -> tuple[Any, int, 
         ),
         (
             "authorizer.group('').resource('pods').fieldSelector('no selector').labelSelector('a in (').check('list')",
-            Question(verb="list", resource="pods"),
+            AuthorizationAttributes(verb="list", resource="pods"),
         ),
-        ("dyn(authorizer.path('/a')).check('get')", Question(verb="get", path="/a")),
+        ("dyn(authorizer.path('/a')).check('get')", AuthorizationAttributes(verb="get", path="/a")),
     ],
 )
-def test_what_is_asked(text: str, expected: Question) -> None:
+def test_what_is_asked(text: str, expected: AuthorizationAttributes) -> None:
     assert _run(text)[2] == [expected]
 
 
@@ -63,7 +68,10 @@ def test_what_is_asked(text: str, expected: Question) -> None:
     ("function", "expected"), [("allowed", False), ("reason", "why"), ("errored", True), ("error", "what")]
 )
 def test_what_a_decision_tells(function: str, expected: Any) -> None:
-    assert _run(f"authorizer.path('/').check('get').{function}()", Answer(False, "why", "what"))[0] == expected
+    assert (
+        _run(f"authorizer.path('/').check('get').{function}()", AuthorizationResult(False, "why", "what"))[0]
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +115,7 @@ def test_a_check_costs_so_much_that_two_can_be_paid() -> None:
     assert _run(check)[:2] == (True, 350_003)
     assert _run(f"{check} && {check}")[:2] == (True, 700_006)
     found, cost, _ = _run(f"{check} && {check} && {check}")
-    assert (found, cost > LIMIT) == ("error: operation cancelled: actual cost limit exceeded", True)
+    assert (found, cost > PER_CALL_LIMIT) == ("error: operation cancelled: actual cost limit exceeded", True)
 
 
 def test_a_check_that_fails_costs_the_same() -> None:
@@ -122,8 +130,8 @@ def test_a_selector_costs_what_its_terms_may_cost() -> None:
 
 def test_where_no_authorizer_is_given() -> None:
     for name in ("authorizer", "authorizer.requestResource"):
-        outcome = condition(f"type({name}) == type(1)", _VARIABLES).run({})
-        assert outcome.failure == f"no such attribute(s): {name}"
+        outcome = compile_expression(f"type({name}) == type(1)", _VARIABLES).run({})
+        assert outcome.error == f"no such attribute(s): {name}"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +150,6 @@ def test_where_no_authorizer_is_given() -> None:
     ],
 )
 def test_what_is_ill_typed(text: str, expected: str) -> None:
-    with pytest.raises(ConditionError) as refusal:
-        condition(text, _VARIABLES)
+    with pytest.raises(CompilationError) as refusal:
+        compile_expression(text, _VARIABLES)
     assert expected in str(refusal.value)

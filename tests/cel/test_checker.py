@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.cel import expression
+from polykind.cel import environment
 from tests.cel.support import SCHEMA, declared, problems
 
 
@@ -89,15 +89,15 @@ def test_what_does_not_fit(text: str, expected: tuple[str, ...]) -> None:
     ],
 )
 def test_the_type_of_an_expression(text: str, expected: str) -> None:
-    checked = expression.check(text, *declared(SCHEMA), optional_old=False)
-    assert checked.tree is not None
-    assert str(checked.tree.type) == expected
+    checked = environment.compile_rule(text, *declared(SCHEMA), optional_old=False)
+    assert checked.ast is not None
+    assert str(checked.ast.type) == expected
 
 
 def test_old_self_is_optional_where_the_rule_says_so() -> None:
-    checked = expression.check("oldSelf.hasValue()", *declared(SCHEMA), optional_old=True)
-    assert checked.tree is not None
-    assert checked.uses_old
+    checked = environment.compile_rule("oldSelf.hasValue()", *declared(SCHEMA), optional_old=True)
+    assert checked.ast is not None
+    assert checked.uses_old_self
     assert problems("oldSelf.hasValue()") == (
         "1:17: found no matching overload for 'hasValue' applied to 'selfType1.()'",
     )
@@ -113,7 +113,7 @@ def test_old_self_is_optional_where_the_rule_says_so() -> None:
     ],
 )
 def test_constants_are_computed_when_a_program_is_made(text: str, expected: str | None) -> None:
-    assert expression.check(text, *declared(SCHEMA), optional_old=False).unusable() == expected
+    assert environment.compile_rule(text, *declared(SCHEMA), optional_old=False).instantiation_error() == expected
 
 
 def test_a_format_is_told_of_what_comes_first() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from polykind.cel import ConditionError, condition
-from polykind.cel.types import DYN, NULL, STRING, struct
+from polykind.cel import CompilationError, compile_expression
+from polykind.cel.cel_types import DYN, NULL, STRING, struct_type
 
 _NAMES = dict.fromkeys(("object", "oldObject", "request"), DYN)
 
@@ -26,12 +26,12 @@ _NAMES = dict.fromkeys(("object", "oldObject", "request"), DYN)
 )
 def test_a_condition(text: str, expected: Any) -> None:
     obj = {"metadata": {"name": "a"}, "litres": 101, "tags": ["a"]}
-    outcome = condition(text, _NAMES).run({"object": obj, "request": {"operation": "CREATE"}})
-    assert (outcome.failure or outcome.value) == expected
+    outcome = compile_expression(text, _NAMES).run({"object": obj, "request": {"operation": "CREATE"}})
+    assert (outcome.error or outcome.value) == expected
 
 
 def test_a_message() -> None:
-    message = condition("'owner ' + object.owner + ' is not known'", _NAMES, results=(STRING,))
+    message = compile_expression("'owner ' + object.owner + ' is not known'", _NAMES, results=(STRING,))
     assert message.run({"object": {"owner": "me"}}).value == "owner me is not known"
 
 
@@ -47,25 +47,27 @@ def test_a_message() -> None:
     ],
 )
 def test_what_is_no_condition(text: str, expected: str) -> None:
-    with pytest.raises(ConditionError) as raised:
-        condition(text, _NAMES)
+    with pytest.raises(CompilationError) as raised:
+        compile_expression(text, _NAMES)
     assert str(raised.value).split("\n")[0] == expected
 
 
 def test_results_of_several_types() -> None:
-    with pytest.raises(ConditionError) as raised:
-        condition("1", _NAMES, results=(STRING, NULL))
+    with pytest.raises(CompilationError) as raised:
+        compile_expression("1", _NAMES, results=(STRING, NULL))
     assert str(raised.value) == "must evaluate to one of [string null_type] but got int"
-    assert condition("[1]", _NAMES, results=()).type.declared_name == "list(int)"
+    assert compile_expression("[1]", _NAMES, results=()).type.declared_name == "list(int)"
 
 
 def test_structs_are_checked_by_their_fields_and_read_as_plain_maps() -> None:
-    variables = {"request": struct("Request")}
-    found = condition("request.name == 'a'", variables, fields=lambda type_, name: STRING if name == "name" else None)
+    variables = {"request": struct_type("Request")}
+    found = compile_expression(
+        "request.name == 'a'", variables, fields=lambda type_, name: STRING if name == "name" else None
+    )
     assert found.run({"request": {"name": "a"}}).value is True
-    assert found.run({"request": {}}).failure == "no such key: name"
-    with pytest.raises(ConditionError, match="undefined field 'size'"):
-        condition("request.size == 'a'", variables)
+    assert found.run({"request": {}}).error == "no such key: name"
+    with pytest.raises(CompilationError, match="undefined field 'size'"):
+        compile_expression("request.size == 'a'", variables)
 
 
 @pytest.mark.parametrize(
@@ -94,5 +96,5 @@ def test_structs_are_checked_by_their_fields_and_read_as_plain_maps() -> None:
 )
 def test_values_of_types_that_nobody_declared(text: str, expected: Any) -> None:
     obj = {"i": 3, "s": "abc", "l": [1, 2], "m": {"k": 1}, "n": None}
-    outcome = condition(text, _NAMES, results=()).run({"object": obj})
-    assert (outcome.failure or outcome.value) == expected
+    outcome = compile_expression(text, _NAMES, results=()).run({"object": obj})
+    assert (outcome.error or outcome.value) == expected

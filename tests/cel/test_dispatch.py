@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from polykind.cel import condition
-from polykind.cel.types import DYN
+from polykind.cel import compile_expression
+from polykind.cel.cel_types import DYN
 from tests.cel.support import value_of
 
 _INT_OR_STRING = {"x-kubernetes-int-or-string": True}
@@ -63,5 +63,5 @@ def test_what_is_missing_is_taken_for_a_list(text: str) -> None:
 )
 def test_a_guess_of_a_type_is_checked_when_the_value_is_there(text: str, expected: Any) -> None:
     obj = {"l": ["b", "c"], "n": [1, 2], "a": "a"}
-    outcome = condition(text, {"object": DYN}, results=()).run({"object": obj})
-    assert (outcome.failure or outcome.value) == expected
+    outcome = compile_expression(text, {"object": DYN}, results=()).run({"object": obj})
+    assert (outcome.error or outcome.value) == expected

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.cel import expression
-from polykind.cel.bounds import LARGEST, Bounds
-from polykind.cel.estimate import estimate
+from polykind.cel import environment
+from polykind.cel.bounds import MAX_UINT64, Range
+from polykind.cel.cost_estimate import estimate_cost
 from polykind.contract import JsonObject
 from tests.cel.support import declared
 
@@ -129,14 +129,14 @@ SCHEMA: JsonObject = {
 )
 def test_the_most_an_expression_costs(text: str, expected: int) -> None:
     found, registry = declared(SCHEMA)
-    checked = expression.check(text, found, registry, optional_old=False)
-    assert checked.tree is not None
-    assert estimate(checked.tree, found).high == expected
+    checked = environment.compile_rule(text, found, registry, optional_old=False)
+    assert checked.ast is not None
+    assert estimate_cost(checked.ast, found).max == expected
 
 
 def test_bounds_stop_at_the_largest_number() -> None:
-    huge = Bounds(1, LARGEST)
-    assert huge.plus(huge) == Bounds(2, LARGEST)
-    assert huge.times(huge) == Bounds(1, LARGEST)
-    assert huge.scaled(0.1).high < LARGEST
-    assert huge.scaled(2) == Bounds(2, LARGEST)
+    huge = Range(1, MAX_UINT64)
+    assert huge.plus(huge) == Range(2, MAX_UINT64)
+    assert huge.times(huge) == Range(1, MAX_UINT64)
+    assert huge.scaled(0.1).max < MAX_UINT64
+    assert huge.scaled(2) == Range(2, MAX_UINT64)

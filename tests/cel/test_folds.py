@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.cel import expression
+from polykind.cel import environment
 from polykind.contract import JsonObject
 from tests.cel.support import declared, value_of
 
@@ -28,7 +28,7 @@ SCHEMA: JsonObject = {
 )
 def test_who_stops_before_the_end_has_asked_whether_to_go_on(text: str, cost: int) -> None:
     found, registry = declared(SCHEMA)
-    checked = expression.check(text, found, registry, optional_old=False)
+    checked = environment.compile_rule(text, found, registry, optional_old=False)
     assert checked.program(found).run({"l": [1, 2, 3]}, None).cost == cost
 
 

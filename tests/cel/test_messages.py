@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
-from polykind.cel import ConditionError, condition
-from polykind.cel.types import DYN, STRING, struct
+from polykind.cel import CompilationError, compile_expression
+from polykind.cel.cel_types import DYN, STRING, struct_type
 from tests.cel.support import problems, value_of
 
 _USER = {"kubernetes.UserInfo": {"username": STRING}}
-_VARIABLES = {"object": DYN, "user": struct("kubernetes.UserInfo")}
+_VARIABLES = {"object": DYN, "user": struct_type("kubernetes.UserInfo")}
 
 
 def _value(text: str) -> Any:
-    outcome = condition(f"({text})", _VARIABLES, fields=_field, structs=_USER, results=()).run({"object": {"n": 5}})
-    return outcome.value if outcome.failure is None else f"error: {outcome.failure}"
+    outcome = compile_expression(f"({text})", _VARIABLES, fields=_field, structs=_USER, results=()).run(
+        {"object": {"n": 5}}
+    )
+    return outcome.value if outcome.error is None else f"error: {outcome.error}"
 
 
 def _field(type_: str, name: str) -> Any:
@@ -24,8 +26,8 @@ def _field(type_: str, name: str) -> Any:
 
 
 def _refusal(text: str) -> str:
-    with pytest.raises(ConditionError) as refusal:
-        condition(text, _VARIABLES, fields=_field, structs=_USER, results=())
+    with pytest.raises(CompilationError) as refusal:
+        compile_expression(text, _VARIABLES, fields=_field, structs=_USER, results=())
     return str(refusal.value).removeprefix("compilation failed: ").partition("\n")[0]
 
 

@@ -193,16 +193,16 @@ def test_what_comes_behind_is_read_on(text: str, expected: tuple[str, ...]) -> N
 def test_too_much_to_recover_from_is_given_up() -> None:
     often = Source("(1 2) + " * 40 + "1")
     assert parse(often) is None
-    assert "ERROR: <input>:1:244: Syntax error: error recovery attempt limit exceeded: 30" in often.told()
+    assert "ERROR: <input>:1:244: Syntax error: error recovery attempt limit exceeded: 30" in often.error_text()
     far = Source("(" + "a " * 600)
     assert parse(far) is None
-    assert "error recovery token lookahead limit exceeded: 512" in far.told()
+    assert "error recovery token lookahead limit exceeded: 512" in far.error_text()
 
 
 def test_a_complaint_shows_its_line_and_place() -> None:
     source = Source("self.b\n  == 'é' é")
     parse(source)
-    assert source.told() == (
+    assert source.error_text() == (
         "ERROR: <input>:2:10: Syntax error: token recognition error at: 'é'\n |   == 'é' é\n | ......．..＾"
     )
 
@@ -214,7 +214,7 @@ def test_a_complaint_shows_its_line_and_place() -> None:
 def test_what_can_be_read(text: str) -> None:
     source = Source(text)
     assert parse(source) is not None
-    assert not source.problems
+    assert not source.errors
 
 
 def test_a_chain_of_terms_is_one_call() -> None:
@@ -238,11 +238,11 @@ def test_length_has_a_bound() -> None:
 @given(st.text(alphabet="selfab.()[]{}!-+*/%<>=&|?:,'\"\\ 012ux`\n", max_size=40))
 def test_any_text_gives_a_tree_or_problems(text: str) -> None:
     source = Source(text)
-    assert (parse(source) is None) == bool(source.problems)
+    assert (parse(source) is None) == bool(source.errors)
 
 
 @given(st.text(max_size=30))
 def test_any_unicode_does_too(text: str) -> None:
     source = Source(text)
     parse(source)
-    source.told()
+    source.error_text()

@@ -6,45 +6,45 @@ from typing import Any
 
 import pytest
 
-from polykind.cel import ConditionError, condition
-from polykind.cel.native import UnconvertibleError, json_value, mismatches, native
-from polykind.cel.patches import OBJECT, PATCH, Patch
-from polykind.cel.program import Condition
-from polykind.cel.types import BOOL, DYN, list_of
-from polykind.cel.values import Made
+from polykind.cel import CompilationError, compile_expression
+from polykind.cel.cel_types import BOOL, DYN, list_of
+from polykind.cel.mutation_types import JSON_PATCH_TYPE, OBJECT_TYPE, JSONPatchOperation
+from polykind.cel.program import Program
+from polykind.cel.runtime_values import ConstructedObject
+from polykind.cel.to_native import UnconvertibleError, object_to_native, to_json, type_name_errors
 from polykind.golang.text import Foreign
 
 OBJ = {"spec": {"name": "n", "list": ["a", "b"], "flag": True}, "metadata": {"labels": {"l": "1"}}}
 
 
-def compiled(text: str, *results: Any) -> Condition:
-    return condition(text, {"object": DYN}, results=results, patches=True)
+def compiled(text: str, *results: Any) -> Program:
+    return compile_expression(text, {"object": DYN}, results=results, patches=True)
 
 
 def made(text: str) -> Any:
     outcome = compiled(text).run({"object": OBJ})
-    assert outcome.failure is None, outcome.failure
+    assert outcome.error is None, outcome.error
     return outcome.value
 
 
 def failure(text: str) -> str | None:
-    return compiled(text).run({"object": OBJ}).failure
+    return compiled(text).run({"object": OBJ}).error
 
 
 def complaint(text: str, *results: Any) -> str:
-    with pytest.raises(ConditionError) as wrong:
+    with pytest.raises(CompilationError) as wrong:
         compiled(text, *results)
     return str(wrong.value)
 
 
 def test_an_object_is_named_by_its_path_and_takes_any_field() -> None:
     value = made('Object{spec: Object.spec{name: "x", n: 1}}')
-    assert isinstance(value, Made)
-    assert native(value) == {"spec": {"name": "x", "n": 1}}
+    assert isinstance(value, ConstructedObject)
+    assert object_to_native(value) == {"spec": {"name": "x", "n": 1}}
 
 
 def test_an_optional_field_is_left_out_where_nothing_is_in_it() -> None:
-    assert native(made("Object{?a: object.spec.?nope, ?b: object.spec.?name}")) == {"b": "n"}
+    assert object_to_native(made("Object{?a: object.spec.?nope, ?b: object.spec.?name}")) == {"b": "n"}
     assert failure("Object{?a: object.spec.name}") == "cannot initialize optional entry 'a' from non-optional value n"
 
 
@@ -58,7 +58,7 @@ def test_an_optional_field_is_left_out_where_nothing_is_in_it() -> None:
     ],
 )
 def test_what_an_expression_must_give(text: str, expected: str) -> None:
-    assert complaint(text, OBJECT) == expected
+    assert complaint(text, OBJECT_TYPE) == expected
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_what_cannot_be_made(text: str, expected: str) -> None:
 
 
 def test_types_that_are_made_have_no_value_of_their_own() -> None:
-    with pytest.raises(ConditionError, match=r"reference to undefined type: Object\.x") as wrong:
+    with pytest.raises(CompilationError, match=r"reference to undefined type: Object\.x") as wrong:
         compiled("type(Object.x{}) == Object.x", BOOL)
     assert wrong.value.internal
 
 
 def test_nothing_is_made_where_no_patches_are_wanted() -> None:
-    with pytest.raises(ConditionError, match="undeclared reference to 'Object'"):
-        condition("Object{}", {}, results=())
-    with pytest.raises(ConditionError, match="undeclared reference to 'jsonpatch'"):
-        condition('jsonpatch.escapeKey("a")', {}, results=())
+    with pytest.raises(CompilationError, match="undeclared reference to 'Object'"):
+        compile_expression("Object{}", {}, results=())
+    with pytest.raises(CompilationError, match="undeclared reference to 'jsonpatch'"):
+        compile_expression('jsonpatch.escapeKey("a")', {}, results=())
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_what_is_made_is_no_map() -> None:
 
 
 def test_patches() -> None:
-    found = compiled('[JSONPatch{op: "add", path: "/a", value: 1}]', list_of(PATCH)).run({}).value
-    assert [type(one) for one in found] == [Patch]
+    found = compiled('[JSONPatch{op: "add", path: "/a", value: 1}]', list_of(JSON_PATCH_TYPE)).run({}).value
+    assert [type(one) for one in found] == [JSONPatchOperation]
     assert found[0].raw == {"op": "add", "path": "/a", "value": 1}
     assert failure("[JSONPatch{op: dyn(1)}]") == "unexpected type int64 for JSONPatchType 'op' field"
     expected = "unexpected type structpb.NullValue for JSONPatchType 'path' field"
@@ -139,7 +139,7 @@ def test_what_is_made_costs(text: str, cost: int) -> None:
 
 def test_types_must_be_named_by_the_path() -> None:
     value = made("Object{a: Object.x{}, b: [Object.y{}], c: {'d': Object.c{}}}")
-    assert mismatches(value, "Object") == [
+    assert type_name_errors(value, "Object") == [
         f'unexpected type name "Object.{got}", expected "Object.{want}", which matches field name path from root '
         "Object type"
         for got, want in (("x", "a"), ("y", "b"))
@@ -181,15 +181,15 @@ def test_types_must_be_named_by_the_path() -> None:
     ],
 )
 def test_fields_as_go_hands_them_out(text: str, expected: Any) -> None:
-    assert native(made(f"Object{{f: {text}}}")) == {"f": expected}
+    assert object_to_native(made(f"Object{{f: {text}}}")) == {"f": expected}
 
 
 def test_keys_must_be_texts() -> None:
     why = "fail to convert field \"f\": map key '\\x01' is of type types.Int, not string"
     with pytest.raises(UnconvertibleError) as wrong:
-        native(made("Object{f: {1: 2}}"))
+        object_to_native(made("Object{f: {1: 2}}"))
     assert str(wrong.value) == why
-    assert native(made("Object{a: Object.a{f: {1: 2}}}")) == {"a": Foreign(why, why, "*types.Err")}
+    assert object_to_native(made("Object{a: Object.a{f: {1: 2}}}")) == {"a": Foreign(why, why, "*types.Err")}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_keys_must_be_texts() -> None:
     ],
 )
 def test_values_of_patches(text: str, expected: Any) -> None:
-    assert json_value(made(text)) == expected
+    assert to_json(made(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -236,5 +236,5 @@ def test_values_of_patches(text: str, expected: Any) -> None:
 )
 def test_what_is_no_value_of_a_patch(text: str, why: str) -> None:
     with pytest.raises(UnconvertibleError) as wrong:
-        json_value(made(text))
+        to_json(made(text))
     assert str(wrong.value) == why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.cel import expression
+from polykind.cel import environment
 from tests.cel.support import declared
 
 _SCHEMA = {
@@ -53,5 +53,5 @@ _VALUE = {"a": "x", "b": 1, "l": [3, 1, 2, 2], "o": {"k": "key"}}
 )
 def test_what_an_evaluation_costs(text: str, cost: int) -> None:
     found, registry = declared(_SCHEMA)
-    checked = expression.check(text, found, registry, optional_old=False)
+    checked = environment.compile_rule(text, found, registry, optional_old=False)
     assert checked.program(found).run(_VALUE, None).cost == cost

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.cel import expression
+from polykind.cel import environment
 from tests.cel.support import declared, value_of
 
 _SCHEMA = {
@@ -76,7 +76,7 @@ def test_an_empty_list_of_an_object_is_something() -> None:
 )
 def test_objects_are_equal_if_their_fields_are(new: Any, old: Any, equal: bool) -> None:
     found, registry = declared(_SCHEMA["properties"]["o"])  # type: ignore[index]
-    program = expression.check("self == oldSelf", found, registry, optional_old=False).program(found)
+    program = environment.compile_rule("self == oldSelf", found, registry, optional_old=False).program(found)
     assert program.run(new, old).value is equal
 
 
@@ -84,7 +84,7 @@ def test_an_optional_old_self_has_no_schema() -> None:
     found, registry = declared(_SCHEMA)
 
     def run(text: str) -> Any:
-        return expression.check(text, found, registry, optional_old=True).program(found).run(_VALUE, _VALUE)
+        return environment.compile_rule(text, found, registry, optional_old=True).program(found).run(_VALUE, _VALUE)
 
     assert run("oldSelf.value().day == dyn('1970-01-01')").value is True
     assert run("oldSelf.value().o == self.o").value is False
@@ -102,7 +102,7 @@ def test_items_of_a_list_are_told_apart_by_what_they_have_at_escaped_names() -> 
     }
     one, two = {"a-b": "1", "v": 1}, {"a-b": "2", "v": 2}
     found, registry = declared(schema)
-    program = expression.check("self == oldSelf", found, registry, optional_old=False).program(found)
+    program = environment.compile_rule("self == oldSelf", found, registry, optional_old=False).program(found)
     assert program.run([one, two], [one, two]).value is False
     assert program.run([two, two], [two, two]).value is True
 

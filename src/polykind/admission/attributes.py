@@ -13,7 +13,7 @@ from polykind.auth.user import User
 from polykind.contract import JsonObject
 
 if TYPE_CHECKING:
-    from polykind.cel.library.authorization import Answer, Question
+    from polykind.cel.library.authz import AuthorizationAttributes, AuthorizationResult
 
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 
@@ -71,7 +71,7 @@ class Attributes:
     complaint: Callable[[JsonObject], str] = field(default=lambda made: "")
     """What a strict reader has against an object that a mutating step has made; empty if it has nothing."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    decided: dict[Question, Answer] = field(default_factory=dict)
+    decided: dict[AuthorizationAttributes, AuthorizationResult] = field(default_factory=dict)
     """What expressions have asked it."""
     again: Reinvocation = field(default_factory=Reinvocation)
     changed: bool = field(default=False)

@@ -9,9 +9,9 @@ from typing import Any
 from polykind.admission import match_rules
 from polykind.admission.expression import OUT_OF_BUDGET, PER_MATCH, Environment
 from polykind.admission.patience import Interrupted, patiently
-from polykind.cel import Condition, ConditionError
-from polykind.cel.frame import Check
-from polykind.cel.types import BOOL, Type
+from polykind.cel import CompilationError, Program
+from polykind.cel.activation import InterruptCheck
+from polykind.cel.cel_types import BOOL, Type
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, internal, invalid
 
@@ -34,12 +34,12 @@ def compile_problems(
     """What is wrong with an expression that must give one of the results."""
     try:
         environment.compile(text, results)
-    except ConditionError as wrong:
+    except CompilationError as wrong:
         return [problem(path, text, wrong)]
     return []
 
 
-def problem(path: str, text: str, wrong: ConditionError) -> FieldError:
+def problem(path: str, text: str, wrong: CompilationError) -> FieldError:
     return internal(path, str(wrong)) if wrong.internal else invalid(path, text, str(wrong))
 
 
@@ -66,7 +66,7 @@ class Conditions:
         except Interrupted as failure:
             return self._failed([str(failure)])
 
-    def matched(self, values: Mapping[str, Any], check: Check) -> bool:
+    def matched(self, values: Mapping[str, Any], check: InterruptCheck) -> bool:
         """The same, where the `check` may end it."""
         failures: list[str] = []
         remaining = PER_MATCH
@@ -79,8 +79,8 @@ class Conditions:
             if outcome.cost > remaining:
                 return self._failed([OUT_OF_BUDGET])
             remaining -= outcome.cost
-            if outcome.failure is not None:
-                failures.append(f"expression '{text}' resulted in error: {outcome.failure}")
+            if outcome.error is not None:
+                failures.append(f"expression '{text}' resulted in error: {outcome.error}")
             elif outcome.value is False:
                 matched = False
         return self._failed(failures) if failures and matched else matched
@@ -92,8 +92,8 @@ class Conditions:
         raise MatchFailure(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
-def _compiled(environment: Environment, text: str) -> Condition | str:
+def _compiled(environment: Environment, text: str) -> Program | str:
     try:
         return environment.compile(text)
-    except ConditionError as wrong:
+    except CompilationError as wrong:
         return str(wrong)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from polykind.admission.authorizing import AUTHORIZER
-from polykind.cel import Condition, condition
-from polykind.cel.patches import OBJECT, PATCH
-from polykind.cel.types import (
+from polykind.cel import Program, compile_expression
+from polykind.cel.cel_types import (
     BOOL,
     DYN,
     INT,
@@ -15,12 +14,13 @@ from polykind.cel.types import (
     PRIMITIVES,
     STRING,
     TIMESTAMP,
-    Nullable,
     Type,
+    WrapperType,
     list_of,
     map_of,
-    struct,
+    struct_type,
 )
+from polykind.cel.mutation_types import JSON_PATCH_TYPE, OBJECT_TYPE
 
 PER_EVALUATION = 10_000_000
 """What all expressions of a policy may cost for one binding and one param."""
@@ -28,16 +28,19 @@ PER_MATCH = 2_500_000
 """What all match conditions of a webhook or policy may cost."""
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 VARIABLES = "kubernetes.variables"
-MUTATIONS = {"ApplyConfiguration": ("applyConfiguration", OBJECT), "JSONPatch": ("jsonPatch", list_of(PATCH))}
+MUTATIONS = {
+    "ApplyConfiguration": ("applyConfiguration", OBJECT_TYPE),
+    "JSONPatch": ("jsonPatch", list_of(JSON_PATCH_TYPE)),
+}
 """By the type of their patch: where mutations have their expression, and what it gives."""
 
 _TEXTS = list_of(STRING)
 _LABELS = map_of(STRING, STRING)
-_KIND, _RESOURCE = struct("kubernetes.GroupVersionKind"), struct("kubernetes.GroupVersionResource")
-_USER = struct("kubernetes.UserInfo")
-_REQUEST, _NAMESPACE = struct("kubernetes.AdmissionRequest"), struct("kubernetes.Namespace")
-_META, _SPEC = struct("kubernetes.NamespaceMetadata"), struct("kubernetes.NamespaceSpec")
-_STATUS, _CONDITION = struct("kubernetes.NamespaceStatus"), struct("kubernetes.NamespaceCondition")
+_KIND, _RESOURCE = struct_type("kubernetes.GroupVersionKind"), struct_type("kubernetes.GroupVersionResource")
+_USER = struct_type("kubernetes.UserInfo")
+_REQUEST, _NAMESPACE = struct_type("kubernetes.AdmissionRequest"), struct_type("kubernetes.Namespace")
+_META, _SPEC = struct_type("kubernetes.NamespaceMetadata"), struct_type("kubernetes.NamespaceSpec")
+_STATUS, _CONDITION = struct_type("kubernetes.NamespaceStatus"), struct_type("kubernetes.NamespaceCondition")
 
 _FIELDS: dict[str, dict[str, Type]] = {
     _KIND.name: dict.fromkeys(("group", "version", "kind"), STRING),
@@ -92,7 +95,7 @@ class Environment:
         self._variables: Mapping[str, Type] = {
             **_ALWAYS,
             **({"params": DYN} if params else {}),
-            **({"variables": struct(VARIABLES)} if variables is not None else {}),
+            **({"variables": struct_type(VARIABLES)} if variables is not None else {}),
         }
         self._authorizer = authorizer
         self.asks = False
@@ -101,14 +104,14 @@ class Environment:
         self._structs = _STRUCTS if variables is None else _STRUCTS | {VARIABLES}
         self._composed = variables if variables is not None else {}
 
-    def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Condition:
+    def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Program:
         """Raises ConditionError."""
         variables = self._variables
         if self._authorizer and "authorizer" in text:
             # Every variable costs something: most expressions have no need of this one.
             self.asks = True
             variables = {**variables, **AUTHORIZER}
-        return condition(
+        return compile_expression(
             text, variables, fields=self._field, structs=self._structs, results=results, patches=self._patches
         )
 
@@ -121,4 +124,4 @@ def composed_type(result: Type) -> Type:
     if result.kind in ("list", "map"):
         params = [composed_type(param) for param in result.params]
         return list_of(params[0]) if len(params) == 1 else map_of(params[0], params[1])
-    return result if result in _PLAIN and not isinstance(result, Nullable) else DYN
+    return result if result in _PLAIN and not isinstance(result, WrapperType) else DYN

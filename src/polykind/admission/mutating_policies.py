@@ -20,7 +20,7 @@ from polykind.admission.policy_expressions import variables
 from polykind.admission.policy_params import FindParams, ParamError, collect
 from polykind.admission.reinvocation import Asked
 from polykind.admission.telling import inconvertible, told_at
-from polykind.cel.types import Type
+from polykind.cel.cel_types import Type
 from polykind.contract import JsonObject
 from polykind.golang.text import go_quote
 from polykind.metrics.metrics import Metrics

@@ -17,9 +17,9 @@ from polykind.apis import machinery
 from polykind.apply import jsonpatch
 from polykind.apply.configuration import Unfit, configured
 from polykind.apply.rejected import Rejected, TestFailed
-from polykind.cel.native import UnconvertibleError, json_value, mismatches, native
-from polykind.cel.patches import Patch
-from polykind.cel.values import Made
+from polykind.cel.mutation_types import JSONPatchOperation
+from polykind.cel.runtime_values import ConstructedObject
+from polykind.cel.to_native import UnconvertibleError, object_to_native, to_json, type_name_errors
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 
@@ -65,11 +65,11 @@ class Mutation:
         return result.value
 
 
-def _laid(asked: Attributes, obj: JsonObject, made: Made) -> JsonObject:
+def _laid(asked: Attributes, obj: JsonObject, made: ConstructedObject) -> JsonObject:
     """The object with a configuration laid over it."""
     _check_names(made)
     try:
-        applied = native(made)
+        applied = object_to_native(made)
     except UnconvertibleError:
         raise MutationFailure("invalid return type: *dynamic.ObjectVal") from None
     applied |= {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
@@ -88,7 +88,7 @@ def _laid(asked: Attributes, obj: JsonObject, made: Made) -> JsonObject:
         raise MutationFailure(error.why) from None
 
 
-def _done(asked: Attributes, obj: JsonObject, patches: list[Patch]) -> JsonObject:
+def _done(asked: Attributes, obj: JsonObject, patches: list[JSONPatchOperation]) -> JsonObject:
     """The object after the operations of a JSON patch."""
     try:
         made = reread(asked, jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
@@ -105,16 +105,16 @@ def _done(asked: Attributes, obj: JsonObject, patches: list[Patch]) -> JsonObjec
     return defaulted(asked, made)
 
 
-def _operation(patch: Patch) -> JsonObject:
+def _operation(patch: JSONPatchOperation) -> JsonObject:
     operation: JsonObject = {name: _quotable(patch.get(name)) for name in ("op", "path")}
     if patch.has("from"):
         operation["from"] = _quotable(patch.get("from"))
     if patch.has("value"):
         value = patch.get("value")
-        if isinstance(value, Made):
+        if isinstance(value, ConstructedObject):
             _check_names(value)
         try:
-            operation["value"] = json_value(value)
+            operation["value"] = to_json(value)
         except UnconvertibleError as wrong:
             raise MutationFailure(f"{_NO_JSON}: {wrong}") from None
     return operation
@@ -125,8 +125,8 @@ def _quotable(text: str) -> str | bool:
     return text if _printable(text) else False
 
 
-def _check_names(made: Made) -> None:
-    if found := mismatches(made, made.type.name):
+def _check_names(made: ConstructedObject) -> None:
+    if found := type_name_errors(made, made.type.name):
         raise MutationFailure("type mismatch: " + "\n".join(found))
 
 

@@ -11,8 +11,8 @@ from polykind.admission.policy_rules import (
     kept_condition_problems,
     variable_problems,
 )
+from polykind.cel.cel_types import Type
 from polykind.cel.library.strings import trim
-from polykind.cel.types import Type
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, invalid, not_supported, required
 

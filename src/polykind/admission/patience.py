@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
 from typing import Final, TypeVar
 
-from polykind.cel.frame import LIMIT, Check
+from polykind.cel.activation import PER_CALL_LIMIT, InterruptCheck
 
 AT_ONCE: Final = 0.01
 """Seconds that an evaluation may keep everybody else waiting."""
@@ -37,7 +37,7 @@ class Interrupted(Exception):
     """An evaluation whose time is over; nothing in it absorbs this."""
 
 
-async def patiently(evaluate: Callable[[Check], T]) -> T:
+async def patiently(evaluate: Callable[[InterruptCheck], T]) -> T:
     """What an evaluation gives that asks a check whether to go on: at once, or else from its beginning in a thread.
 
     The costs that bound evaluations are the reference's, and what costs one may take long. Raises Interrupted.
@@ -50,7 +50,7 @@ async def patiently(evaluate: Callable[[Check], T]) -> T:
     def evaluated() -> T:
         _away.loop = loop
         try:
-            return evaluate(_until(IN_ALL, LIMIT))
+            return evaluate(_until(IN_ALL, PER_CALL_LIMIT))
         finally:
             _away.loop = None
 
@@ -72,7 +72,7 @@ def at_home(call: Callable[[], T]) -> T:
         raise Interrupted(INTERRUPTED) from None
 
 
-def _until(seconds: float, largest: int) -> Check:
+def _until(seconds: float, largest: int) -> InterruptCheck:
     end = monotonic() + seconds
 
     def check(step: int) -> None:

@@ -11,9 +11,9 @@ from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
 from polykind.admission.expression import OUT_OF_BUDGET, PER_EVALUATION, Environment
 from polykind.admission.patience import Interrupted, patiently
 from polykind.admission.policy_expressions import Expression, OutOfBudget, Result, Scope, variables
-from polykind.cel.frame import Check
+from polykind.cel.activation import InterruptCheck
+from polykind.cel.cel_types import BOOL, NULL, STRING, Type
 from polykind.cel.library.strings import trim
-from polykind.cel.types import BOOL, NULL, STRING, Type
 from polykind.contract import JsonObject
 from polykind.schema.names import size
 
@@ -92,7 +92,7 @@ class Evaluation:
         values: Mapping[str, Any],
         condition_values: Mapping[str, Any],
         namespace: JsonObject | None,
-        check: Check,
+        check: InterruptCheck,
     ) -> list[Denial]:
         if not self._conditions.matched(condition_values, check):
             return []

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from polykind.admission.expression import Environment, composed_type
-from polykind.cel import Condition, ConditionError
-from polykind.cel.failures import EvalError
-from polykind.cel.frame import Check
-from polykind.cel.types import DYN, Type
-from polykind.cel.values import Lazy
+from polykind.cel import CompilationError, Program
+from polykind.cel.activation import InterruptCheck
+from polykind.cel.cel_types import DYN, Type
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import LazyMap
 from polykind.contract import JsonObject
 from polykind.golang.text import go_quote
 
@@ -33,13 +33,13 @@ class Expression:
 
     def __init__(self, text: str, environment: Environment, results: Sequence[Type]) -> None:
         self.text = text
-        self._program: Condition | None = None
+        self._program: Program | None = None
         self.wrong = ""
         self.type = DYN
         try:
             self._program = environment.compile(text, results)
             self.type = self._program.type
-        except ConditionError as wrong:
+        except CompilationError as wrong:
             # It was judged when it was written: only another server can have let it pass.
             self.wrong = str(wrong)
 
@@ -49,8 +49,8 @@ class Expression:
             raise EvalError(f"composited variable {go_quote(name)} fails to compile: {self.wrong}")
         outcome = self._program.run(scope.values, scope.check)
         scope.spent += outcome.cost
-        if outcome.failure is not None:
-            raise EvalError(f"composited variable {go_quote(name)} fails to evaluate: {outcome.failure}")
+        if outcome.error is not None:
+            raise EvalError(f"composited variable {go_quote(name)} fails to evaluate: {outcome.error}")
         return outcome.value
 
     def run(self, scope: Scope) -> Result:
@@ -58,8 +58,8 @@ class Expression:
             return Result(None, f"compilation error: {self.wrong}")
         outcome = self._program.run(scope.values, scope.check)
         scope.spend(outcome.cost)
-        if outcome.failure is not None:
-            return Result(None, f"expression '{self.text}' resulted in error: {outcome.failure}")
+        if outcome.error is not None:
+            return Result(None, f"expression '{self.text}' resulted in error: {outcome.error}")
         return Result(outcome.value, "")
 
 
@@ -68,8 +68,10 @@ class Scope:
 
     __slots__ = ("check", "left", "spent", "values")
 
-    def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Expression], left: int, check: Check) -> None:
-        made = Lazy(variables, lambda name: variables[name].made(name, self))
+    def __init__(
+        self, values: Mapping[str, Any], variables: Mapping[str, Expression], left: int, check: InterruptCheck
+    ) -> None:
+        made = LazyMap(variables, lambda name: variables[name].made(name, self))
         self.values: dict[str, Any] = {**values, "variables": made}
         self.left = left
         self.check = check

@@ -7,9 +7,9 @@ import re
 from polykind.admission.conditions import compile_problems, condition_problems, problem
 from polykind.admission.expression import Environment, composed_type
 from polykind.admission.match_rules import named_rule_problems
-from polykind.cel import ConditionError
+from polykind.cel import CompilationError
+from polykind.cel.cel_types import DYN, NULL, STRING, Type
 from polykind.cel.library.strings import trim
-from polykind.cel.types import DYN, NULL, STRING, Type
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
 from polykind.schema.names import dns1035_label, dns1123_subdomain, qualified_name, size
@@ -103,7 +103,7 @@ class _Judgement:
             return [*found, required(f"{at}.valueExpression", why)]
         try:
             self.environment.compile(trimmed, (STRING, NULL))
-        except ConditionError as wrong:
+        except CompilationError as wrong:
             found.append(problem(f"{at}.valueExpression", text, wrong))
         return found
 
@@ -153,7 +153,7 @@ def _variable(variable: JsonObject, at: str, environment: Environment, composed:
         return found
     try:
         composed[name] = composed_type(environment.compile(text, ()).type)
-    except ConditionError as wrong:
+    except CompilationError as wrong:
         composed[name] = DYN
         found.append(problem(f"{at}.expression", text, wrong))
     return found

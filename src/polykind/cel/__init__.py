@@ -1,10 +1,18 @@
-"""CEL: the rules (x-kubernetes-validations) of schemas, compiled and run; conditions over any variables."""
+"""CEL (Common Expression Language) with Kubernetes' extensions, for CRD validation rules and admission policies."""
 
 from __future__ import annotations
 
-from polykind.cel.check import RuleCompiler
-from polykind.cel.expression import ConditionError, condition
-from polykind.cel.program import Condition, Outcome
-from polykind.cel.rules import Rules, compile_schema
+from polykind.cel.environment import CompilationError, compile_expression
+from polykind.cel.program import EvaluationResult, Program
+from polykind.cel.rule_compilation import RuleCompiler
+from polykind.cel.validation_rules import Rules, compile_schema
 
-__all__ = ["Condition", "ConditionError", "Outcome", "RuleCompiler", "Rules", "compile_schema", "condition"]
+__all__ = [
+    "CompilationError",
+    "EvaluationResult",
+    "Program",
+    "RuleCompiler",
+    "Rules",
+    "compile_expression",
+    "compile_schema",
+]

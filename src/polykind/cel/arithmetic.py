@@ -6,10 +6,10 @@ import math
 import re
 from decimal import Decimal
 
-from polykind.cel.failures import EvalError
-from polykind.cel.tree import UInt
+from polykind.cel.ast import UInt
+from polykind.cel.evaluation_errors import EvalError
 
-LEAST, MOST, MOST_UNSIGNED = -(2**63), 2**63 - 1, 2**64 - 1
+MIN_INT, MAX_INT, MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
 _integer = re.compile(r"[+-]?[0-9]+").fullmatch
 _unsigned = re.compile(r"[0-9]+").fullmatch
 _decimal = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?").fullmatch
@@ -22,32 +22,32 @@ _BOOLS = {
 }
 
 
-def integer(value: int) -> int:
-    if LEAST <= value <= MOST:
+def check_int(value: int) -> int:
+    if MIN_INT <= value <= MAX_INT:
         return value
     raise EvalError("integer overflow")
 
 
-def unsigned(value: int) -> UInt:
-    if 0 <= value <= MOST_UNSIGNED:
+def check_uint(value: int) -> UInt:
+    if 0 <= value <= MAX_UINT:
         return UInt(value)
     raise EvalError("unsigned integer overflow")
 
 
 def add(left: int, right: int) -> int:
-    return integer(left + right)
+    return check_int(left + right)
 
 
 def subtract(left: int, right: int) -> int:
-    return integer(left - right)
+    return check_int(left - right)
 
 
 def multiply(left: int, right: int) -> int:
-    return integer(left * right)
+    return check_int(left * right)
 
 
 def negate(value: int) -> int:
-    return integer(-value)
+    return check_int(-value)
 
 
 def divide(left: int, right: int) -> int:
@@ -55,29 +55,29 @@ def divide(left: int, right: int) -> int:
     if right == 0:
         raise EvalError("division by zero")
     quotient = abs(left) // abs(right)
-    return integer(quotient if (left < 0) == (right < 0) else -quotient)
+    return check_int(quotient if (left < 0) == (right < 0) else -quotient)
 
 
 def modulo(left: int, right: int) -> int:
     """With the sign of the dividend."""
     if right == 0:
         raise EvalError("modulus by zero")
-    if left == LEAST and right == -1:
+    if left == MIN_INT and right == -1:
         raise EvalError("integer overflow")
     rest = abs(left) % abs(right)
     return rest if left >= 0 else -rest
 
 
 def add_unsigned(left: int, right: int) -> UInt:
-    return unsigned(int(left) + int(right))
+    return check_uint(int(left) + int(right))
 
 
 def subtract_unsigned(left: int, right: int) -> UInt:
-    return unsigned(int(left) - int(right))
+    return check_uint(int(left) - int(right))
 
 
 def multiply_unsigned(left: int, right: int) -> UInt:
-    return unsigned(int(left) * int(right))
+    return check_uint(int(left) * int(right))
 
 
 def divide_unsigned(left: int, right: int) -> UInt:
@@ -117,13 +117,13 @@ def _mistaken(kind: str) -> EvalError:
 
 
 def string_to_int(text: str) -> int:
-    if len(text) > 400 or not _integer(text) or not LEAST <= int(text) <= MOST:
+    if len(text) > 400 or not _integer(text) or not MIN_INT <= int(text) <= MAX_INT:
         raise _mistaken("int")
     return int(text)
 
 
 def string_to_uint(text: str) -> UInt:
-    if len(text) > 400 or not _unsigned(text) or int(text) > MOST_UNSIGNED:
+    if len(text) > 400 or not _unsigned(text) or int(text) > MAX_UINT:
         raise _mistaken("uint")
     return UInt(int(text))
 

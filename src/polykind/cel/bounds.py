@@ -5,37 +5,37 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-LARGEST = 2**64 - 1
+MAX_UINT64 = 2**64 - 1
 
 
-class Bounds(NamedTuple):
-    low: int
-    high: int
+class Range(NamedTuple):
+    min: int
+    max: int
 
-    def plus(self, other: Bounds) -> Bounds:
-        return Bounds(min(self.low + other.low, LARGEST), min(self.high + other.high, LARGEST))
+    def plus(self, other: Range) -> Range:
+        return Range(min(self.min + other.min, MAX_UINT64), min(self.max + other.max, MAX_UINT64))
 
-    def times(self, other: Bounds) -> Bounds:
-        return Bounds(min(self.low * other.low, LARGEST), min(self.high * other.high, LARGEST))
+    def times(self, other: Range) -> Range:
+        return Range(min(self.min * other.min, MAX_UINT64), min(self.max * other.max, MAX_UINT64))
 
-    def scaled(self, factor: float) -> Bounds:
+    def scaled(self, factor: float) -> Range:
         """Rounded up, counted in doubles as the reference counts."""
-        return Bounds(_scaled(self.low, factor), _scaled(self.high, factor))
+        return Range(_scaled(self.min, factor), _scaled(self.max, factor))
 
-    def union(self, other: Bounds) -> Bounds:
-        return Bounds(min(self.low, other.low), max(self.high, other.high))
-
-
-def fixed(value: int) -> Bounds:
-    return Bounds(value, value)
+    def union(self, other: Range) -> Range:
+        return Range(min(self.min, other.min), max(self.max, other.max))
 
 
-UNKNOWN = Bounds(0, LARGEST)
-NOTHING = Bounds(0, 0)
+def exactly(value: int) -> Range:
+    return Range(value, value)
+
+
+UNKNOWN = Range(0, MAX_UINT64)
+ZERO = Range(0, 0)
 
 
 def _scaled(value: int, factor: float) -> int:
     if value > 0 and factor > 0 and float(value) > 2.0**64 / factor:
-        return LARGEST
+        return MAX_UINT64
     product = math.ceil(float(value) * factor)
-    return LARGEST if product >= 2**64 else product
+    return MAX_UINT64 if product >= 2**64 else product

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 
-from polykind.cel import types
-from polykind.cel.messages import CONSTANTS, MESSAGES
-from polykind.cel.overloads import FUNCTIONS, PATCH_FUNCTIONS, Overload
-from polykind.cel.patches import made_field, made_type
-from polykind.cel.source import Source
-from polykind.cel.tree import (
+from polykind.cel import cel_types
+from polykind.cel.ast import (
     Call,
     Comprehension,
     Expr,
@@ -23,23 +19,38 @@ from polykind.cel.tree import (
     children,
     qualified_name,
 )
-from polykind.cel.types import BOOL, DYN, ERROR, Type, list_of, map_of, optional_of, parameter, type_of, unwrapped
-from polykind.cel.unify import Bindings, all_assignable, assignable, most_general, substituted
+from polykind.cel.cel_types import (
+    BOOL,
+    DYN,
+    ERROR,
+    Type,
+    list_of,
+    map_of,
+    optional_of,
+    type_of,
+    type_param,
+    unwrap_optional,
+)
+from polykind.cel.function_declarations import FUNCTION_OVERLOADS, MUTATION_FUNCTION_OVERLOADS, Overload
+from polykind.cel.mutation_types import constructible_field, constructible_type
+from polykind.cel.source import Source
+from polykind.cel.unification import Bindings, assign, assign_all, most_general, substitute
+from polykind.cel.well_known_types import ENUM_CONSTANTS, WELL_KNOWN_TYPES
 
 Fields = Callable[[str, str], Type | None]
 """The type of a field of a named type, None if it has no such field."""
 
 _TYPE_NAMES = {
-    **{name: type_of(t) for name, t in types.PRIMITIVES.items() if name not in ("dyn", "timestamp", "duration")},
-    "null_type": type_of(types.NULL),
+    **{name: type_of(t) for name, t in cel_types.PRIMITIVES.items() if name not in ("dyn", "timestamp", "duration")},
+    "null_type": type_of(cel_types.NULL),
     "list": type_of(list_of(DYN)),
     "map": type_of(map_of(DYN, DYN)),
-    "type": type_of(types.TYPE),
+    "type": type_of(cel_types.TYPE),
     "optional_type": type_of(Type("opaque", "optional_type")),
-    "google.protobuf.Timestamp": type_of(types.TIMESTAMP),
-    "google.protobuf.Duration": type_of(types.DURATION),
-    "net.IP": type_of(types.IP),
-    "net.CIDR": type_of(types.CIDR),
+    "google.protobuf.Timestamp": type_of(cel_types.TIMESTAMP),
+    "google.protobuf.Duration": type_of(cel_types.DURATION),
+    "net.IP": type_of(cel_types.IP),
+    "net.CIDR": type_of(cel_types.CIDR),
 }
 _SCALARS = frozenset(["bool", "bytes", "double", "int", "list", "string", "uint"])
 """Types that the reference can look for fields in, though they have none."""
@@ -64,7 +75,7 @@ class Checker:
         self.structs = structs
         self.scopes: list[dict[str, Type]] = [dict(variables)]
         self.patches = patches
-        self.functions = PATCH_FUNCTIONS if patches else FUNCTIONS
+        self.functions = MUTATION_FUNCTION_OVERLOADS if patches else FUNCTION_OVERLOADS
         self.fields = fields
         self.bindings: Bindings = {}
         self.used: set[str] = set()
@@ -76,7 +87,7 @@ class Checker:
         pending = [tree]
         while pending:
             node = pending.pop()
-            node.type = substituted(self.bindings, node.type, free_to_dyn=True)
+            node.type = substitute(self.bindings, node.type, free_to_dyn=True)
             pending.extend(children(node))
 
     def _check(self, node: Expr) -> None:
@@ -108,17 +119,17 @@ class Checker:
         return self._type_name(plain)
 
     def _type_name(self, name: str) -> Type | None:
-        made = made_type(name) if self.patches else None
-        if made is None and name in MESSAGES:
-            made = MESSAGES[name].type
+        made = constructible_type(name) if self.patches else None
+        if made is None and name in WELL_KNOWN_TYPES:
+            made = WELL_KNOWN_TYPES[name].type
         if made is None and name in self.structs:
-            made = types.struct(name)
+            made = cel_types.struct_type(name)
         return type_of(made) if made is not None else _TYPE_NAMES.get(name)
 
     def _ident(self, node: Expr, name: str) -> Type:
         found = self._lookup(name)
         if found is None:
-            self.source.report(node.at, f"undeclared reference to '{name}' (in container '')")
+            self.source.report(node.offset, f"undeclared reference to '{name}' (in container '')")
             return ERROR
         return found
 
@@ -128,29 +139,29 @@ class Checker:
         if named is not None:
             node.type = named
             return
-        if name is not None and name.removeprefix(".") in CONSTANTS:
-            node.type = types.INT
+        if name is not None and name.removeprefix(".") in ENUM_CONSTANTS:
+            node.type = cel_types.INT
             return
         if name is not None and name.removeprefix(".") in self.scopes[0]:
             # A variable whose name has a dot in it.
             node.type = self.scopes[0][name.removeprefix(".")]
             return
         found = self._field(node, node.operand, node.name)
-        node.type = BOOL if node.test else substituted(self.bindings, found, free_to_dyn=False)
+        node.type = BOOL if node.test_only else substitute(self.bindings, found, free_to_dyn=False)
 
     def _field(self, node: Expr, operand: Expr, name: str, *, optional: bool = False) -> Type:
         self._check(operand)
-        target, was_optional = unwrapped(substituted(self.bindings, operand.type, free_to_dyn=False))
+        target, was_optional = unwrap_optional(substitute(self.bindings, operand.type, free_to_dyn=False))
         result = ERROR
         if target.kind == "map":
             result = target.params[1]
         elif target.kind == "struct":
-            found = None if target in types.LIBRARY_STRUCTS else self._field_type(target.name, name)
+            found = None if target in cel_types.LIBRARY_STRUCTS else self._field_type(target.name, name)
             if found is None:
-                if target in types.LIBRARY_STRUCTS:
-                    self.source.report(node.at, f"unexpected failed resolution of '{target.name}'")
+                if target in cel_types.LIBRARY_STRUCTS:
+                    self.source.report(node.offset, f"unexpected failed resolution of '{target.name}'")
                 else:
-                    self.source.report(node.at, f"undefined field '{name}'")
+                    self.source.report(node.offset, f"undefined field '{name}'")
             else:
                 result = found
         elif target.kind == "param":
@@ -158,12 +169,12 @@ class Checker:
             result = DYN
         else:
             if target.kind not in ("dyn", "error"):
-                self.source.report(node.at, f"type '{target}' does not support field selection")
+                self.source.report(node.offset, f"type '{target}' does not support field selection")
             result = DYN
         return optional_of(result) if was_optional or optional else result
 
     def _field_type(self, type_: str, name: str) -> Type | None:
-        made = made_field(type_, name) if self.patches else None
+        made = constructible_field(type_, name) if self.patches else None
         return made if made is not None else self.fields(type_, name)
 
     # ------------------------------------------------------------------ calls
@@ -173,8 +184,8 @@ class Checker:
             field = node.args[1]
             name = field.value if isinstance(field, Literal) else ""
             found = self._field(node, node.args[0], str(name), optional=True)
-            field.type = types.STRING
-            node.type = substituted(self.bindings, found, free_to_dyn=False)
+            field.type = cel_types.STRING
+            node.type = substitute(self.bindings, found, free_to_dyn=False)
             node.overloads = ("select_optional_field",)
             return
         for arg in node.args:
@@ -203,7 +214,7 @@ class Checker:
 
     def _undeclared(self, node: Call, name: str) -> None:
         node.type = ERROR
-        self.source.report(node.at, f"undeclared reference to '{name}' (in container '')")
+        self.source.report(node.offset, f"undeclared reference to '{name}' (in container '')")
 
     def _resolve(self, node: Call, functions: tuple[Overload, ...]) -> None:
         if node.function in ("_&&_", "_||_"):
@@ -218,24 +229,26 @@ class Checker:
             args, gives = overload.args, overload.result
             if overload.params:
                 fresh: Bindings = {param: self._new_param() for param in overload.params}
-                args = tuple(substituted(fresh, arg, free_to_dyn=False) for arg in args)
-                gives = substituted(fresh, gives, free_to_dyn=False)
-            grown = all_assignable(self.bindings, given, args)
+                args = tuple(substitute(fresh, arg, free_to_dyn=False) for arg in args)
+                gives = substitute(fresh, gives, free_to_dyn=False)
+            grown = assign_all(self.bindings, given, args)
             if grown is None:
                 continue
             self.bindings = grown
             chosen.append(overload.id)
-            gives = substituted(self.bindings, gives, free_to_dyn=False)
+            gives = substitute(self.bindings, gives, free_to_dyn=False)
             if result is None:
                 result = gives
             elif result.kind != "dyn" and gives != result:
                 result = DYN
         if result is None:
-            shown = [str(substituted(self.bindings, t, free_to_dyn=True)) for t in given]
+            shown = [str(substitute(self.bindings, t, free_to_dyn=True)) for t in given]
             signature = f"({', '.join(shown)})"
             if node.target is not None:
                 signature = f"{shown[0]}.({', '.join(shown[1:])})"
-            self.source.report(node.at, f"found no matching overload for '{node.function}' applied to '{signature}'")
+            self.source.report(
+                node.offset, f"found no matching overload for '{node.function}' applied to '{signature}'"
+            )
             node.type = ERROR
             return
         node.type = result
@@ -274,7 +287,7 @@ class Checker:
     def _item_type(self, item: Expr, optional: bool) -> Type:
         if not optional:
             return item.type
-        held, was_optional = unwrapped(item.type)
+        held, was_optional = unwrap_optional(item.type)
         if not was_optional and held.kind != "dyn":
             self._mismatch(item, optional_of(held), held)
         return held
@@ -290,15 +303,15 @@ class Checker:
         found = self._lookup(node.name)
         node.type = ERROR
         if found is None:
-            self.source.report(node.at, f"undeclared reference to '{node.name}' (in container '')")
+            self.source.report(node.offset, f"undeclared reference to '{node.name}' (in container '')")
             return
         type_ = node.name.removeprefix(".")
         if found.kind != "type":
-            self.source.report(node.at, f"'{found.name}' is not a type")
-        elif found.params[0].kind in ("struct", "null") or type_ in MESSAGES:
+            self.source.report(node.offset, f"'{found.name}' is not a type")
+        elif found.params[0].kind in ("struct", "null") or type_ in WELL_KNOWN_TYPES:
             node.type = found.params[0]
         else:
-            self.source.report(node.at, f"'{node.name}' is not a message type")
+            self.source.report(node.offset, f"'{node.name}' is not a message type")
         for at, name, value, optional in node.fields:
             self._check(value)
             given = self._item_type(value, optional)
@@ -308,7 +321,7 @@ class Checker:
 
     def _set_type(self, at: int, type_: str, name: str) -> Type:
         """The type of a field that is to be set."""
-        message = MESSAGES.get(type_)
+        message = WELL_KNOWN_TYPES.get(type_)
         found = message.field(name) if message is not None else self._field_type(type_, name)
         if found is not None:
             return found
@@ -322,35 +335,35 @@ class Checker:
     # ------------------------------------------------------------------ folds
 
     def _comprehension(self, node: Comprehension) -> None:
-        self._check(node.range)
-        self._check(node.initial)
-        ranged = substituted(self.bindings, node.range.type, free_to_dyn=False)
-        accumulated = node.initial.type
+        self._check(node.iter_range)
+        self._check(node.accu_init)
+        ranged = substitute(self.bindings, node.iter_range.type, free_to_dyn=False)
+        accumulated = node.accu_init.type
         first = second = DYN
         if ranged.kind == "list":
             first = second = ranged.params[0]
-            if len(node.variables) == 2:
-                first = types.INT
+            if len(node.iter_vars) == 2:
+                first = cel_types.INT
         elif ranged.kind == "map":
             first, second = ranged.params
         elif ranged.kind in ("dyn", "error", "param"):
             self._assign(DYN, ranged)
         else:
             self.source.report(
-                node.range.at,
+                node.iter_range.offset,
                 f"expression of type '{ranged}' cannot be range of a comprehension (must be list, map, or dynamic)",
             )
             first = second = ERROR
-        self.scopes.append({node.accumulator: accumulated})
-        self.scopes.append(dict(zip(node.variables, (first, second), strict=False)))
-        self._check(node.condition)
-        self._assert(node.condition, BOOL)
-        self._check(node.step)
-        self._assert(node.step, accumulated)
+        self.scopes.append({node.accu_var: accumulated})
+        self.scopes.append(dict(zip(node.iter_vars, (first, second), strict=False)))
+        self._check(node.loop_condition)
+        self._assert(node.loop_condition, BOOL)
+        self._check(node.loop_step)
+        self._assert(node.loop_step, accumulated)
         self.scopes.pop()
         self._check(node.result)
         self.scopes.pop()
-        node.type = substituted(self.bindings, node.result.type, free_to_dyn=False)
+        node.type = substitute(self.bindings, node.result.type, free_to_dyn=False)
 
     def _assert(self, node: Expr, wanted: Type) -> None:
         if not self._assign(wanted, node.type):
@@ -359,10 +372,10 @@ class Checker:
     # ------------------------------------------------------------------ small things
 
     def _mismatch(self, node: Expr, wanted: Type, found: Type) -> None:
-        self.source.report(node.at, f"expected type '{wanted}' but found '{found}'")
+        self.source.report(node.offset, f"expected type '{wanted}' but found '{found}'")
 
     def _assign(self, given: Type, wanted: Type) -> bool:
-        grown = assignable(self.bindings, given, wanted)
+        grown = assign(self.bindings, given, wanted)
         if grown is None:
             return False
         self.bindings = grown
@@ -370,19 +383,19 @@ class Checker:
 
     def _new_param(self) -> Type:
         self._fresh += 1
-        return parameter(f"_var{self._fresh - 1}")
+        return type_param(f"_var{self._fresh - 1}")
 
 
 def literal_type(node: Literal) -> Type:
     value = node.value
     if value is None:
-        return types.NULL
+        return cel_types.NULL
     if isinstance(value, bool):
         return BOOL
     if isinstance(value, UInt):
-        return types.UINT
+        return cel_types.UINT
     if isinstance(value, int):
-        return types.INT
+        return cel_types.INT
     if isinstance(value, float):
-        return types.DOUBLE
-    return types.STRING if isinstance(value, str) else types.BYTES
+        return cel_types.DOUBLE
+    return cel_types.STRING if isinstance(value, str) else cel_types.BYTES

@@ -39,10 +39,10 @@ class Token(NamedTuple):
 
     kind: str
     text: str
-    at: int
+    offset: int
 
 
-def tokens(source: Source) -> list[Token]:
+def tokenize(source: Source) -> list[Token]:
     """All tokens with an end after them; what is no token is reported and left out."""
     text, at = source.text, 0
     found: list[Token] = []
@@ -51,7 +51,7 @@ def tokens(source: Source) -> list[Token]:
         if match is None:
             end = _garbage_end(text, at)
             source.report(at, f"Syntax error: token recognition error at: '{text[at:end]}'")
-            source.garbage.append((at, end))
+            source.unrecognized_spans.append((at, end))
             at = end
             continue
         kind, matched = str(match.lastgroup), match[0]

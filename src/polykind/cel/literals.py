@@ -13,7 +13,7 @@ class LiteralError(ValueError):
     """The literal has no value; says why."""
 
 
-def integer(text: str, negative: bool) -> int:
+def int_value(text: str, negative: bool) -> int:
     value = int(text[2:], 16) if text.startswith("0x") else _decimal(text)
     value = -value if negative else value
     if not -(2**63) <= value < 2**63:
@@ -21,7 +21,7 @@ def integer(text: str, negative: bool) -> int:
     return value
 
 
-def unsigned(text: str) -> int:
+def uint_value(text: str) -> int:
     value = int(text[2:-1], 16) if text.startswith("0x") else _decimal(text[:-1])
     if value >= 2**64:
         raise LiteralError("invalid uint literal")
@@ -33,19 +33,19 @@ def _decimal(text: str) -> int:
     return int(text) if len(text) < 1000 else 2**64
 
 
-def double(text: str, negative: bool) -> float:
+def double_value(text: str, negative: bool) -> float:
     value = float(text)
     if value == float("inf"):
         raise LiteralError("invalid double literal")
     return -value if negative else value
 
 
-def string(token: str) -> str:
+def string_value(token: str) -> str:
     body, raw = _body(token)
     return body if raw else _escape.sub(_char, body)
 
 
-def octets(token: str) -> bytes:
+def bytes_value(token: str) -> bytes:
     body, raw = _body(token[1:])
     if raw:
         return body.encode("utf-8", "surrogatepass")

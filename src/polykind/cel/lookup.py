@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polykind.cel.failures import EvalError
-from polykind.cel.frame import OLD, Frame, Part, Run
-from polykind.cel.values import NONE, Optional
+from polykind.cel.activation import OLD_SELF, Closure, Frame, Interpretable
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import NONE, Optional
 
 
-def slot_getter(slot: int, key: str, name: str) -> Run:
+def slot_field(slot: int, key: str, name: str) -> Closure:
     """A field of the object in a slot."""
 
     def get(frame: Frame) -> Any:
@@ -22,7 +22,7 @@ def slot_getter(slot: int, key: str, name: str) -> Run:
     return get
 
 
-def getter(below: Run, key: str, name: str) -> Run:
+def field(below: Closure, key: str, name: str) -> Closure:
     """A field of the object that something gives."""
 
     def get(frame: Frame) -> Any:
@@ -34,12 +34,12 @@ def getter(below: Run, key: str, name: str) -> Run:
     return get
 
 
-def reading(getter: Run, read: Callable[[Any], Any]) -> Run:
+def converted(field: Closure, read: Callable[[Any], Any]) -> Closure:
     """JSON that something gives, read as what it is declared to be."""
-    return lambda frame: read(getter(frame))
+    return lambda frame: read(field(frame))
 
 
-def authorizer(name: str, slot: int) -> Part:
+def authorizer_variable(name: str, slot: int) -> Interpretable:
     """A variable that is declared in more places than it is given in."""
 
     def get(frame: Frame) -> Any:
@@ -48,14 +48,14 @@ def authorizer(name: str, slot: int) -> Part:
             raise EvalError(f"no such attribute(s): {name}")
         return value
 
-    return Part(get, 1)
+    return Interpretable(get, 1)
 
 
-def old(read: Callable[[Any], Any] | None) -> Run:
+def old_self(read: Callable[[Any], Any] | None) -> Closure:
     """The old value, without which nothing can be said."""
 
     def get(frame: Frame) -> Any:
-        raw = frame[OLD]
+        raw = frame[OLD_SELF]
         if raw is None:
             raise EvalError("no such attribute(s): oldSelf")
         return read(raw) if read is not None else raw
@@ -63,7 +63,7 @@ def old(read: Callable[[Any], Any] | None) -> Run:
     return get
 
 
-def optional_old(frame: Frame) -> Optional:
+def optional_old_self(frame: Frame) -> Optional:
     """The old value, which may be missing. It is plain JSON: the reference forgets the schema of what is optional."""
-    raw = frame[OLD]
+    raw = frame[OLD_SELF]
     return NONE if raw is None else Optional(True, raw)

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from polykind.cel.tree import ACCUMULATOR, Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, copied
+from polykind.cel.ast import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    copy_expr,
+)
 
 _OLD_ACCUMULATOR = "__result__"
 SORT_INPUT = "@__sortBy_input__"
@@ -32,7 +43,7 @@ def expand(at: int, function: str, target: Expr | None, args: list[Expr]) -> Exp
 
 def _has(at: int, arg: Expr) -> Expr:
     if not isinstance(arg, Select):
-        raise MacroError(arg.at, "invalid argument to has() macro")
+        raise MacroError(arg.offset, "invalid argument to has() macro")
     return Select(at, arg.operand, arg.name, True)
 
 
@@ -46,9 +57,9 @@ def _call(at: int, function: str, *args: Expr) -> Call:
 
 def _variable(arg: Expr, complaint: str) -> str:
     if not isinstance(arg, Ident):
-        raise MacroError(arg.at, complaint)
+        raise MacroError(arg.offset, complaint)
     if arg.name in (ACCUMULATOR, _OLD_ACCUMULATOR):
-        raise MacroError(arg.at, "iteration variable overwrites accumulator variable")
+        raise MacroError(arg.offset, "iteration variable overwrites accumulator variable")
     return arg.name
 
 
@@ -56,10 +67,10 @@ def _variables(args: list[Expr]) -> tuple[str, ...]:
     names = []
     for arg in args:
         if not isinstance(arg, Ident):
-            raise MacroError(arg.at, "argument must be a simple name")
+            raise MacroError(arg.offset, "argument must be a simple name")
         names.append(arg.name)
     if len(names) == 2 and names[0] == names[1]:
-        raise MacroError(args[1].at, f"duplicate variable name: {names[0]}")
+        raise MacroError(args[1].offset, f"duplicate variable name: {names[0]}")
     for arg in args:
         _variable(arg, "")
     return tuple(names)
@@ -144,8 +155,8 @@ def _optional_map(flat: bool) -> Expander:
     def expander(at: int, target: Expr, args: list[Expr]) -> Expr:
         if not isinstance(args[0], Ident):
             word = "optFlatMap" if flat else "optMap"
-            raise MacroError(args[0].at, f"{word}() variable name must be a simple identifier")
-        body: Expr = bind(at, args[0].name, Call(at, "value", copied(target), []), args[1])
+            raise MacroError(args[0].offset, f"{word}() variable name must be a simple identifier")
+        body: Expr = bind(at, args[0].name, Call(at, "value", copy_expr(target), []), args[1])
         if not flat:
             body = _call(at, "optional.of", body)
         return _call(at, "_?_:_", Call(at, "hasValue", target, []), body, _call(at, "optional.none"))
@@ -156,7 +167,7 @@ def _optional_map(flat: bool) -> Expander:
 def _sort_by(at: int, target: Expr, args: list[Expr]) -> Expr:
     if not isinstance(target, ListExpr | Select | Ident | Comprehension | Call):
         raise MacroError(
-            target.at, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+            target.offset, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         )
     keys = _map(at, Ident(at, SORT_INPUT), args)
     return bind(at, SORT_INPUT, target, Call(at, "@sortByAssociatedKeys", Ident(at, SORT_INPUT), [keys]))

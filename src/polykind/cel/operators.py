@@ -6,15 +6,22 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polykind.cel.arithmetic import LEAST, MOST
-from polykind.cel.dispatch import no_overload
-from polykind.cel.failures import FAILURES, NO_OVERLOAD, CostExceeded, EvalError, InternalError, told
-from polykind.cel.frame import LIMIT, Frame, Part, Run, ahead
-from polykind.cel.library.core import in_list, optional_index, ordered
-from polykind.cel.overloads import BY_ID
-from polykind.cel.spending import Spend
-from polykind.cel.tree import Expr, Literal
-from polykind.cel.values import Optional, equals, size, tenth
+from polykind.cel.activation import PER_CALL_LIMIT, Closure, Frame, Interpretable, reserve_cost
+from polykind.cel.arithmetic import MAX_INT, MIN_INT
+from polykind.cel.ast import Expr, Literal
+from polykind.cel.evaluation_errors import (
+    CEL_ERRORS,
+    NO_OVERLOAD,
+    CostExceededError,
+    EvalError,
+    InternalError,
+    error_message,
+)
+from polykind.cel.function_declarations import OVERLOADS_BY_ID
+from polykind.cel.library.standard import double_comparison, in_list, optional_index
+from polykind.cel.overload_dispatch import no_such_overload
+from polykind.cel.runtime_cost import CallCost
+from polykind.cel.runtime_values import Optional, actual_size, equals, string_traversal_cost
 from polykind.schema.pattern import compile_pattern
 
 _MISFITS = (AttributeError, TypeError)
@@ -30,7 +37,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 _QUICK: dict[str, Callable[[Any, Any], bool]] = {
     f"{word}_{kind}": test for word, test in _COMPARISONS.items() for kind in ("int", "uint", "duration")
-} | {f"{word}_double": ordered(test) for word, test in _COMPARISONS.items()}
+} | {f"{word}_double": double_comparison(test) for word, test in _COMPARISONS.items()}
 _TEXTUAL = frozenset({"starts_with_string", "ends_with_string", "contains_string", "matches_string"})
 _INTEGER: dict[str, Callable[[Any, Any], int]] = {
     "add_int64": operator.add,
@@ -39,10 +46,10 @@ _INTEGER: dict[str, Callable[[Any, Any], int]] = {
 }
 
 
-def logical(parts: Sequence[Part], *, stop: bool) -> Part:
+def logical(parts: Sequence[Interpretable], *, stop: bool) -> Interpretable:
     """&& (which a false stops) and || (which a true stops): an error counts only if no term stops it."""
     if len(parts) == 2:
-        return Part(_pair(parts[0].run, parts[1], stop), parts[0].cost)
+        return Interpretable(_pair(parts[0].run, parts[1], stop), parts[0].cost)
     terms = [(part.run, part.cost) for part in parts[1:]]
     first = parts[0].run
 
@@ -60,32 +67,32 @@ def logical(parts: Sequence[Part], *, stop: bool) -> Part:
             raise failure
         return not stop
 
-    return Part(run, parts[0].cost)
+    return Interpretable(run, parts[0].cost)
 
 
-def _term(run: Run, frame: Frame, stop: bool) -> bool | EvalError:
+def _term(run: Closure, frame: Frame, stop: bool) -> bool | EvalError:
     """True if the term decides, False if it does not, or its error."""
     try:
         value: object = run(frame)
-    except FAILURES as failure:
-        return EvalError(told(failure))
+    except CEL_ERRORS as failure:
+        return EvalError(error_message(failure))
     if value is stop:
         return True
     return False if value is (not stop) else EvalError(NO_OVERLOAD)
 
 
-def _pair(first: Run, other: Part, stop: bool) -> Run:
+def _pair(first: Closure, other: Interpretable, stop: bool) -> Closure:
     second, cost = other
     go_on = not stop
 
     def run(frame: Frame) -> bool:
         try:
             value: object = first(frame)
-        except FAILURES as failure:
+        except CEL_ERRORS as failure:
             frame[0] += cost
             if _term(second, frame, stop) is True:
                 return stop
-            raise EvalError(told(failure)) from None
+            raise EvalError(error_message(failure)) from None
         if value is stop:
             return stop
         frame[0] += cost
@@ -104,7 +111,7 @@ def _pair(first: Run, other: Part, stop: bool) -> Run:
     return run
 
 
-def conditional(condition: Part, then: Part, otherwise_: Part) -> Part:
+def conditional(condition: Interpretable, then: Interpretable, otherwise_: Interpretable) -> Interpretable:
     test, (yes, yes_cost), (no, no_cost) = condition.run, then, otherwise_
 
     def run(frame: Frame) -> Any:
@@ -117,10 +124,10 @@ def conditional(condition: Part, then: Part, otherwise_: Part) -> Part:
             return no(frame)
         raise EvalError(NO_OVERLOAD)
 
-    return Part(run, condition.cost)
+    return Interpretable(run, condition.cost)
 
 
-def otherwise(first: Part, second: Part, *, unwrap: bool) -> Part:
+def optional_or(first: Interpretable, second: Interpretable, *, unwrap: bool) -> Interpretable:
     """or() and orValue(): the second is looked at only if the first holds nothing."""
     left, (right, cost) = first.run, second
 
@@ -134,10 +141,10 @@ def otherwise(first: Part, second: Part, *, unwrap: bool) -> Part:
         frame[0] += cost
         return right(frame)
 
-    return Part(run, first.cost)
+    return Interpretable(run, first.cost)
 
 
-def sought(container: Run, key: Part, cost: int) -> Part:
+def optional_index_or_select(container: Closure, key: Interpretable, cost: int) -> Interpretable:
     """An element that may be missing: it costs something only if it is there, and nothing is sought in nothing."""
     find, key_cost = key
 
@@ -152,34 +159,34 @@ def sought(container: Run, key: Part, cost: int) -> Part:
         frame[0] += found.present
         return found
 
-    return Part(run, cost)
+    return Interpretable(run, cost)
 
 
-def equality(nodes: Sequence[Expr], args: Sequence[Part], *, negated: bool) -> Part:
+def equality(nodes: Sequence[Expr], args: Sequence[Interpretable], *, negated: bool) -> Interpretable:
     left, right = args[0].run, args[1].run
     cost = args[0].cost + args[1].cost
     kinds = {node.type.kind for node in nodes}
     if len(kinds) == 1 and kinds <= _SCALARS:
         test: Callable[[Any, Any], bool] = operator.ne if negated else operator.eq
-        return Part(_compared(test, left, right, nodes[1]), cost + 1)
+        return Interpretable(_compared(test, left, right, nodes[1]), cost + 1)
     if kinds == {"string"}:
-        return Part(_text_equality(left, right, negated), cost)
+        return Interpretable(_text_equality(left, right, negated), cost)
 
     def run(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
         if type(one) is int and type(other) is int:
             frame[0] += 1
             return (one == other) is not negated
-        frame[0] += tenth(min(size(one), size(other)))
+        frame[0] += string_traversal_cost(min(actual_size(one), actual_size(other)))
         found = equals(one, other)
         if found is None and not negated:
             raise EvalError(NO_OVERLOAD)
         return bool(found) is not negated
 
-    return Part(run, cost)
+    return Interpretable(run, cost)
 
 
-def _text_equality(left: Run, right: Run, negated: bool) -> Run:
+def _text_equality(left: Closure, right: Closure, negated: bool) -> Closure:
     def run(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
         if type(one) is str and type(other) is str:
@@ -190,39 +197,39 @@ def _text_equality(left: Run, right: Run, negated: bool) -> Run:
     return run
 
 
-def _compared(test: Callable[[Any, Any], bool], left: Run, right: Run, right_node: Expr) -> Run:
+def _compared(test: Callable[[Any, Any], bool], left: Closure, right: Closure, right_node: Expr) -> Closure:
     if isinstance(right_node, Literal):
         constant = right_node.value
         return lambda frame: test(left(frame), constant)
     return lambda frame: test(left(frame), right(frame))
 
 
-def quick(overload: str, nodes: Sequence[Expr], args: Sequence[Part], cost: int) -> Part | None:
+def fast_call(overload: str, nodes: Sequence[Expr], args: Sequence[Interpretable], cost: int) -> Interpretable | None:
     """Comparisons and sums of numbers whose types are known, without a call more than needed."""
     test = _QUICK.get(overload)
     if test is not None:
-        return Part(_compared(test, args[0].run, args[1].run, nodes[1]), cost + 1)
+        return Interpretable(_compared(test, args[0].run, args[1].run, nodes[1]), cost + 1)
     if overload in _TEXTUAL and isinstance(nodes[1], Literal):
-        return Part(_textual(overload, args[0].run, str(nodes[1].value)), cost)
+        return Interpretable(_textual(overload, args[0].run, str(nodes[1].value)), cost)
     compute = _INTEGER.get(overload)
     if compute is None:
         return None
-    left, right, function = args[0].run, args[1].run, BY_ID[overload].function
+    left, right, function = args[0].run, args[1].run, OVERLOADS_BY_ID[overload].function
 
     def run(frame: Frame) -> int:
         one, other = left(frame), right(frame)
         try:
             value = compute(one, other)
         except TypeError:
-            raise no_overload(function, [one, other]) from None
-        if LEAST <= value <= MOST:
+            raise no_such_overload(function, [one, other]) from None
+        if MIN_INT <= value <= MAX_INT:
             return value
         raise EvalError("integer overflow")
 
-    return Part(run, cost + 1)
+    return Interpretable(run, cost + 1)
 
 
-def _textual(overload: str, text: Run, constant: str) -> Run:
+def _textual(overload: str, text: Closure, constant: str) -> Closure:
     """A test of a text by a constant, at a cost of so much for each ten characters."""
     each, test = _text_test(overload, constant)
     more = 10 if overload == "matches_string" else 9
@@ -239,20 +246,20 @@ def _text_test(overload: str, constant: str) -> tuple[int, Callable[[str], bool]
     if overload == "matches_string":
         return -(-len(constant) // 4), compile_pattern(constant)
     if overload == "contains_string":
-        return tenth(len(constant)), lambda value: constant in value
+        return string_traversal_cost(len(constant)), lambda value: constant in value
     if overload == "starts_with_string":
         return 1, lambda value: value.startswith(constant)
     return 1, lambda value: value.endswith(constant)
 
 
-def membership(nodes: Sequence[Expr]) -> Callable[[Any, list[Any]], bool]:
+def list_membership(nodes: Sequence[Expr]) -> Callable[[Any, list[Any]], bool]:
     """`in` a list: Python's own where the types are known and plain."""
     if nodes[0].type.kind in _PLAIN and nodes[1].type.params and nodes[1].type.params[0] == nodes[0].type:
         return lambda item, items: item in items
     return in_list
 
 
-def applied(function: str, implementation: Callable[..., Any], runs: Sequence[Run]) -> Run:
+def fixed_cost_call(function: str, implementation: Callable[..., Any], runs: Sequence[Closure]) -> Closure:
     """A call that costs the same whatever it is given."""
     if len(runs) == 1:
         only = runs[0]
@@ -262,7 +269,7 @@ def applied(function: str, implementation: Callable[..., Any], runs: Sequence[Ru
             try:
                 return implementation(value)
             except _MISFITS:
-                raise no_overload(function, [value]) from None
+                raise no_such_overload(function, [value]) from None
 
         return single
     if len(runs) == 2:
@@ -273,7 +280,7 @@ def applied(function: str, implementation: Callable[..., Any], runs: Sequence[Ru
             try:
                 return implementation(one, other)
             except _MISFITS:
-                raise no_overload(function, [one, other]) from None
+                raise no_such_overload(function, [one, other]) from None
 
         return pair
 
@@ -282,39 +289,39 @@ def applied(function: str, implementation: Callable[..., Any], runs: Sequence[Ru
         try:
             return implementation(*values)
         except _MISFITS:
-            raise no_overload(function, values) from None
+            raise no_such_overload(function, values) from None
 
     return call
 
 
-def counted(
-    function: str, implementation: Callable[..., Any], runs: Sequence[Run], spend: Spend, *, known: bool = False
-) -> Run:
+def variable_cost_call(
+    function: str, implementation: Callable[..., Any], runs: Sequence[Closure], spend: CallCost, *, known: bool = False
+) -> Closure:
     """A call whose cost depends on its arguments and result; where it is `known` before, it is looked at before."""
 
     def call(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
         if known:
-            ahead(frame, spend(values, None))
+            reserve_cost(frame, spend(values, None))
         try:
             result = implementation(*values)
         except _MISFITS:
-            raise no_overload(function, values) from None
+            raise no_such_overload(function, values) from None
         frame[0] += spend(values, result)
-        if frame[0] > LIMIT:
-            raise CostExceeded
+        if frame[0] > PER_CALL_LIMIT:
+            raise CostExceededError
         return result
 
     return call
 
 
-def listed(run: Run) -> Run:
+def list_argument(run: Closure) -> Closure:
     """An argument that the reference takes for a list even if there is an error instead of it."""
 
     def checked(frame: Frame) -> Any:
         try:
             return run(frame)
-        except FAILURES:
+        except CEL_ERRORS:
             raise InternalError(_NO_LIST) from None
 
     return checked

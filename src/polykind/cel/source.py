@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 _MOST_PROBLEMS = 100
 _LONGEST_SNIPPET = 16384
-UNREAD = -2
+UNPARSED = -2
 """The place of what could not be read: before the text."""
 
 
-class Problem(NamedTuple):
+class SourceError(NamedTuple):
     """One complaint about a place of the text; an `offset` below zero is no place in it."""
 
     offset: int
@@ -23,27 +23,29 @@ class Source:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.problems: list[Problem] = []
-        self.garbage: list[tuple[int, int]] = []
+        self.errors: list[SourceError] = []
+        self.unrecognized_spans: list[tuple[int, int]] = []
         """Where there is text that is no token."""
         self._starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
 
     def report(self, offset: int, message: str) -> None:
-        self.problems.append(Problem(offset, message))
+        self.errors.append(SourceError(offset, message))
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def location(self, offset: int) -> tuple[int, int]:
         """Line, from one, and column, from zero."""
         if offset < 0:
-            return (1, -1) if offset == UNREAD else (-1, -1)
+            return (1, -1) if offset == UNPARSED else (-1, -1)
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1]
 
-    def told(self) -> str:
+    def error_text(self) -> str:
         """All problems in the order of their places, each with its line and a mark below it."""
-        placed = sorted(((self.place(p.offset), p.message) for p in self.problems[:_MOST_PROBLEMS]), key=lambda x: x[0])
+        placed = sorted(
+            ((self.location(p.offset), p.message) for p in self.errors[:_MOST_PROBLEMS]), key=lambda x: x[0]
+        )
         texts = [self._shown(line, column, message) for (line, column), message in placed]
-        if len(self.problems) > _MOST_PROBLEMS:
-            texts.append(f"{len(self.problems) - _MOST_PROBLEMS} more errors were truncated")
+        if len(self.errors) > _MOST_PROBLEMS:
+            texts.append(f"{len(self.errors) - _MOST_PROBLEMS} more errors were truncated")
         return "\n".join(texts)
 
     def _shown(self, line: int, column: int, message: str) -> str:

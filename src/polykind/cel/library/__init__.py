@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polykind.cel.failures import NO_OVERLOAD, EvalError
-from polykind.cel.library import authorization, core, formats, lists, net, quantity, regex, semver, strings, urls
-from polykind.cel.overloads import BY_ID
+from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
+from polykind.cel.function_declarations import OVERLOADS_BY_ID
+from polykind.cel.library import (
+    authz,
+    ip_addresses,
+    lists,
+    named_formats,
+    quantity,
+    regex,
+    semver,
+    standard,
+    strings,
+    urls,
+)
 
 
 def _absent(*args: Any) -> Any:
@@ -15,16 +26,16 @@ def _absent(*args: Any) -> Any:
 
 
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(BY_ID, _absent),
-    **core.FUNCTIONS,
+    **dict.fromkeys(OVERLOADS_BY_ID, _absent),
+    **standard.FUNCTIONS,
     **strings.FUNCTIONS,
     **lists.FUNCTIONS,
     **regex.FUNCTIONS,
-    **net.FUNCTIONS,
+    **ip_addresses.FUNCTIONS,
     **quantity.FUNCTIONS,
     **semver.FUNCTIONS,
     **urls.FUNCTIONS,
-    **formats.FUNCTIONS,
-    **authorization.FUNCTIONS,
+    **named_formats.FUNCTIONS,
+    **authz.FUNCTIONS,
 }
 """By the overload's id; what is evaluated lazily is not among them."""

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from polykind.cel import arithmetic
-from polykind.cel.failures import NO_OVERLOAD, CostExceeded, EvalError
-from polykind.cel.tree import UInt
-from polykind.cel.values import Duration, Timestamp, compare, equals, kind_of
+from polykind.cel.ast import UInt
+from polykind.cel.evaluation_errors import NO_OVERLOAD, CostExceededError, EvalError
+from polykind.cel.runtime_values import Duration, Timestamp, compare, equals, kind_of
 
 _MOST_ITEMS = 1_000_000
 _ORDERED = frozenset([bool, int, UInt, float, str, bytes, Timestamp, Duration])
@@ -105,7 +105,7 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
 
 def _range(count: int) -> list[int]:
     if count > _MOST_ITEMS:
-        raise CostExceeded
+        raise CostExceededError
     return list(range(count))
 
 

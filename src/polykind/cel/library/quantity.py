@@ -7,8 +7,8 @@ from collections.abc import Callable
 from decimal import ROUND_UP, Context, Decimal
 from typing import Any, NamedTuple
 
-from polykind.cel.failures import EvalError
-from polykind.cel.values import KINDS, Unmatched
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import KIND_BY_CLASS, IncomparableValue
 
 _FORMAT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX = "unable to parse quantity's suffix"
@@ -37,13 +37,13 @@ class Quantity(NamedTuple):
         return hash(self.amount)
 
 
-class Computed(Quantity, Unmatched):
+class Computed(Quantity, IncomparableValue):
     """A quantity that was added up."""
 
     __slots__ = ()
 
 
-KINDS[Quantity] = KINDS[Computed] = "kubernetes.Quantity"
+KIND_BY_CLASS[Quantity] = KIND_BY_CLASS[Computed] = "kubernetes.Quantity"
 
 
 def parse(text: str) -> Quantity:

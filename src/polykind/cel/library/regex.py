@@ -8,13 +8,13 @@ from typing import Any
 
 import re2
 
-from polykind.cel.failures import EvalError
+from polykind.cel.evaluation_errors import EvalError
 from polykind.golang.regexp import Scanner
 from polykind.schema.pattern import PatternError, compile_pattern, whole
 
 
 @lru_cache(maxsize=256)
-def pattern(text: str) -> Any:
+def compile_regex(text: str) -> Any:
     """A compiled pattern. Raises PatternError."""
     compile_pattern(text)
     return re2.compile(Scanner(whole(text)).scan(), re2.ASCII)
@@ -22,7 +22,7 @@ def pattern(text: str) -> Any:
 
 def _pattern(text: str, complaint: str) -> Any:
     try:
-        return pattern(text)
+        return compile_regex(text)
     except PatternError as wrong:
         raise EvalError(f"{complaint}{wrong}") from None
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polykind.cel.failures import EvalError
-from polykind.cel.values import KINDS
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import KIND_BY_CLASS
 from polykind.golang.text import go_quote
 
 _digits = re.compile(r"[0-9]+").fullmatch
@@ -36,7 +36,7 @@ class Semver(NamedTuple):
         return hash(self.key)
 
 
-KINDS[Semver] = "kubernetes.Semver"
+KIND_BY_CLASS[Semver] = "kubernetes.Semver"
 
 
 def parse(text: str) -> Semver:

@@ -6,9 +6,9 @@ import string as ascii_sets
 from collections.abc import Callable
 from typing import Any
 
-from polykind.cel.failures import CostExceeded, EvalError
-from polykind.cel.library.core import printed
-from polykind.cel.library.formatting import format_string
+from polykind.cel.evaluation_errors import CostExceededError, EvalError
+from polykind.cel.library.standard import error_text
+from polykind.cel.library.string_format import format_string
 
 _LARGEST = 2**26
 """No expression gets to build a text larger than this many characters."""
@@ -60,7 +60,7 @@ def _replace(text: str, old: str, new: str, most: int = -1) -> str:
     if len(new) > len(old):
         times = text.count(old) if old else len(text) + 1
         if len(text) + min(times, most if most >= 0 else times) * len(new) > _LARGEST:
-            raise CostExceeded
+            raise CostExceededError
     return text.replace(old, new, most) if most >= 0 else text.replace(old, new)
 
 
@@ -88,10 +88,10 @@ def _join(items: list[Any], separator: str = "") -> str:
     total = len(separator) * len(items)
     for item in items:
         if not isinstance(item, str):
-            raise EvalError(f"join: invalid input: {0 if item is None else printed(item)}")
+            raise EvalError(f"join: invalid input: {0 if item is None else error_text(item)}")
         total += len(item)
     if total > _LARGEST:
-        raise CostExceeded
+        raise CostExceededError
     return separator.join(items)
 
 

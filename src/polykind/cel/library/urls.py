@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
-from polykind.cel.failures import EvalError
-from polykind.cel.values import KINDS
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import KIND_BY_CLASS
 from polykind.golang.url import URLError, parse_url
 
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*").fullmatch
@@ -24,7 +24,7 @@ class URL(NamedTuple):
     query: str
 
 
-KINDS[URL] = "kubernetes.URL"
+KIND_BY_CLASS[URL] = "kubernetes.URL"
 
 
 def _url(text: str) -> URL:

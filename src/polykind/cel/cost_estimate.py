@@ -1,0 +1,369 @@
+"""The most that an expression can cost, for the largest values its schema allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from polykind.cel.ast import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Expr,
+    Ident,
+    ListExpr,
+    Literal,
+    MapExpr,
+    Select,
+    children,
+)
+from polykind.cel.bounds import MAX_UINT64, UNKNOWN, ZERO, Range, exactly
+from polykind.cel.call_cost_estimate import (
+    ESTIMATORS_BY_FUNCTION,
+    ESTIMATORS_BY_OVERLOAD,
+    ArgumentEstimate,
+    CallEstimate,
+)
+from polykind.cel.cel_types import Type, unwrap_optional
+from polykind.cel.schema_types import DeclType
+
+_ONCE = 0.1
+_REGEX = 0.25
+_ONE = exactly(1)
+_STRUCT = exactly(40)
+_SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
+_COMPARED = frozenset(
+    [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
+    + ["equals", "not_equals"]
+)
+
+
+class _Entry(NamedTuple):
+    """The sizes of a container's keys (or indexes) and values."""
+
+    kind: str
+    key: Range
+    value: Range
+
+    def union(self, other: _Entry | None) -> _Entry | None:
+        if other is None:
+            return None
+        return _Entry(self.kind, self.key.union(other.key), self.value.union(other.value))
+
+
+class _Local(NamedTuple):
+    path: tuple[str, ...]
+    size: Range | None
+    entry: _Entry | None
+
+
+def estimate_cost(tree: Expr, declared: DeclType) -> Range:
+    return _Estimator(declared).cost(tree)
+
+
+class _Estimator:
+    """One walk over one tree; what it learns of sizes is kept by node."""
+
+    def __init__(self, declared: DeclType) -> None:
+        self.root = declared
+        self.paths: dict[Expr, tuple[str, ...]] = {}
+        self.sizes: dict[Expr, Range] = {}
+        self.entries: dict[Expr, _Entry] = {}
+        self.locals: dict[str, list[_Local]] = {}
+
+    def size_at(self, path: tuple[str, ...]) -> Range | None:
+        if not path:
+            return None
+        node: DeclType | None = self.root
+        for name in path[1:]:
+            if node is None:
+                return None
+            if name in ("@items", "@values"):
+                node = node.elem
+            elif name == "@keys":
+                node = node.key
+            else:
+                node = node.fields.get(name) if node.fields is not None else None
+        return Range(0, node.max_elements) if node is not None else None
+
+    def cost(self, node: Expr) -> Range:
+        if isinstance(node, Literal):
+            return ZERO
+        if isinstance(node, Ident):
+            local = self._local(node.name)
+            self.paths[node] = local.path if local is not None else (node.name,)
+            return _ONE
+        if isinstance(node, Select):
+            return self._select(node)
+        if isinstance(node, Call):
+            return self._call(node)
+        if isinstance(node, ListExpr):
+            return self._list(node)
+        if isinstance(node, MapExpr):
+            return self._map(node)
+        if isinstance(node, Comprehension):
+            return self._bind(node) if node.is_bind else self._comprehension(node)
+        cost = _STRUCT
+        for child in children(node):
+            cost = cost.plus(self.cost(child))
+        return cost
+
+    # ------------------------------------------------------------------ what is known of a node
+
+    def _local(self, name: str) -> _Local | None:
+        stack = self.locals.get(name)
+        return stack[-1] if stack else None
+
+    def _path(self, node: Expr) -> tuple[str, ...]:
+        if isinstance(node, Ident):
+            local = self._local(node.name)
+            if local is not None:
+                return local.path
+        return self.paths.get(node, ())
+
+    def _size(self, node: Expr) -> Range | None:
+        known = self.sizes.get(node)
+        if known is not None:
+            return known
+        literal = _literal_size(node)
+        if literal is not None:
+            return literal
+        declared = self.size_at(self._path(node))
+        if declared is not None:
+            self.sizes[node] = declared
+            return declared
+        if _is_scalar(node.type):
+            return _ONE
+        if isinstance(node, Ident):
+            local = self._local(node.name)
+            if local is not None:
+                return local.size
+        return None
+
+    def _size_or_unknown(self, node: Expr) -> Range:
+        return self._size(node) or UNKNOWN
+
+    def _entry(self, node: Expr) -> _Entry | None:
+        known = self.entries.get(node)
+        if known is not None:
+            return known
+        if isinstance(node, Ident):
+            local = self._local(node.name)
+            return local.entry if local is not None else None
+        return None
+
+    def _keep(self, node: Expr, size: Range | None, entry: _Entry | None = None) -> None:
+        if size is not None:
+            self.sizes[node] = size
+        if entry is not None:
+            self.entries[node] = entry
+
+    def _argument(self, node: Expr) -> ArgumentEstimate:
+        path = self._path(node)
+        if path and path[0] in (ACCUMULATOR, "__result__"):
+            path = ()
+        return ArgumentEstimate(node, node.type, path, self._size(node))
+
+    # ------------------------------------------------------------------ simple nodes
+
+    def _select(self, node: Select) -> Range:
+        if node.type.kind == "type":
+            # The name of a type, with dots in it.
+            self.paths[node] = (node.name,)
+            return _ONE
+        cost = self.cost(node.operand)
+        if node.test_only:
+            return cost
+        if node.operand.type.kind in ("map", "struct"):
+            cost = cost.plus(_ONE)
+        self.paths[node] = (*self._path(node.operand), node.name)
+        return cost
+
+    def _list(self, node: ListExpr) -> Range:
+        total = ZERO
+        items = Range(MAX_UINT64 if node.items else 0, 0)
+        for item in node.items:
+            total = total.plus(self.cost(item))
+            items = items.union(self._size_or_unknown(item))
+        self.entries[node] = _Entry("list", _ONE, items)
+        return total.plus(exactly(10))
+
+    def _map(self, node: MapExpr) -> Range:
+        total = ZERO
+        keys = values = Range(MAX_UINT64 if node.entries else 0, 0)
+        for entry in node.entries:
+            total = total.plus(self.cost(entry.key)).plus(self.cost(entry.value))
+            keys = keys.union(self._size_or_unknown(entry.key))
+            values = values.union(self._size_or_unknown(entry.value))
+        self.entries[node] = _Entry("map", keys, values)
+        return total.plus(exactly(30))
+
+    # ------------------------------------------------------------------ folds
+
+    def _push(self, name: str, local: _Local) -> None:
+        self.locals.setdefault(name, []).append(local)
+
+    def _comprehension(self, node: Comprehension) -> Range:
+        total = self.cost(node.iter_range).plus(self.cost(node.accu_init))
+        self._push(
+            node.accu_var, _Local(self._path(node.accu_init), self._size(node.accu_init), self._entry(node.accu_init))
+        )
+        self._push_variables(node)
+        each = self.cost(node.loop_condition).plus(self.cost(node.loop_step))
+        for name in node.iter_vars:
+            self.locals[name].pop()
+        total = total.plus(self.cost(node.result))
+        self.locals[node.accu_var].pop()
+        count = self._size_or_unknown(node.iter_range)
+        total = total.plus(count.times(each))
+        if isinstance(node.accu_init, Literal):
+            self._keep(node, self._size(node.accu_init))
+        elif isinstance(node.accu_init, ListExpr | MapExpr):
+            self._keep(node, count, self._entry(node.loop_step))
+        return total
+
+    def _push_variables(self, node: Comprehension) -> None:
+        entry, path = self._entry(node.iter_range), self._path(node.iter_range)
+        kind = entry.kind if entry is not None else node.iter_range.type.kind
+        is_list = kind == "list"
+        keys = entry.key if entry is not None else None
+        values = entry.value if entry is not None else None
+        if len(node.iter_vars) == 2:
+            self._push(node.iter_vars[0], _Local((*path, "@indices" if is_list else "@keys"), keys, None))
+            self._push(node.iter_vars[1], _Local((*path, "@items" if is_list else "@values"), values, None))
+        elif is_list:
+            self._push(node.iter_vars[0], _Local((*path, "@items"), values, None))
+        else:
+            self._push(node.iter_vars[0], _Local((*path, "@keys"), keys, None))
+
+    def _bind(self, node: Comprehension) -> Range:
+        total = self.cost(node.iter_range).plus(self.cost(node.accu_init))
+        self._push(
+            node.accu_var, _Local(self._path(node.accu_init), self._size(node.accu_init), self._entry(node.accu_init))
+        )
+        total = total.plus(self.cost(node.result))
+        size, entry = self._size(node.result), self._entry(node.result)
+        self.locals[node.accu_var].pop()
+        self._keep(node, size, entry)
+        return total
+
+    # ------------------------------------------------------------------ calls
+
+    def _call(self, node: Call) -> Range:
+        if node.function == "dyn":
+            cost = self.cost(node.args[0])
+            self._keep(node, self._size(node.args[0]), self._entry(node.args[0]))
+            return cost.plus(_ONE)
+        costs: list[Range] = []
+        args: list[ArgumentEstimate] = []
+        for arg in node.args:
+            costs.append(self.cost(arg))
+            args.append(self._argument(arg))
+        if not node.overloads:
+            return ZERO
+        total, target = ZERO, None
+        if node.target is not None:
+            total = self.cost(node.target)
+            target = self._argument(node.target)
+        spent = Range(MAX_UINT64, 0)
+        result: Range | None = None
+        for overload in node.overloads:
+            found = self._overload(node, overload, target, args, costs)
+            spent = spent.union(found.cost)
+            if found.result_size is not None:
+                result = found.result_size if result is None else result.union(found.result_size)
+            if overload in ("index_list", "index_map") and node.args:
+                entry = self._entry(node.args[0])
+                result = entry.value if entry is not None else None
+                step = "@items" if overload == "index_list" else "@values"
+                self.paths[node] = (*self._path(node.args[0]), step)
+            if result is None:
+                result = self._size(node)
+        self._keep(node, result)
+        return total.plus(spent)
+
+    def _overload(
+        self,
+        node: Call,
+        overload: str,
+        target: ArgumentEstimate | None,
+        args: Sequence[ArgumentEstimate],
+        costs: Sequence[Range],
+    ) -> CallEstimate:
+        given = ZERO
+        for cost in costs:
+            given = given.plus(cost)
+        for known in (ESTIMATORS_BY_OVERLOAD.get(overload), ESTIMATORS_BY_FUNCTION.get(node.function)):
+            found = known(target, args, self, overload) if known is not None else None
+            if found is not None:
+                return CallEstimate(found.cost.plus(given), found.result_size)
+        if overload in ("logical_and", "logical_or"):
+            return CallEstimate(Range(costs[0].min, given.max))
+        if overload == "conditional":
+            return self._conditional(node, args, costs)
+        if overload in ("add_string", "add_bytes", "add_list"):
+            return self._added(node, overload, args, given)
+        own = _standard(overload, target, args)
+        return CallEstimate(own.cost.plus(given), own.result_size)
+
+    def _conditional(self, node: Call, args: Sequence[ArgumentEstimate], costs: Sequence[Range]) -> CallEstimate:
+        size = (args[1].size or UNKNOWN).union(args[2].size or UNKNOWN)
+        entry = self._entry(node.args[1])
+        self._keep(node, None, entry.union(self._entry(node.args[2])) if entry is not None else None)
+        return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
+
+    def _added(self, node: Call, overload: str, args: Sequence[ArgumentEstimate], given: Range) -> CallEstimate:
+        size = (args[0].size or UNKNOWN).plus(args[1].size or UNKNOWN)
+        entry = self._entry(node.args[0])
+        self._keep(node, None, entry.union(self._entry(node.args[1])) if entry is not None else None)
+        cost = _ONE if overload == "add_list" else size.scaled(_ONCE)
+        return CallEstimate(cost.plus(given), size)
+
+
+def _standard(overload: str, target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate]) -> CallEstimate:
+    """The functions every expression has."""
+
+    def known(arg: ArgumentEstimate) -> Range:
+        return arg.size or UNKNOWN
+
+    if overload in _COMPARED:
+        most = min(known(args[0]).max, known(args[1]).max)
+        return CallEstimate(Range(1 if most > 0 else 0, most).scaled(_ONCE))
+    if overload in ("starts_with_string", "ends_with_string"):
+        return CallEstimate(known(args[0]).scaled(_ONCE))
+    if overload == "in_list":
+        return CallEstimate(known(args[1]).scaled(1))
+    if overload == "string_to_bytes":
+        size = known(args[0])
+        return CallEstimate(size.scaled(_ONCE), Range(size.min, size.max * 4 % 2**64))
+    if overload == "bytes_to_string":
+        size = known(args[0])
+        return CallEstimate(size.scaled(_ONCE), Range(size.min // 4, size.max))
+    if overload == "strings_quote":
+        size = known(args[0])
+        return CallEstimate(size.scaled(_ONCE), Range((size.min + 2) % 2**64, (size.max * 2 + 2) % 2**64))
+    if target is not None:
+        if overload == "string_format":
+            return CallEstimate(known(target).scaled(_ONCE))
+        if overload == "matches_string":
+            cost = known(target).plus(_ONE).scaled(_ONCE)
+            return CallEstimate(cost.times(known(args[0]).scaled(_REGEX)))
+        if overload == "contains_string":
+            return CallEstimate(known(target).scaled(_ONCE).times(known(args[0]).scaled(_ONCE)))
+    return CallEstimate(_ONE)
+
+
+def _literal_size(node: Expr) -> Range | None:
+    if isinstance(node, Literal):
+        value = node.value
+        return exactly(len(value)) if isinstance(value, str | bytes) else _ONE
+    if isinstance(node, ListExpr):
+        return exactly(len(node.items))
+    if isinstance(node, MapExpr):
+        return exactly(len(node.entries))
+    return None
+
+
+def _is_scalar(t: Type) -> bool:
+    held, optional = unwrap_optional(t)
+    return _is_scalar(held) if optional else t.kind in _SCALARS

@@ -1,0 +1,213 @@
+"""Protobuf's well-known messages: expressions may make them, and have at once what they stand for."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from polykind.cel import cel_types
+from polykind.cel.arithmetic import MAX_INT, MIN_INT
+from polykind.cel.ast import UInt
+from polykind.cel.cel_types import DYN, Type, WrapperType, list_of, map_of
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import (
+    ConstructedList,
+    ConstructedMap,
+    ConstructedObject,
+    Duration,
+    MapList,
+    Optional,
+    SchemaObject,
+    SetList,
+    Timestamp,
+    kind_of,
+    runtime_type,
+)
+from polykind.cel.to_native import UnconvertibleError, conversion_type_name, to_json
+
+EMPTY_TYPE = cel_types.struct_type("google.protobuf.Empty")
+ENUM_CONSTANTS = {"google.protobuf.NullValue.NULL_VALUE": 0}
+_BITS = {"int32": 31, "int64": 63, "uint32": 32, "uint64": 64}
+_FITTING = {
+    "bool": "bool",
+    "float32": "double",
+    "float64": "double",
+    "string": "string",
+    "[]uint8": "bytes",
+    "*structpb.Struct": "map",
+    "*structpb.ListValue": "list",
+} | {native: native.rstrip("0123456789") for native in _BITS}
+"""By Go's types of fields: the kind of value that they take."""
+_QUOTED = {
+    "double": "Double",
+    "null": "'null_type'",
+    "bool": "bool",
+    "list": "list",
+    "map": "map",
+    "bytes": "Bytes",
+    "timestamp": "'Timestamp'",
+    "duration": "'Duration'",
+}
+_FIELD_TYPES = {
+    "bool": cel_types.BOOL,
+    "[]uint8": cel_types.BYTES,
+    "float64": cel_types.DOUBLE,
+    "float32": cel_types.DOUBLE,
+    "int64": cel_types.INT,
+    "int32": cel_types.INT,
+    "uint64": cel_types.UINT,
+    "uint32": cel_types.UINT,
+    "string": cel_types.STRING,
+    "*structpb.Struct": map_of(cel_types.STRING, DYN),
+    "*structpb.ListValue": list_of(DYN),
+}
+
+
+_DESCRIBED = (SchemaObject, SetList, MapList)
+"""What a schema describes, which no message takes in."""
+
+
+class WellKnownType(NamedTuple):
+    """A message: the type that its values have in expressions, its fields by Go's types, and what is made of them."""
+
+    type: Type
+    fields: Mapping[str, str]
+    make: Callable[[dict[str, Any]], Any]
+
+    def field(self, name: str) -> Type | None:
+        native = self.fields.get(name)
+        return _FIELD_TYPES[native] if native is not None else None
+
+
+def message_constructor(name: str) -> Callable[[dict[str, Any]], Any]:
+    """Makes a value of a type of its fields; of types that expressions only get values of, it fails."""
+    message = WELL_KNOWN_TYPES.get(name)
+    return partial(_unknown, name) if message is None or name in _ALIASES else partial(_made, name, message)
+
+
+def _unknown(name: str, fields: dict[str, Any]) -> Any:
+    raise EvalError(f"unknown type '{name}'")
+
+
+def _made(name: str, message: WellKnownType, fields: dict[str, Any]) -> Any:
+    given: dict[str, Any] = {}
+    for field, value in fields.items():
+        native = message.fields[field]
+        if name in (_STRUCT, _LIST):
+            if kind_of(value) != _FITTING[native]:
+                raise EvalError(f"unsupported field type for {name}.{field}: {runtime_type(value)}")
+            value = _opened(value)
+        try:
+            given[field] = _converted(value, native)
+        except UnconvertibleError as wrong:
+            raise EvalError(f"field type conversion error for {name}.{field} value type: {wrong}") from None
+    return message.make(given)
+
+
+def _opened(value: Any) -> Any:
+    """A map or a list whose items are taken one by one, whatever describes it as a whole."""
+    if isinstance(value, SchemaObject):
+        return {name: value.get(name) for name in value.names() if value.has(name)}
+    return list(value) if isinstance(value, list) else value
+
+
+def _converted(value: Any, native: str) -> Any:
+    kind = kind_of(value)
+    if kind == _FITTING[native] and not isinstance(value, _DESCRIBED):
+        if kind in ("map", "list"):
+            return _as_made(to_json(value))
+        if native == "float32":
+            return _single(value)
+        if native in _BITS and not -(2 ** _BITS[native]) <= value < 2 ** _BITS[native]:
+            raise UnconvertibleError("integer overflow" if kind == "int" else "unsigned integer overflow")
+        return value
+    if isinstance(value, Optional):
+        if not value.present:
+            raise UnconvertibleError("optional.none() dereference")
+        return _converted(value.value, native)
+    if kind == "string":
+        raise UnconvertibleError(f"unsupported native conversion from string to '{native}'")
+    if kind in ("int", "uint"):
+        raise UnconvertibleError(f"unsupported type conversion from '{kind}' to {native}")
+    if kind == "type":
+        raise UnconvertibleError("type conversion not supported for 'type'")
+    told = _QUOTED.get(kind) if not isinstance(value, _DESCRIBED) else None
+    raise UnconvertibleError(f"type conversion error from {told or repr(conversion_type_name(value))} to '{native}'")
+
+
+def _single(value: float) -> float:
+    """The nearest number of single precision."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _as_made(value: Any) -> Any:
+    """JSON as expressions see it that comes out of messages: all its numbers are doubles."""
+    if isinstance(value, dict):
+        return ConstructedMap({key: _as_made(item) for key, item in value.items()})
+    if isinstance(value, list):
+        return ConstructedList([_as_made(item) for item in value])
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _moment(fields: dict[str, Any]) -> int:
+    return int(fields.get("seconds", 0)) * 10**9 + int(fields.get("nanos", 0))
+
+
+def _value(fields: dict[str, Any]) -> Any:
+    """Whichever was given; a null is a null, whatever its number."""
+    name, value = next(reversed(fields.items()), ("null_value", 0))
+    return None if name == "null_value" else value
+
+
+def _wrapper(native: str, empty: Any) -> WellKnownType:
+    return WellKnownType(
+        WrapperType(_FIELD_TYPES[native]), {"value": native}, lambda fields: fields.get("value", empty)
+    )
+
+
+_STRUCT, _LIST = "google.protobuf.Struct", "google.protobuf.ListValue"
+_TIME = {"seconds": "int64", "nanos": "int32"}
+_VALUES = {
+    "null_value": "int32",
+    "number_value": "float64",
+    "string_value": "string",
+    "bool_value": "bool",
+    "struct_value": "*structpb.Struct",
+    "list_value": "*structpb.ListValue",
+}
+WELL_KNOWN_TYPES: dict[str, WellKnownType] = {
+    "google.protobuf.BoolValue": _wrapper("bool", False),
+    "google.protobuf.BytesValue": _wrapper("[]uint8", b""),
+    "google.protobuf.DoubleValue": _wrapper("float64", 0.0),
+    "google.protobuf.FloatValue": _wrapper("float32", 0.0),
+    "google.protobuf.Int64Value": _wrapper("int64", 0),
+    "google.protobuf.Int32Value": _wrapper("int32", 0),
+    "google.protobuf.UInt64Value": _wrapper("uint64", UInt(0)),
+    "google.protobuf.UInt32Value": _wrapper("uint32", UInt(0)),
+    "google.protobuf.StringValue": _wrapper("string", ""),
+    "google.protobuf.Timestamp": WellKnownType(cel_types.TIMESTAMP, _TIME, lambda fields: Timestamp(_moment(fields))),
+    "google.protobuf.Duration": WellKnownType(
+        cel_types.DURATION, _TIME, lambda fields: Duration(max(MIN_INT, min(_moment(fields), MAX_INT)))
+    ),
+    "google.protobuf.Value": WellKnownType(DYN, _VALUES, _value),
+    _STRUCT: WellKnownType(
+        map_of(cel_types.STRING, DYN),
+        {"fields": "*structpb.Struct"},
+        lambda fields: fields.get("fields", ConstructedMap()),
+    ),
+    _LIST: WellKnownType(
+        list_of(DYN), {"values": "*structpb.ListValue"}, lambda fields: fields.get("values", ConstructedList())
+    ),
+    EMPTY_TYPE.name: WellKnownType(EMPTY_TYPE, {}, partial(ConstructedObject, EMPTY_TYPE)),
+}
+"""By name. Not among them is Any, which would need all messages there are."""
+_ALIASES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
+"""Names that pass for those of messages until a value is to be made."""
+WELL_KNOWN_TYPES |= {alias: WELL_KNOWN_TYPES[name] for alias, name in _ALIASES.items()}
+REGISTERED_TYPES = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration", EMPTY_TYPE.name})
+"""Those whose names are types as well."""
