@@ -70,7 +70,7 @@ class Rule:
     @property
     def error_name(self) -> str:
         """The rule in the text of an error: its message, or itself."""
-        return trimmed(self.raw.get("message_program") or self.raw.get("rule") or "")
+        return trimmed(self.raw.get("message") or self.raw.get("rule") or "")
 
     @property
     def program(self) -> RuleProgram | None:
