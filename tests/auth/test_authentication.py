@@ -1,4 +1,4 @@
-"""From credentials to users."""
+"""Authentication by tokens and client certificates."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
 from polykind.http.request import Request
 
-ALL = "system:authenticated"
+AUTHENTICATED = "system:authenticated"
 
 
-def ask(
+def authenticate(
     authorization: bytes | None = None, certificate: dict[str, Any] | None = None, *, anonymous: bool = False
 ) -> User:
     tokens = Tokens()
@@ -30,48 +30,48 @@ def certificate(*names: tuple[str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("header", [b"Bearer t1", b"bearer t1", b"Bearer  t1 ", b"BEARER t1"])
-def test_a_bearer_token(header: bytes) -> None:
-    assert ask(header) == User("alice", "1", ("dev", ALL))
+def test_bearer_token_authenticates(header: bytes) -> None:
+    assert authenticate(header) == User("alice", "1", ("dev", AUTHENTICATED))
 
 
 @pytest.mark.parametrize(
     "header", [None, b"", b"Bearer", b"Bearer ", b"Bearer t2", b"Basic t1", b"t1", b"Bearer t1,t1"]
 )
-def test_no_credential_or_a_wrong_one(header: bytes | None) -> None:
+def test_missing_or_wrong_credentials_are_rejected(header: bytes | None) -> None:
     with pytest.raises(errors.UnauthorizedError, match="Unauthorized"):
-        ask(header)
+        authenticate(header)
 
 
 @pytest.mark.parametrize("header", [None, b"", b"Bearer", b"Bearer ", b"Basic t1", b"t1"])
-def test_who_shows_no_credential_may_be_somebody_as_well(header: bytes | None) -> None:
-    assert ask(header, anonymous=True) == User("system:anonymous", "", ("system:unauthenticated",))
+def test_missing_credentials_become_the_anonymous_user(header: bytes | None) -> None:
+    assert authenticate(header, anonymous=True) == User("system:anonymous", "", ("system:unauthenticated",))
 
 
 @pytest.mark.parametrize("header", [b"Bearer t2", b"Bearer t1,t1"])
-def test_a_wrong_token_is_refused_even_where_none_would_do(header: bytes) -> None:
+def test_wrong_token_is_rejected_even_with_anonymous_access(header: bytes) -> None:
     with pytest.raises(errors.UnauthorizedError):
-        ask(header, anonymous=True)
+        authenticate(header, anonymous=True)
 
 
-def test_a_client_certificate_names_the_user_and_the_groups() -> None:
+def test_client_certificate_gives_user_and_groups() -> None:
     subject = certificate(("organizationName", "dev"), ("organizationName", "ops"), ("commonName", "bob"))
-    assert ask(certificate=subject) == User("bob", groups=("dev", "ops", ALL))
+    assert authenticate(certificate=subject) == User("bob", groups=("dev", "ops", AUTHENTICATED))
 
 
-def test_a_client_certificate_comes_before_a_token() -> None:
+def test_client_certificate_has_precedence_over_token() -> None:
     subject = certificate(("commonName", "bob"))
     for header in (b"Bearer t1", b"Bearer wrong", b"Basic x"):
-        assert ask(header, subject).name == "bob"
+        assert authenticate(header, subject).name == "bob"
 
 
-def test_a_client_certificate_without_a_name_says_nothing() -> None:
+def test_client_certificate_without_common_name_is_ignored() -> None:
     nameless = certificate(("organizationName", "dev"))
-    assert ask(b"Bearer t1", nameless).name == "alice"
+    assert authenticate(b"Bearer t1", nameless).name == "alice"
     with pytest.raises(errors.UnauthorizedError):
-        ask(None, nameless)
+        authenticate(None, nameless)
 
 
-def test_a_wrong_token_after_a_right_one() -> None:
+def test_cached_token_does_not_authenticate_another_token() -> None:
     tokens = Tokens()
     tokens.add("t1", User("alice", "1"))
     tokens.add("t2", User("bob", "2"))

@@ -1,4 +1,4 @@
-"""The words of a refusal."""
+"""The message of a ForbiddenError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANN = User("ann")
 
 
 @pytest.mark.parametrize(
-    ("access", "why", "message", "details"),
+    ("access", "reason", "message", "details"),
     [
         (
             Access(ANN, "get", "example.com", "v1", "widgets", "", "default", "x"),
@@ -39,13 +39,15 @@ ANN = User("ann")
         ),
     ],
 )
-def test_a_refusal_tells_who_may_not_do_what_where(access: Access, why: str, message: str, details: JsonObject) -> None:
-    status = forbidden(access, why).status()
+def test_forbidden_names_user_verb_resource_and_scope(
+    access: Access, reason: str, message: str, details: JsonObject
+) -> None:
+    status = forbidden(access, reason).status()
     assert (status["message"], status["details"]) == (message, details)
     assert (status["code"], status["reason"]) == (403, "Forbidden")
 
 
-def test_a_demand_that_is_met_is_silent() -> None:
+def test_require_raises_only_if_not_allowed() -> None:
     require(AlwaysAllow(), Access(ANN, "get", path="/"))
     with pytest.raises(errors.ForbiddenError, match=r'cannot get path "/": Everything is forbidden\.$'):
         require(AlwaysDeny(), Access(ANN, "get", path="/"))

@@ -10,24 +10,24 @@ ANN: JsonObject = {"username": "ann", "groups": ["a"]}
 INVALID: JsonObject = {"user": {}, "error": "invalid bearer token"}
 
 
-def owner(token: str) -> JsonObject | None:
+def find_user(token: str) -> JsonObject | None:
     return ANN if token == "anns" else None
 
 
-def test_who_asks_is_told_and_nothing_else() -> None:
-    answered = identity_review.self_subject(ANN, "2026-01-02T03:04:05Z")
-    assert answered == {"metadata": {"creationTimestamp": "2026-01-02T03:04:05Z"}, "status": {"userInfo": ANN}}
+def test_self_subject_review_returns_only_the_user() -> None:
+    review = identity_review.self_subject(ANN, "2026-01-02T03:04:05Z")
+    assert review == {"metadata": {"creationTimestamp": "2026-01-02T03:04:05Z"}, "status": {"userInfo": ANN}}
 
 
 @pytest.mark.parametrize("spec", [{}, {"token": ""}, {"audiences": ["a"]}])
-def test_a_review_of_no_token_is_refused(spec: JsonObject) -> None:
+def test_token_review_without_token_is_rejected(spec: JsonObject) -> None:
     with pytest.raises(BadRequestError, match="token is required for TokenReview in authentication"):
         identity_review.check_token({"spec": spec})
 
 
 @pytest.mark.parametrize("token", ["anns", "anns ", "anns and more"])
-def test_whose_a_token_is(token: str) -> None:
-    assert identity_review.token_status({"token": token}, owner) == {
+def test_known_token_is_authenticated(token: str) -> None:
+    assert identity_review.token_status({"token": token}, find_user) == {
         "authenticated": True,
         "user": ANN,
         "audiences": [identity_review.AUDIENCE],
@@ -35,18 +35,18 @@ def test_whose_a_token_is(token: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["bobs", "ANNS", "anns\tx"])
-def test_a_token_that_is_nobodys(token: str) -> None:
-    assert identity_review.token_status({"token": token}, owner) == INVALID
+def test_unknown_token_is_not_authenticated(token: str) -> None:
+    assert identity_review.token_status({"token": token}, find_user) == INVALID
 
 
 @pytest.mark.parametrize("token", [" ", " anns"])
-def test_what_is_no_token_at_all_is_not_even_an_error(token: str) -> None:
-    assert identity_review.token_status({"token": token}, owner) == {"user": {}}
+def test_blank_token_is_not_authenticated_and_no_error(token: str) -> None:
+    assert identity_review.token_status({"token": token}, find_user) == {"user": {}}
 
 
-def test_a_token_is_for_this_server_alone() -> None:
-    assert identity_review.token_status({"token": "anns", "audiences": ["others"]}, owner) == INVALID
+def test_token_is_valid_only_for_this_servers_audience() -> None:
+    assert identity_review.token_status({"token": "anns", "audiences": ["others"]}, find_user) == INVALID
     several = ["others", identity_review.AUDIENCE]
-    assert identity_review.token_status({"token": "anns", "audiences": several}, owner)["audiences"] == [
+    assert identity_review.token_status({"token": "anns", "audiences": several}, find_user)["audiences"] == [
         identity_review.AUDIENCE
     ]

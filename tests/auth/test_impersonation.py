@@ -1,4 +1,4 @@
-"""Who may be taken for whom."""
+"""Impersonation by the Impersonate-* headers."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ import pytest
 
 from polykind import errors
 from polykind.auth.authorizer import Access, AlwaysAllow, Decision, Rules
-from polykind.auth.impersonation import Impersonation, account_of, wanted
+from polykind.auth.impersonation import Impersonation, parse_service_account, requested_user
 from polykind.auth.user import User
 
 ANN = User("ann", groups=("system:authenticated",))
 READING = Access(ANN, "get", "example.com", "v1", "widgets", "", "default", "w")
-ALL, NONE = "system:authenticated", "system:unauthenticated"
+AUTHENTICATED, UNAUTHENTICATED = "system:authenticated", "system:unauthenticated"
 
 
-class Granting:
-    """Allows what it is told to, and remembers what it was asked: `verb group/resource namespace/name`."""
+class PrefixAuthorizer:
+    """Allows accesses that start with one of the prefixes, and records each as `verb group:resource namespace/name`."""
 
-    everything = False
+    allows_everything = False
 
-    def __init__(self, *granted: str) -> None:
-        self.granted = granted
-        self.asked: list[str] = []
+    def __init__(self, *prefixes: str) -> None:
+        self.prefixes = prefixes
+        self.recorded: list[str] = []
 
     def decide(self, access: Access) -> Decision:
         resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
-        self.asked.append(f"{access.verb} {access.group}:{resource} {access.namespace}/{access.name}")
-        return Decision(any(self.asked[-1].startswith(one) for one in self.granted))
+        self.recorded.append(f"{access.verb} {access.group}:{resource} {access.namespace}/{access.name}")
+        return Decision(any(self.recorded[-1].startswith(one) for one in self.prefixes))
 
     def rules(self, user: User, namespace: str) -> Rules:
         return Rules([], [])
 
 
-def refusal(authorizer: Granting, other: User, impersonation: Impersonation | None = None) -> str:
+def forbidden_message(authorizer: PrefixAuthorizer, other: User, impersonation: Impersonation | None = None) -> str:
     with pytest.raises(errors.ForbiddenError) as caught:
-        (impersonation or Impersonation(authorizer)).taken_for(other, READING)
+        (impersonation or Impersonation(authorizer)).impersonate(other, READING)
     return caught.value.message
 
 
 # ---------------------------------------------------------------------- headers
 
 
-def test_headers_name_the_other_whole() -> None:
+def test_headers_give_user_uid_groups_and_extra() -> None:
     headers = {
         b"accept": b"*/*",
         b"impersonate-user": b"bob",
@@ -52,12 +52,12 @@ def test_headers_name_the_other_whole() -> None:
         b"impersonate-extra-%zz": "é".encode(),
     }
     extra = {"scopes": ("x", "y"), "a.io/b": ("z",), "%zz": ("é",)}
-    assert wanted(headers) == User("bob", "7", ("a,b", "c"), extra)
+    assert requested_user(headers) == User("bob", "7", ("a,b", "c"), extra)
 
 
-def test_without_such_headers_there_is_no_other() -> None:
-    assert wanted({b"accept": b"*/*"}) is None
-    assert wanted({b"impersonate-user": b"", b"impersonate-uid": b""}) is None
+def test_no_impersonation_headers_give_none() -> None:
+    assert requested_user({b"accept": b"*/*"}) is None
+    assert requested_user({b"impersonate-user": b"", b"impersonate-uid": b""}) is None
 
 
 @pytest.mark.parametrize(
@@ -75,37 +75,37 @@ def test_without_such_headers_there_is_no_other() -> None:
         ),
     ],
 )
-def test_nobody_is_impersonated_without_a_name(headers: dict[bytes, bytes], shown: str) -> None:
+def test_impersonation_without_user_name_is_rejected(headers: dict[bytes, bytes], shown: str) -> None:
     with pytest.raises(errors.BadRequestError) as caught:
-        wanted(headers)
+        requested_user(headers)
     assert caught.value.message == f"requested &user.DefaultInfo{shown} without impersonating a user name"
 
 
-# ---------------------------------------------------------------------- who comes of it
+# ---------------------------------------------------------------------- resulting user
 
 
 @pytest.mark.parametrize(
     ("other", "groups"),
     [
-        (User("bob"), (ALL,)),
-        (User("bob", groups=("g",)), ("g", ALL)),
-        (User("bob", groups=(ALL, "g")), (ALL, "g")),
-        (User("bob", groups=(NONE,)), (NONE,)),
-        (User("system:anonymous"), (NONE,)),
-        (User("system:anonymous", groups=("g", NONE)), ("g", NONE)),
+        (User("bob"), (AUTHENTICATED,)),
+        (User("bob", groups=("g",)), ("g", AUTHENTICATED)),
+        (User("bob", groups=(AUTHENTICATED, "g")), (AUTHENTICATED, "g")),
+        (User("bob", groups=(UNAUTHENTICATED,)), (UNAUTHENTICATED,)),
+        (User("system:anonymous"), (UNAUTHENTICATED,)),
+        (User("system:anonymous", groups=("g", UNAUTHENTICATED)), ("g", UNAUTHENTICATED)),
         (
             User("system:serviceaccount:team:robot"),
-            ("system:serviceaccounts", "system:serviceaccounts:team", ALL),
+            ("system:serviceaccounts", "system:serviceaccounts:team", AUTHENTICATED),
         ),
-        (User("system:serviceaccount:team:robot", groups=("g",)), ("g", ALL)),
-        (User("system:node:n1"), ("system:nodes", ALL)),
-        (User("system:node:n1", uid="1"), (ALL,)),
-        (User("bob", groups=("system:masters",)), ("system:masters", ALL)),
+        (User("system:serviceaccount:team:robot", groups=("g",)), ("g", AUTHENTICATED)),
+        (User("system:node:n1"), ("system:nodes", AUTHENTICATED)),
+        (User("system:node:n1", uid="1"), (AUTHENTICATED,)),
+        (User("bob", groups=("system:masters",)), ("system:masters", AUTHENTICATED)),
     ],
 )
-def test_the_other_has_the_groups_that_come_with_him(other: User, groups: tuple[str, ...]) -> None:
-    taken = Impersonation(AlwaysAllow()).taken_for(other, READING)
-    assert taken == User(other.name, other.uid, groups, other.extra)
+def test_impersonated_user_gets_implied_groups(other: User, groups: tuple[str, ...]) -> None:
+    user = Impersonation(AlwaysAllow()).impersonate(other, READING)
+    assert user == User(other.name, other.uid, groups, other.extra)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +121,18 @@ def test_the_other_has_the_groups_that_come_with_him(other: User, groups: tuple[
         ("team:robot", None),
     ],
 )
-def test_a_service_account_is_told_by_its_name(name: str, account: tuple[str, str] | None) -> None:
-    assert account_of(name) == account
+def test_parse_service_account(name: str, account: tuple[str, str] | None) -> None:
+    assert parse_service_account(name) == account
 
 
-# ---------------------------------------------------------------------- leave
+# ---------------------------------------------------------------------- permissions
 
 
-def test_the_old_way_asks_for_each_part() -> None:
-    authorizer = Granting("impersonate ")
+def test_legacy_mode_checks_each_attribute() -> None:
+    authorizer = PrefixAuthorizer("impersonate ")
     extra = {"scopes": ("x", "y")}
-    Impersonation(authorizer).taken_for(User("bob", "7", ("g", "h"), extra), READING)
-    assert authorizer.asked[1:] == [
+    Impersonation(authorizer).impersonate(User("bob", "7", ("g", "h"), extra), READING)
+    assert authorizer.recorded[1:] == [
         "impersonate :users /bob",
         "impersonate authentication.k8s.io:uids /7",
         "impersonate :groups /g",
@@ -142,10 +142,10 @@ def test_the_old_way_asks_for_each_part() -> None:
     ]
 
 
-def test_a_constrained_way_asks_for_what_the_request_does_too() -> None:
-    authorizer = Granting("impersonate:", "impersonate-on:")
-    Impersonation(authorizer).taken_for(User("bob", "7", ("g",), {"a.io/b": ("x",)}), READING)
-    assert authorizer.asked == [
+def test_constrained_mode_also_checks_the_request() -> None:
+    authorizer = PrefixAuthorizer("impersonate:", "impersonate-on:")
+    Impersonation(authorizer).impersonate(User("bob", "7", ("g",), {"a.io/b": ("x",)}), READING)
+    assert authorizer.recorded == [
         "impersonate-on:user-info:get example.com:widgets default/w",
         "impersonate:user-info authentication.k8s.io:users /bob",
         "impersonate:user-info authentication.k8s.io:uids /7",
@@ -162,58 +162,58 @@ def test_a_constrained_way_asks_for_what_the_request_does_too() -> None:
         ("system:node:N1", ("user-info", "authentication.k8s.io:users /system:node:N1")),
     ],
 )
-def test_the_way_is_that_of_the_others_sort(name: str, asked: tuple[str, str]) -> None:
-    authorizer = Granting("impersonate:", "impersonate-on:")
-    Impersonation(authorizer).taken_for(User(name), READING)
-    sort, part = asked
-    assert authorizer.asked == [
-        f"impersonate-on:{sort}:get example.com:widgets default/w",
-        f"impersonate:{sort} {part}",
+def test_constrained_mode_follows_the_kind_of_user(name: str, asked: tuple[str, str]) -> None:
+    authorizer = PrefixAuthorizer("impersonate:", "impersonate-on:")
+    Impersonation(authorizer).impersonate(User(name), READING)
+    constraint, part = asked
+    assert authorizer.recorded == [
+        f"impersonate-on:{constraint}:get example.com:widgets default/w",
+        f"impersonate:{constraint} {part}",
     ]
 
 
-def test_many_are_asked_for_at_once_and_then_one_by_one() -> None:
+def test_many_groups_are_checked_by_wildcard_first() -> None:
     groups = ("a", "b", "c", "d")
-    authorizer = Granting("impersonate:user-info", "impersonate-on:")
-    Impersonation(authorizer).taken_for(User("bob", "", groups, {"a.io/b": groups}), READING)
-    assert authorizer.asked[2:] == [
+    authorizer = PrefixAuthorizer("impersonate:user-info", "impersonate-on:")
+    Impersonation(authorizer).impersonate(User("bob", "", groups, {"a.io/b": groups}), READING)
+    assert authorizer.recorded[2:] == [
         "impersonate:user-info authentication.k8s.io:groups /*",
         "impersonate:user-info authentication.k8s.io:userextras/* /*",
     ]
     begun = "impersonate:user-info authentication.k8s.io:"
-    authorizer = Granting(f"{begun}users", *(f"{begun}groups /{group}" for group in groups), "impersonate-on:")
-    Impersonation(authorizer).taken_for(User("bob", "", groups), READING)
-    assert authorizer.asked[2:] == [f"{begun}groups /{name}" for name in ("*", *groups)]
+    authorizer = PrefixAuthorizer(f"{begun}users", *(f"{begun}groups /{group}" for group in groups), "impersonate-on:")
+    Impersonation(authorizer).impersonate(User("bob", "", groups), READING)
+    assert authorizer.recorded[2:] == [f"{begun}groups /{name}" for name in ("*", *groups)]
 
 
-# ---------------------------------------------------------------------- refusals
+# ---------------------------------------------------------------------- errors
 
 
-def test_the_first_refusal_is_told() -> None:
-    assert refusal(Granting(), User("bob")) == (
+def test_first_error_is_reported() -> None:
+    assert forbidden_message(PrefixAuthorizer(), User("bob")) == (
         'widgets.example.com "w" is forbidden: User "ann" cannot impersonate-on:user-info:get resource "widgets" '
         'in API group "example.com" in the namespace "default"'
     )
-    assert refusal(Granting(), User("system:serviceaccount:team:robot", groups=("g",))) == (
+    assert forbidden_message(PrefixAuthorizer(), User("system:serviceaccount:team:robot", groups=("g",))) == (
         'serviceaccounts "robot" is forbidden: User "ann" cannot impersonate resource "serviceaccounts" '
         'in API group "" in the namespace "team"'
     )
 
 
-def test_the_way_that_was_open_last_is_tried_first() -> None:
-    authorizer = Granting("impersonate :users /bob")
+def test_last_successful_mode_is_tried_first() -> None:
+    authorizer = PrefixAuthorizer("impersonate :users /bob")
     impersonation = Impersonation(authorizer)
-    impersonation.taken_for(User("bob"), READING)
-    assert refusal(authorizer, User("eve"), impersonation) == (
+    impersonation.impersonate(User("bob"), READING)
+    assert forbidden_message(authorizer, User("eve"), impersonation) == (
         'users "eve" is forbidden: User "ann" cannot impersonate resource "users" in API group "" at the cluster scope'
     )
-    authorizer.asked.clear()
-    impersonation.taken_for(User("bob"), READING)
-    assert authorizer.asked == ["impersonate :users /bob"]
+    authorizer.recorded.clear()
+    impersonation.impersonate(User("bob"), READING)
+    assert authorizer.recorded == ["impersonate :users /bob"]
 
 
 @pytest.mark.parametrize(
-    ("other", "why"),
+    ("other", "message"),
     [
         (User("bob", groups=("",)), "impersonating the empty string group is not allowed"),
         (User("bob", groups=("system:masters",)), "impersonating the system:masters group is not allowed"),
@@ -232,7 +232,7 @@ def test_the_way_that_was_open_last_is_tried_first() -> None:
         ),
     ],
 )
-def test_the_constrained_ways_refuse_what_the_old_one_lets_pass(other: User, why: str) -> None:
-    constrained = Granting("impersonate:", "impersonate-on:")
-    assert refusal(constrained, other).endswith(f": {why}")
-    assert Impersonation(Granting("impersonate ")).taken_for(other, READING).name == "bob"
+def test_constrained_modes_reject_what_legacy_mode_allows(other: User, message: str) -> None:
+    constrained = PrefixAuthorizer("impersonate:", "impersonate-on:")
+    assert forbidden_message(constrained, other).endswith(f": {message}")
+    assert Impersonation(PrefixAuthorizer("impersonate ")).impersonate(other, READING).name == "bob"

@@ -1,4 +1,4 @@
-"""Token files, and looking tokens up."""
+"""Token files and token lookup."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import User
 
-ALL = "system:authenticated"
+AUTHENTICATED = "system:authenticated"
 
 
-def loaded(folder: Path, text: str | bytes) -> Tokens:
+def load_tokens(folder: Path, text: str | bytes) -> Tokens:
     path = folder / "tokens.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     tokens = Tokens()
@@ -20,24 +20,24 @@ def loaded(folder: Path, text: str | bytes) -> Tokens:
     return tokens
 
 
-def test_lines_name_tokens_users_uids_and_groups(tmp_path: Path) -> None:
-    tokens = loaded(
+def test_lines_have_token_user_uid_and_groups(tmp_path: Path) -> None:
+    tokens = load_tokens(
         tmp_path,
         't1,alice,1\nt2, bob ,2,"dev,ops"\r\nt3,eve,3,admins\n\n# a comment\nt4,joe,4,"dev,dev,system:authenticated"\n',
     )
-    assert tokens.find(b"t1") == User("alice", "1", (ALL,))
-    assert tokens.find(b"t2") == User("bob", "2", ("dev", "ops", ALL))
-    assert tokens.find(b"t3") == User("eve", "3", ("admins", ALL))
-    assert tokens.find(b"t4") == User("joe", "4", ("dev", ALL))
+    assert tokens.find(b"t1") == User("alice", "1", (AUTHENTICATED,))
+    assert tokens.find(b"t2") == User("bob", "2", ("dev", "ops", AUTHENTICATED))
+    assert tokens.find(b"t3") == User("eve", "3", ("admins", AUTHENTICATED))
+    assert tokens.find(b"t4") == User("joe", "4", ("dev", AUTHENTICATED))
 
 
 @pytest.mark.parametrize("token", [b"", b"t", b"t11", b"T1", b"\xff", b"x" * 100_000])
-def test_other_tokens_are_unknown(tmp_path: Path, token: bytes) -> None:
-    assert loaded(tmp_path, "t1,alice,1\n").find(token) is None
+def test_unknown_token_is_not_found(tmp_path: Path, token: bytes) -> None:
+    assert load_tokens(tmp_path, "t1,alice,1\n").find(token) is None
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "why"),
+    ("text", "line", "error"),
     [
         ("t1,alice\n", 1, "needs at least 3 columns: token,user,uid"),
         ("t1,alice,1\nt2\n", 2, "needs at least 3 columns: token,user,uid"),
@@ -46,12 +46,12 @@ def test_other_tokens_are_unknown(tmp_path: Path, token: bytes) -> None:
         ("t1,alice,1\nt2,%s,2\n" % ("x" * 200_000), 2, "field larger than field limit"),
     ],
 )
-def test_a_file_that_cannot_be_used_says_where_and_why(tmp_path: Path, text: str | bytes, line: int, why: str) -> None:
-    with pytest.raises(TokenFileError, match=f"tokens.csv, line {line}: .*{why}"):
-        loaded(tmp_path, text)
+def test_invalid_file_error_names_line_and_error(tmp_path: Path, text: str | bytes, line: int, error: str) -> None:
+    with pytest.raises(TokenFileError, match=f"tokens.csv, line {line}: .*{error}"):
+        load_tokens(tmp_path, text)
 
 
-def test_tokens_are_compared_in_constant_time_and_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_hashed_and_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = Tokens()
     tokens.add("secret", User("alice"))
     assert b"secret" not in repr(vars(tokens)).encode()

@@ -1,1 +1,1 @@
-"""Who is asking."""
+"""Authentication, impersonation and authorization of requests."""

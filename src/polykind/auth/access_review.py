@@ -1,76 +1,141 @@
-"""Who may do what: which questions are good ones, and how they are answered."""
+"""Validation and status of SubjectAccessReview and its variants, and of SelfSubjectRulesReview."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from polykind import errors
-from polykind.auth import review_selectors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.text import json_bytes
+from polykind.selectors import fields, labels, objects
 
 GROUP = "authorization.k8s.io"
 
 Rule = dict[str, list[str]]
 
+_SELECTORS = ("fieldSelector", "labelSelector")
 
-def problems(review: JsonObject, metadata_order: Iterable[str], *, subject: bool, local: bool) -> list[FieldError]:
-    """What is wrong with a review of access; `subject`: it names whom it is about, `local`: it lies in a namespace.
 
-    `metadata_order` is the order in which metadata is shown.
+def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool, local: bool) -> list[FieldError]:
+    """Validate an access review.
+
+    `subject` is true if the spec names a user, `local` if the review is namespaced. `metadata_order` is the order in
+    which error messages print the fields of metadata.
     """
     spec, meta = review["spec"], review["metadata"]
-    resource, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    found = []
-    if resource is not None and other is not None:
-        why = "cannot be specified in combination with resourceAttributes"
-        found.append(errors.invalid("spec.nonResourceAttributes", _path(other), why))
-    if resource is None and other is None:
-        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        found.append(errors.invalid("spec.resourceAttributes", None, why))
+    resource, non_resource = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    field_errors = []
+    if resource is not None and non_resource is not None:
+        message = "cannot be specified in combination with resourceAttributes"
+        field_errors.append(errors.invalid("spec.nonResourceAttributes", _go_fields(non_resource), message))
+    if resource is None and non_resource is None:
+        message = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        field_errors.append(errors.invalid("spec.resourceAttributes", None, message))
     if subject and not spec.get("user") and not spec.get("groups"):
-        found.append(errors.invalid("spec.user", "", "at least one of user or group must be specified"))
+        field_errors.append(errors.invalid("spec.user", "", "at least one of user or group must be specified"))
     if resource is not None:
-        found += review_selectors.problems(resource, "spec.resourceAttributes")
+        field_errors += validate_selectors(resource, "spec.resourceAttributes")
     allowed = {"managedFields", "namespace"} if local else {"managedFields"}
     if any(value for key, value in meta.items() if key not in allowed):
-        why = "must be empty except for namespace" if local else "must be empty"
-        shown = json_bytes({key: meta[key] for key in metadata_order if key in meta}, ordered=True).decode()
-        found.append(FieldError("FieldValueInvalid", "metadata", errors.OMITTED, f"{shown}: {why}"))
+        message = "must be empty except for namespace" if local else "must be empty"
+        value = json_bytes({key: meta[key] for key in metadata_order if key in meta}, ordered=True).decode()
+        field_errors.append(FieldError("FieldValueInvalid", "metadata", errors.OMITTED, f"{value}: {message}"))
     if local:
-        found += _local_problems(resource, other, meta.get("namespace", ""))
-    return found
+        field_errors += _validate_local(resource, non_resource, meta.get("namespace", ""))
+    return field_errors
 
 
-def _local_problems(resource: JsonObject | None, other: JsonObject | None, namespace: str) -> list[FieldError]:
-    found = []
+def _validate_local(resource: JsonObject | None, non_resource: JsonObject | None, namespace: str) -> list[FieldError]:
+    field_errors = []
     if resource is not None and (given := resource.get("namespace", "")) != namespace:
-        found.append(errors.invalid("spec.resourceAttributes.namespace", given, "must match metadata.namespace"))
-    if other is not None:
-        found.append(errors.invalid("spec.nonResourceAttributes", _path(other), "disallowed on this kind of request"))
-    return found
+        field_errors.append(errors.invalid("spec.resourceAttributes.namespace", given, "must match metadata.namespace"))
+    if non_resource is not None:
+        message = "disallowed on this kind of request"
+        field_errors.append(errors.invalid("spec.nonResourceAttributes", _go_fields(non_resource), message))
+    return field_errors
 
 
-def _path(attributes: JsonObject) -> JsonObject:
-    """As refusals show it: by the names of Go's fields."""
+def _go_fields(attributes: JsonObject) -> JsonObject:
+    """Return nonResourceAttributes with Go's field names, as kube-apiserver prints them."""
     return {"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")}
 
 
+def validate_selectors(attributes: JsonObject, path: str) -> list[FieldError]:
+    """Validate fieldSelector and labelSelector of resourceAttributes.
+
+    Unknown operators are valid, as in kube-apiserver, so that newer clients can talk to older servers.
+    """
+    field_errors: list[FieldError] = []
+    for name in _SELECTORS:
+        selector = attributes.get(name)
+        if selector is None:
+            continue
+        at, raw, requirements = f"{path}.{name}", selector.get("rawSelector", ""), selector.get("requirements") or ()
+        if raw and requirements:
+            message = "may not specified at the same time as requirements"
+            field_errors.append(errors.invalid(f"{at}.rawSelector", raw, message))
+        if not raw and not requirements:
+            message = f"when {at} is specified, requirements or rawSelector is required"
+            field_errors.append(errors.required(f"{at}.requirements", message))
+        for index, requirement in enumerate(requirements):
+            at_item = f"{at}.requirements[{index}]"
+            field_errors += _validate_requirement(requirement, at_item, is_label=name == "labelSelector")
+    return field_errors
+
+
+def _validate_requirement(requirement: JsonObject, path: str, *, is_label: bool) -> list[FieldError]:
+    field_errors = []
+    key, operator, values = requirement["key"], requirement["operator"], requirement.get("values") or ()
+    if not is_label and not key:
+        field_errors.append(errors.required(f"{path}.key", "must be specified"))
+    field_errors += objects.count_problems(operator, values, path)
+    return field_errors + objects.label_problems(key, values, path) if is_label else field_errors
+
+
+def ignored_selectors(attributes: JsonObject, path: str) -> str:
+    """Return an error text naming the selectors that were ignored, wholly or in part. Empty if all were used."""
+    texts = []
+    for name in _SELECTORS:
+        selector = attributes.get(name) or {}
+        requirements = selector.get("requirements") or ()
+        unsupported = sum(not _supported(item, is_label=name == "labelSelector") for item in requirements)
+        if unsupported or not _parses(name, selector.get("rawSelector", "")):
+            part = " partially" if unsupported < len(requirements) else ""
+            texts.append(f"{path}.{name}{part} ignored due to parse error")
+    return "; ".join(texts)
+
+
+def _supported(requirement: JsonObject, *, is_label: bool) -> bool:
+    if is_label:
+        return requirement["operator"] in objects.SETS or requirement["operator"] in objects.BARE
+    return requirement["operator"] in objects.SETS and len(requirement.get("values") or ()) == 1
+
+
+def _parses(name: str, raw: str) -> bool:
+    try:
+        (labels if name == "labelSelector" else fields).parse(raw)
+    except errors.BadRequestError:
+        return False
+    return True
+
+
 def status(spec: JsonObject, *, allowed: bool, denied: bool, reason: str, error: str) -> JsonObject:
-    """The answer. It tells which selectors were not understood."""
-    ignored = review_selectors.not_understood(spec.get("resourceAttributes") or {}, "spec.resourceAttributes")
-    told = {"denied": denied, "reason": reason, "evaluationError": "; ".join(text for text in (error, ignored) if text)}
-    return {"allowed": allowed, **{key: value for key, value in told.items() if value}}
+    """Return the status of an access review. Its evaluationError also names the ignored selectors."""
+    ignored = ignored_selectors(spec.get("resourceAttributes") or {}, "spec.resourceAttributes")
+    evaluation_error = "; ".join(text for text in (error, ignored) if text)
+    optional = {"denied": denied, "reason": reason, "evaluationError": evaluation_error}
+    return {"allowed": allowed, **{key: value for key, value in optional.items() if value}}
 
 
-def check_rules(review: JsonObject) -> None:
+def check_rules_review(review: JsonObject) -> None:
+    """Raise BadRequestError for a SelfSubjectRulesReview without a namespace."""
     if not review["spec"].get("namespace"):
         raise errors.BadRequestError("no namespace on request")
 
 
-def rules(resources: list[Rule], paths: list[Rule], *, incomplete: bool, error: str) -> JsonObject:
-    """Somebody's rules, in a review that has nothing of the one that was sent."""
+def rules_review(resources: list[Rule], paths: list[Rule], *, incomplete: bool, error: str) -> JsonObject:
+    """Return a SelfSubjectRulesReview with these rules. Like kube-apiserver, drop the metadata and spec sent."""
     status: JsonObject = {"resourceRules": resources, "nonResourceRules": paths, "incomplete": incomplete}
     if error:
         status["evaluationError"] = error

@@ -1,4 +1,4 @@
-"""From a request's credentials to a user."""
+"""Authentication of a request by its client certificate or bearer token."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from polykind.http.request import Request
 
 
 class Authentication:
-    """The client certificate that TLS has verified first, then tokens.
+    """Authenticates by the client certificate that TLS has verified, else by a bearer token.
 
-    `anonymous`: who shows neither is somebody as well; a token that nobody knows is refused all the same.
+    With `anonymous`, a request without credentials gets the user system:anonymous. An unknown token is always
+    rejected.
     """
 
     def __init__(self, tokens: Tokens, *, anonymous: bool = False) -> None:
@@ -23,13 +24,13 @@ class Authentication:
         self._latest: tuple[bytes, User | None] = b"", None
 
     def user(self, request: Request) -> User:
-        """Who asks. Raises Unauthorized where no credential, or a wrong one, was given."""
+        """Return the authenticated user. Raise UnauthorizedError for missing or wrong credentials."""
         user = _certificate_user(request.peer_certificate) if request.peer_certificate is not None else None
         if user is None:
             header = request.headers.get(b"authorization", b"")
-            # Who comes again and again need not be looked up each time.
-            known, user = self._latest
-            if user is None or not compare_digest(known, header):
+            # Most requests come from the client of the request before, so its token is not looked up again.
+            latest_header, user = self._latest
+            if user is None or not compare_digest(latest_header, header):
                 user = self._token_user(header)
                 if user is not None:
                     self._latest = header, user
@@ -46,10 +47,10 @@ class Authentication:
 
 
 def _certificate_user(certificate: dict[str, Any]) -> User | None:
-    """The common name is the user, each organisation a group."""
+    """Return the user of a client certificate: the common name is the user name, each organization a group."""
     names, groups = [], []
-    for relative in certificate.get("subject", ()):
-        for key, value in relative:
+    for attributes in certificate.get("subject", ()):
+        for key, value in attributes:
             if key == "commonName":
                 names.append(value)
             elif key == "organizationName":

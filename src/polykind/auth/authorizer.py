@@ -1,4 +1,4 @@
-"""What a user may do: the question, the answer, and the two who answer without looking."""
+"""The Authorizer protocol, and the modes AlwaysAllow and AlwaysDeny."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.auth.user import User
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What somebody is about to do, as the path and the method of a request tell it."""
+    """An access to authorize: a user, a verb, and either a resource or a path (authorizer.Attributes in Go)."""
 
     user: User
     verb: str
@@ -21,11 +21,11 @@ class Access:
     namespace: str = ""
     name: str = ""
     path: str | None = None
-    """The path, where it is of no resource."""
+    """The URL path of a non-resource request, else None."""
 
 
 class Decision(NamedTuple):
-    """Whether it is allowed; who does not allow it may forbid it, whatever others say. `error`: what went wrong."""
+    """An authorizer's decision: allowed, denied, or neither (no opinion). `error` says why it may be incomplete."""
 
     allowed: bool
     reason: str = ""
@@ -34,7 +34,7 @@ class Decision(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """Everything that a user may do in a namespace, in the form of a SelfSubjectRulesReview."""
+    """All rules that apply to a user in a namespace, as in the status of a SelfSubjectRulesReview."""
 
     resources: list[dict[str, list[str]]]
     paths: list[dict[str, list[str]]]
@@ -43,11 +43,11 @@ class Rules(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """Decides from what it holds in memory: nobody waits for it."""
+    """Decides whether a user may do something. Decides from memory, so its methods are not coroutines."""
 
     @property
-    def everything(self) -> bool:
-        """Whether it allows everything to everybody, so that it need not be asked."""
+    def allows_everything(self) -> bool:
+        """True if every access of every user is allowed, so that callers can skip `decide`."""
 
     def decide(self, access: Access) -> Decision: ...
 
@@ -55,9 +55,9 @@ class Authorizer(Protocol):
 
 
 class AlwaysAllow:
-    """Everybody who is known may do everything."""
+    """Allows every access of every authenticated user."""
 
-    everything = True
+    allows_everything = True
 
     def decide(self, access: Access) -> Decision:
         return Decision(True)
@@ -70,9 +70,9 @@ class AlwaysAllow:
 
 
 class AlwaysDeny:
-    """Nobody may do anything."""
+    """Allows nothing."""
 
-    everything = False
+    allows_everything = False
 
     def decide(self, access: Access) -> Decision:
         return Decision(False, "Everything is forbidden.")

@@ -1,4 +1,4 @@
-"""How somebody is told that he may not do something."""
+"""The 403 response to an access that is not allowed, in kube-apiserver's words."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def require(authorizer: Authorizer, access: Access) -> None:
-    """Raise Forbidden unless it is allowed."""
+    """Raise ForbiddenError unless the authorizer allows the access."""
     decision = authorizer.decide(access)
     if not decision.allowed:
         raise forbidden(access, decision.reason)
 
 
-def forbidden(access: Access, why: str) -> errors.ForbiddenError:
-    """The refusal of an access."""
-    told = sanitized(_told(access))
-    return errors.ForbiddenError(access.resource, access.group, access.name, f"{told}: {why}" if why else told)
+def forbidden(access: Access, reason: str) -> errors.ForbiddenError:
+    """Return the error for an access that is not allowed."""
+    message = sanitize(_describe(access))
+    message = f"{message}: {reason}" if reason else message
+    return errors.ForbiddenError(access.resource, access.group, access.name, message)
 
 
-def sanitized(text: str) -> str:
-    """A text with what users have chosen, so that no browser takes it for HTML."""
+def sanitize(text: str) -> str:
+    """Escape a text that contains user input, so that a browser does not interpret it as HTML."""
     return text.translate(_ESCAPES)
 
 
-def _told(access: Access) -> str:
+def _describe(access: Access) -> str:
     beginning = f"User {go_quote(access.user.name)} cannot {access.verb}"
     if access.path is not None:
         return f"{beginning} path {go_quote(access.path)}"
-    part = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
-    where = f"in the namespace {go_quote(access.namespace)}" if access.namespace else "at the cluster scope"
-    return f"{beginning} resource {go_quote(part)} in API group {go_quote(access.group)} {where}"
+    resource = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+    scope = f"in the namespace {go_quote(access.namespace)}" if access.namespace else "at the cluster scope"
+    return f"{beginning} resource {go_quote(resource)} in API group {go_quote(access.group)} {scope}"

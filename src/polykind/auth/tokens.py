@@ -1,4 +1,4 @@
-"""Bearer tokens: from a file of the reference's format, and the admin's own."""
+"""Bearer tokens: kube-apiserver's static token file, and the token of the administrator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polykind.auth.user import AUTHENTICATED, User
 
 
 class TokenFileError(ValueError):
-    """The token file cannot be used; the text says which line and why."""
+    """A token file that cannot be used. The message names the line and the error."""
 
 
 def _digest(token: bytes) -> bytes:
@@ -20,7 +20,7 @@ def _digest(token: bytes) -> bytes:
 
 
 class Tokens:
-    """Known tokens by their digests, looked up by the digest's beginning and compared whole in constant time."""
+    """The known tokens. Stores digests, finds them by prefix and compares them in constant time."""
 
     def __init__(self) -> None:
         self._users: dict[bytes, tuple[bytes, User]] = {}
@@ -31,7 +31,7 @@ class Tokens:
         self._users[digest[:8]] = (digest, User(user.name, user.uid, groups))
 
     def load(self, path: Path) -> None:
-        """Read token,user,uid and optionally a quoted list of groups from each line."""
+        """Add the tokens of a file with lines of the form token,user,uid and optionally a quoted list of groups."""
         with path.open(newline="", encoding="utf-8") as file:
             for number, row in _rows(path, csv.reader(file)):
                 if not row or not "".join(row).strip() or row[0].lstrip().startswith("#"):
@@ -51,7 +51,7 @@ class Tokens:
 
 
 def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """The rows by their numbers."""
+    """Yield each row with its number."""
     number = 1
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Who is asking, once that is known."""
+"""The user that a request is made by."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.contract import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user by name, with the groups that the credential vouches for."""
+    """An authenticated user: name, uid, groups and extra attributes."""
 
     name: str
     uid: str = ""
@@ -18,21 +18,21 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     def info(self) -> JsonObject:
-        """The user as reviews tell of it."""
+        """Return the user as the userInfo of a review, without empty fields."""
         extra = {key: list(self.extra[key]) for key in sorted(self.extra)}
-        told = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
-        return {key: value for key, value in told.items() if value}
+        info = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
+        return {key: value for key, value in info.items() if value}
 
 
 ADMIN_GROUP = "system:masters"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 ANONYMOUS = User("system:anonymous", groups=(UNAUTHENTICATED,))
-"""Who shows no credential, where such a one may ask at all."""
+"""The user of requests without credentials, where anonymous requests are allowed."""
 
 
 def service_account_name(namespace: str, name: str) -> str:
-    """The name that a service account has as a user."""
+    """Return the user name of a service account."""
     return f"system:serviceaccount:{namespace}:{name}"
 
 
@@ -41,6 +41,6 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
 
 
 def service_account(name: str) -> User:
-    """One of the controllers that, in the reference, come as service accounts of the system's own namespace."""
+    """Return the user of a controller, which in Kubernetes is a service account in kube-system."""
     groups = (*service_account_groups("kube-system"), AUTHENTICATED)
     return User(service_account_name("kube-system", name), "", groups)

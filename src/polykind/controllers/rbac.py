@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from polykind import errors
-from polykind.auth.rbac.authorizer import RBACAuthorizer
+from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.controllers.informer import Informer

@@ -7,8 +7,14 @@ import logging
 from collections.abc import Iterable
 
 from polykind import errors
-from polykind.auth.rbac.default_roles import GROUP, default_bindings, default_roles
-from polykind.auth.rbac.reconciliation import protected, reconciled_binding, reconciled_role
+from polykind.auth.rbac.default_roles import (
+    GROUP,
+    default_bindings,
+    default_roles,
+    is_protected,
+    reconcile_binding,
+    reconcile_role,
+)
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
@@ -91,8 +97,8 @@ class RBACBootstrap:
         entry = kind.cache.get(wanted["metadata"]["name"])
         if entry is None:
             await create_object(self._call(kind, "POST", wanted), wanted, CreateOptions())
-        elif not protected(existing := await self._read(kind, entry)):
-            if "roleRef" in wanted and reconciled_binding(existing, wanted) is None:
+        elif not is_protected(existing := await self._read(kind, entry)):
+            if "roleRef" in wanted and reconcile_binding(existing, wanted) is None:
                 await delete_object(self._call(kind, "DELETE", wanted), DeleteOptions(uid=existing["metadata"]["uid"]))
                 await create_object(self._call(kind, "POST", wanted), wanted, CreateOptions())
             else:
@@ -106,8 +112,8 @@ class RBACBootstrap:
     async def _mend(self, kind: Resource, wanted: JsonObject) -> None:
         async def mended(old: JsonObject) -> JsonObject:
             if "roleRef" in wanted:
-                return reconciled_binding(old, wanted) or old
-            return reconciled_role(old, wanted)
+                return reconcile_binding(old, wanted) or old
+            return reconcile_role(old, wanted)
 
         await change_object(self._call(kind, "PUT", wanted), mended, UpdateOptions(), whole=True)
 

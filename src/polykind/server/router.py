@@ -35,7 +35,7 @@ from polykind.verbs.update import update
 from polykind.verbs.watch import watch
 
 if TYPE_CHECKING:
-    from polykind.auth.permission import Permission
+    from polykind.auth.request_authorization import RequestAuthorization
 
 Verb = Callable[[RequestContext], Coroutine[Any, Any, Response | Stream]]
 
@@ -94,7 +94,7 @@ class Router:
                 return Response(400, b"400 Bad Request", TEXT)
             path = unquote(path)
         parts = path.strip("/").split("/")
-        if not self._api.authorizer.everything or b"impersonate" in request.headers:
+        if not self._api.authorizer.allows_everything or b"impersonate" in request.headers:
             try:
                 request.user = self._permission.check(request, request.user, parts)
             except errors.APIError as error:
@@ -114,11 +114,11 @@ class Router:
         return await self._document(request)
 
     @cached_property
-    def _permission(self) -> Permission:
+    def _permission(self) -> RequestAuthorization:
         """Where everything is allowed it is rarely asked, and only then imported."""
-        from polykind.auth.permission import Permission
+        from polykind.auth.request_authorization import RequestAuthorization
 
-        return Permission(self._api.authorizer)
+        return RequestAuthorization(self._api.authorizer)
 
     async def _document(self, request: Request) -> Response:
         started = perf_counter()
@@ -285,11 +285,11 @@ def _names_nothing(path: str) -> bool:
 
 def _of_nothing(request: Request) -> Response:
     """What is said of an old path that does not say what is to be watched, in the reference's own text."""
-    from polykind.auth.forbidden import sanitized
+    from polykind.auth.forbidden import sanitize
 
     target = f"{request.path}?{request.query}" if request.query else request.path
     why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {target}"
-    text = sanitized(f"Internal Server Error: {go_quote(target)}: {why}\n")
+    text = sanitize(f"Internal Server Error: {go_quote(target)}: {why}\n")
     return Response(500, text.encode(), TEXT, (_NOT_SNIFFED,))
 
 

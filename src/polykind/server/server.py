@@ -22,7 +22,7 @@ from polykind.apis.core.services import ServiceResource
 from polykind.apis.rbac.strategy import rbac_kinds
 from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.auth.authentication import Authentication
-from polykind.auth.modes import chosen
+from polykind.auth.authorizer_union import build_authorizer
 from polykind.auth.tokens import TokenFileError, Tokens
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.watch_cache import WatchCache
@@ -121,7 +121,7 @@ class Server:
         tls = self._tls()
         tokens = self._tokens()
         authentication = Authentication(tokens, anonymous="AlwaysAllow" not in settings.authorization_mode)
-        authorizer, rbac = chosen(settings.authorization_mode)
+        authorizer, rbac = build_authorizer(settings.authorization_mode)
         await self.store.start()
         begun(self.store.close)
         self.metrics = Metrics()

@@ -60,7 +60,7 @@ async def create_object(
             meta["name"] = prefix[:_BASE] + call.backend.ids.suffix()
         if attempt == 0:
             _found(call, obj)
-        if call.request.method != "POST" and not call.backend.authorizer.everything:
+        if call.request.method != "POST" and not call.backend.authorizer.allows_everything:
             _demand_create(call)
         if call.backend.admission.validates:
             await admitting.approve(call, obj, None, options)
@@ -107,7 +107,7 @@ def _found(call: RequestContext, obj: JsonObject) -> None:
     meta["creationTimestamp"] = call.now()
     version.prepare_create(obj)
     found = version.validate_create(obj)
-    if version.reads_params and not found and not call.backend.authorizer.everything:
+    if version.reads_params and not found and not call.backend.authorizer.allows_everything:
         from polykind.verbs import params
 
         found = params.problems(call, obj, None)

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from polykind import errors
 from polykind.auth.authorizer import Access
-from polykind.auth.rbac.coverage import Rule, rules_for
-from polykind.auth.rbac.escalation import EVERYTHING, refusal
+from polykind.auth.rbac.rule_coverage import EVERYTHING, Rule, escalation_error, user_rules
 from polykind.auth.user import ADMIN_GROUP
 from polykind.contract import JsonObject
 from polykind.golang.text import go_quote
@@ -74,9 +73,9 @@ def _may(call: RequestContext, verb: str, group: str, resource: str, name: str) 
 def _confirm(call: RequestContext, obj: JsonObject, granted: Sequence[Rule], instead: str = "") -> None:
     """Refuse if the user lacks any of the rules; `instead`: what is said then."""
     kind = call.resource
-    held, trouble = rules_for(call.backend.authorizer, call.user, call.namespace or "")
+    held, trouble = user_rules(call.backend.authorizer, call.user, call.namespace or "")
     trouble = _missing_role.sub(f'{kind.qualified} "', trouble)
-    if why := refusal(call.user, held, granted, trouble):
+    if why := escalation_error(call.user, held, granted, trouble):
         raise errors.ForbiddenError(kind.plural, kind.group, obj["metadata"].get("name", ""), instead or why)
 
 

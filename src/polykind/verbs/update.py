@@ -202,7 +202,7 @@ def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObj
     found = metarules.validate(meta, namespaced=call.resource.namespaced, name_rule=names.path_segment)
     found += metarules.validate_update(meta, before)
     found += judge(new, old)
-    if version.reads_params and not (found or call.subresource or call.backend.authorizer.everything):
+    if version.reads_params and not (found or call.subresource or call.backend.authorizer.allows_everything):
         from polykind.verbs import params
 
         found = params.problems(call, new, old)

@@ -62,14 +62,14 @@ def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ReviewVersion]:
     yield ReviewVersion(
         authorization.SELF_SUBJECT_RULES_REVIEW,
         access_review.GROUP,
-        access_review.check_rules,
+        access_review.check_rules_review,
         lambda review, user, now: _rules(authorizer.rules(user, review["spec"]["namespace"])),
     )
 
 
 def _access(struct: Struct, authorizer: Authorizer, *, subject: bool = False, local: bool = False) -> ReviewVersion:
     def check(review: JsonObject) -> None:
-        if found := access_review.problems(review, _ORDER, subject=subject, local=local):
+        if found := access_review.validate(review, _ORDER, subject=subject, local=local):
             raise errors.InvalidError("", access_review.GROUP, "", found)
 
     def answer(review: JsonObject, user: User, now: str) -> JsonObject:
@@ -97,7 +97,7 @@ def _asked(spec: JsonObject, user: User) -> Access:
 
 
 def _rules(found: Rules) -> JsonObject:
-    return access_review.rules(found.resources, found.paths, incomplete=found.incomplete, error=found.error)
+    return access_review.rules_review(found.resources, found.paths, incomplete=found.incomplete, error=found.error)
 
 
 class ReviewVersion(BuiltinVersion):

@@ -1,4 +1,4 @@
-"""Decisions by roles and bindings."""
+"""Decisions of the RBAC authorizer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.auth.authorizer import Access, Decision
-from polykind.auth.rbac.authorizer import RBACAuthorizer
-from polykind.auth.rbac.coverage import Rule
+from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
+from polykind.auth.rbac.rule_coverage import Rule
 from polykind.auth.user import User
 from polykind.contract import JsonObject
 from polykind.golang.text import go_quote
@@ -28,16 +28,16 @@ def binding(role: str, *subjects: JsonObject, kind: str = "ClusterRole") -> Json
     return {"roleRef": {"kind": kind, "name": role}, "subjects": list(subjects)}
 
 
-def having(*rules: Rule, to: JsonObject | None = None) -> RBACAuthorizer:
-    """With one role, bound everywhere."""
+def authorizer_with(*rules: Rule, to: JsonObject | None = None) -> RBACAuthorizer:
+    """Return an authorizer with one ClusterRole, granted by a ClusterRoleBinding."""
     rbac = RBACAuthorizer()
     rbac.put_role("", "reader", rules)
     rbac.put_binding("", "reading", binding("reader", to or subject("User", "ann")))
     return rbac
 
 
-def get(user: User = ANN, /, **asked: str) -> Access:
-    return Access(user, **{"verb": "get", "group": "example.com", "resource": "widgets", "name": "w", **asked})
+def get(user: User = ANN, /, **access: str) -> Access:
+    return Access(user, **{"verb": "get", "group": "example.com", "resource": "widgets", "name": "w", **access})
 
 
 def path(verb: str, path: str) -> Access:
@@ -48,7 +48,7 @@ def path(verb: str, path: str) -> Access:
 
 
 @pytest.mark.parametrize(
-    ("rule", "asked", "allowed"),
+    ("rule", "access", "allowed"),
     [
         ({}, {}, True),
         ({}, {"verb": "list"}, False),
@@ -69,12 +69,12 @@ def path(verb: str, path: str) -> Access:
         ({"resourceNames": ["*"]}, {}, False),
     ],
 )
-def test_a_rule_allows_what_all_its_parts_name(rule: Rule, asked: dict[str, str], allowed: bool) -> None:
-    assert having({**READ, **rule}).decide(get(**asked)).allowed is allowed
+def test_rule_allows_if_all_its_parts_match(rule: Rule, access: dict[str, str], allowed: bool) -> None:
+    assert authorizer_with({**READ, **rule}).decide(get(**access)).allowed is allowed
 
 
 @pytest.mark.parametrize(
-    ("urls", "asked", "allowed"),
+    ("urls", "access", "allowed"),
     [
         (["/a"], "/a", True),
         (["/a"], "/a/b", False),
@@ -83,21 +83,23 @@ def test_a_rule_allows_what_all_its_parts_name(rule: Rule, asked: dict[str, str]
         (["*"], "/whatever", True),
     ],
 )
-def test_paths_are_allowed_whole_or_by_their_beginnings(urls: list[str], asked: str, allowed: bool) -> None:
-    rbac = having({"verbs": ["get"], "nonResourceURLs": urls})
-    assert rbac.decide(path("get", asked)).allowed is allowed
-    assert not rbac.decide(path("post", asked)).allowed
+def test_non_resource_urls_match_exactly_or_by_prefix(urls: list[str], access: str, allowed: bool) -> None:
+    rbac = authorizer_with({"verbs": ["get"], "nonResourceURLs": urls})
+    assert rbac.decide(path("get", access)).allowed is allowed
+    assert not rbac.decide(path("post", access)).allowed
 
 
-def test_a_rule_of_everything_is_none_of_paths() -> None:
-    assert not having({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}).decide(path("get", "/a")).allowed
+def test_resource_wildcards_do_not_allow_paths() -> None:
+    assert (
+        not authorizer_with({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}).decide(path("get", "/a")).allowed
+    )
 
 
 # ---------------------------------------------------------------------- subjects and reasons
 
 
 @pytest.mark.parametrize(
-    ("to", "user", "told"),
+    ("to", "user", "expected"),
     [
         (subject("User", "ann"), ANN, 'User "ann"'),
         (subject("Group", "makers"), ANN, 'Group "makers"'),
@@ -105,9 +107,9 @@ def test_a_rule_of_everything_is_none_of_paths() -> None:
         (subject("User", ROBOT.name), ROBOT, f'User "{ROBOT.name}"'),
     ],
 )
-def test_who_is_bound_everywhere_is_told_by_what(to: JsonObject, user: User, told: str) -> None:
-    decision = having(READ, to=to).decide(get(user))
-    reason = f'RBAC: allowed by ClusterRoleBinding "reading" of ClusterRole "reader" to {told}'
+def test_reason_names_the_cluster_role_binding(to: JsonObject, user: User, expected: str) -> None:
+    decision = authorizer_with(READ, to=to).decide(get(user))
+    reason = f'RBAC: allowed by ClusterRoleBinding "reading" of ClusterRole "reader" to {expected}'
     assert decision == Decision(True, reason)
 
 
@@ -120,11 +122,11 @@ def test_who_is_bound_everywhere_is_told_by_what(to: JsonObject, user: User, tol
         subject("Nobody", "ann"),
     ],
 )
-def test_who_is_not_bound_is_told_nothing(to: JsonObject) -> None:
-    assert having(READ, to=to).decide(get()) == Decision(False)
+def test_unbound_user_gets_no_reason(to: JsonObject) -> None:
+    assert authorizer_with(READ, to=to).decide(get()) == Decision(False)
 
 
-def test_a_service_account_of_a_binding_is_of_its_namespace_unless_it_says_so() -> None:
+def test_service_account_subject_defaults_to_the_bindings_namespace() -> None:
     rbac = RBACAuthorizer()
     rbac.put_role("", "reader", [READ])
     rbac.put_binding("team", "b", binding("reader", subject("ServiceAccount", "robot")))
@@ -134,7 +136,7 @@ def test_a_service_account_of_a_binding_is_of_its_namespace_unless_it_says_so() 
     assert not rbac.decide(get(ROBOT)).allowed
 
 
-def test_what_is_bound_in_a_namespace_holds_there() -> None:
+def test_role_binding_holds_only_in_its_namespace() -> None:
     rbac = RBACAuthorizer()
     rbac.put_role("team", "reader", [READ])
     rbac.put_binding("team", "b", binding("reader", subject("User", "ann"), kind="Role"))
@@ -146,13 +148,13 @@ def test_what_is_bound_in_a_namespace_holds_there() -> None:
     assert not rbac.decide(get()).allowed
 
 
-def test_the_first_of_several_subjects_is_told() -> None:
-    rbac = having(READ)
+def test_reason_names_the_first_matching_subject() -> None:
+    rbac = authorizer_with(READ)
     rbac.put_binding("", "reading", binding("reader", subject("Group", "makers"), subject("User", "ann")))
     assert rbac.decide(get()).reason.endswith(' to Group "makers"')
 
 
-def test_roles_that_are_missing_are_told_to_who_is_refused() -> None:
+def test_missing_roles_are_reported_if_not_allowed() -> None:
     rbac = RBACAuthorizer()
     ann = subject("User", "ann")
     rbac.put_binding("", "a", binding("gone", ann))
@@ -167,8 +169,8 @@ def test_roles_that_are_missing_are_told_to_who_is_refused() -> None:
     assert rbac.decide(get(namespace="team")).allowed
 
 
-def test_a_binding_of_everywhere_finds_no_role_of_a_namespace() -> None:
-    rbac = having(READ)
+def test_cluster_role_binding_does_not_find_a_role() -> None:
+    rbac = authorizer_with(READ)
     rbac.put_binding("", "reading", binding("reader", subject("User", "ann"), kind="Role"))
     assert rbac.decide(get()) == Decision(False, 'RBAC: role.rbac.authorization.k8s.io "reader" not found')
 
@@ -176,8 +178,8 @@ def test_a_binding_of_everywhere_finds_no_role_of_a_namespace() -> None:
 # ---------------------------------------------------------------------- changes
 
 
-def test_what_goes_allows_nothing_any_more() -> None:
-    rbac = having(READ)
+def test_removed_role_or_binding_allows_nothing() -> None:
+    rbac = authorizer_with(READ)
     assert rbac.decide(get()).allowed
     rbac.drop_binding("", "reading")
     assert rbac.decide(get()) == Decision(False)
@@ -187,23 +189,23 @@ def test_what_goes_allows_nothing_any_more() -> None:
     assert not rbac.decide(get()).allowed
 
 
-def test_a_binding_that_changes_leaves_its_former_subjects() -> None:
-    rbac = having(READ)
+def test_changed_binding_drops_former_subjects() -> None:
+    rbac = authorizer_with(READ)
     rbac.put_binding("", "reading", binding("reader", subject("User", "bob")))
     assert not rbac.decide(get()).allowed
     assert rbac.decide(get(User("bob"))).allowed
 
 
-def test_a_binding_without_subjects_comes_and_goes() -> None:
-    rbac = having(READ)
+def test_binding_without_subjects_is_added_and_removed() -> None:
+    rbac = authorizer_with(READ)
     rbac.put_binding("", "idle", binding("reader"))
     rbac.drop_binding("", "reading")
     rbac.drop_binding("", "idle")
     assert rbac.decide(get()) == Decision(False)
 
 
-def test_what_was_never_there_may_go() -> None:
-    rbac = having(READ)
+def test_removing_an_unknown_role_or_binding_is_allowed() -> None:
+    rbac = authorizer_with(READ)
     rbac.drop_role("team", "nothing")
     rbac.drop_binding("team", "nothing")
     assert rbac.decide(get()).allowed
@@ -212,8 +214,8 @@ def test_what_was_never_there_may_go() -> None:
 # ---------------------------------------------------------------------- rules of a user
 
 
-def test_the_rules_of_a_user_are_told_by_sorts() -> None:
-    rbac = having(READ, {"verbs": ["get"], "nonResourceURLs": ["/a"]}, {"verbs": ["get"]})
+def test_rules_of_a_user_are_split_by_resources_and_paths() -> None:
+    rbac = authorizer_with(READ, {"verbs": ["get"], "nonResourceURLs": ["/a"]}, {"verbs": ["get"]})
     rbac.put_role("team", "writer", [{**READ, "verbs": ["update"], "resourceNames": ["w"]}])
     rbac.put_binding("team", "b", binding("writer", subject("Group", "makers"), kind="Role"))
     everywhere = rbac.rules(ANN, "")
@@ -226,73 +228,79 @@ def test_the_rules_of_a_user_are_told_by_sorts() -> None:
     assert rbac.rules(User("bob"), "team").resources == []
 
 
-# ---------------------------------------------------------------------- as a walk over everything
+# ---------------------------------------------------------------------- against a scan of all rules
 
 
-def walked(
-    roles: dict[tuple[str, str], list[Rule]], bindings: dict[tuple[str, str], JsonObject], asked: Access
+def decide_by_scan(
+    roles: dict[tuple[str, str], list[Rule]], bindings: dict[tuple[str, str], JsonObject], access: Access
 ) -> Decision:
-    """The decision of one who looks at each binding and each rule, as it is written down."""
+    """Decide by scanning all bindings and rules in order."""
     missing = []
-    for where in ("", asked.namespace) if asked.namespace else ("",):
+    for scope in ("", access.namespace) if access.namespace else ("",):
         for (namespace, name), bound in sorted(bindings.items()):
-            found = [s for s in bound["subjects"] if concerns(s, asked.user, namespace)] if namespace == where else []
+            found = (
+                [s for s in bound["subjects"] if subject_matches(s, access.user, namespace)]
+                if namespace == scope
+                else []
+            )
             if not found:
                 continue
             kind, role = bound["roleRef"]["kind"], bound["roleRef"]["name"]
-            rules = roles.get(("" if kind == "ClusterRole" else where or "nowhere", role))
+            rules = roles.get(("" if kind == "ClusterRole" else scope or "nowhere", role))
             if rules is None:
                 missing.append(f'{kind.lower()}.rbac.authorization.k8s.io "{role}" not found')
-            elif any(fits(rule, asked) for rule in rules):
-                source = f'RoleBinding "{name}/{where}"' if where else f'ClusterRoleBinding "{name}"'
+            elif any(rule_matches(rule, access) for rule in rules):
+                source = f'RoleBinding "{name}/{scope}"' if scope else f'ClusterRoleBinding "{name}"'
                 to = found[0]["name"]
                 if found[0]["kind"] == "ServiceAccount":
-                    to += f"/{found[0].get('namespace') or where}"
-                told = f'{kind} "{role}" to {found[0]["kind"]} {go_quote(to)}'
-                return Decision(True, f"RBAC: allowed by {source} of {told}")
+                    to += f"/{found[0].get('namespace') or scope}"
+                expected = f'{kind} "{role}" to {found[0]["kind"]} {go_quote(to)}'
+                return Decision(True, f"RBAC: allowed by {source} of {expected}")
     once = list(dict.fromkeys(missing))
-    told = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
-    return Decision(False, f"RBAC: {told}" if once else "")
+    expected = once[0] if len(once) == 1 else f"[{', '.join(once)}]"
+    return Decision(False, f"RBAC: {expected}" if once else "")
 
 
-def concerns(who: JsonObject, user: User, namespace: str) -> bool:
-    if who["kind"] == "User":
-        return bool(who["name"] == user.name)
-    if who["kind"] == "Group":
-        return who["name"] in user.groups
-    at = who.get("namespace") or namespace
-    return bool(at) and user.name == f"system:serviceaccount:{at}:{who['name']}"
+def subject_matches(subject_entry: JsonObject, user: User, namespace: str) -> bool:
+    if subject_entry["kind"] == "User":
+        return bool(subject_entry["name"] == user.name)
+    if subject_entry["kind"] == "Group":
+        return subject_entry["name"] in user.groups
+    at = subject_entry.get("namespace") or namespace
+    return bool(at) and user.name == f"system:serviceaccount:{at}:{subject_entry['name']}"
 
 
-def fits(rule: Rule, asked: Access) -> bool:
-    if not {asked.verb, "*"} & set(rule["verbs"]):
+def rule_matches(rule: Rule, access: Access) -> bool:
+    if not {access.verb, "*"} & set(rule["verbs"]):
         return False
-    if asked.path is not None:
+    if access.path is not None:
         urls = rule.get("nonResourceURLs", [])
-        return any(u == asked.path or (u[-1] == "*" and asked.path.startswith(u.rstrip("*"))) for u in urls)
-    whole = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
-    names = {"*", whole} | ({f"*/{asked.subresource}"} if asked.subresource else set())
+        return any(u == access.path or (u[-1] == "*" and access.path.startswith(u.rstrip("*"))) for u in urls)
+    resource_name = f"{access.resource}/{access.subresource}" if access.subresource else access.resource
+    names = {"*", resource_name} | ({f"*/{access.subresource}"} if access.subresource else set())
     return (
-        bool({asked.group, "*"} & set(rule.get("apiGroups", [])))
+        bool({access.group, "*"} & set(rule.get("apiGroups", [])))
         and bool(names & set(rule.get("resources", [])))
-        and (not rule.get("resourceNames") or asked.name in rule["resourceNames"])
+        and (not rule.get("resourceNames") or access.name in rule["resourceNames"])
     )
 
 
-def few(*texts: str) -> st.SearchStrategy[list[str]]:
+def some_of(*texts: str) -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(texts), min_size=1, max_size=2)
 
 
 rules = st.one_of(
     st.fixed_dictionaries(
         {
-            "verbs": few("get", "list", "*"),
-            "apiGroups": few("", "g", "*"),
-            "resources": few("w", "v", "w/s", "*/s", "*"),
+            "verbs": some_of("get", "list", "*"),
+            "apiGroups": some_of("", "g", "*"),
+            "resources": some_of("w", "v", "w/s", "*/s", "*"),
         },
-        optional={"resourceNames": few("n", "m")},
+        optional={"resourceNames": some_of("n", "m")},
     ),
-    st.fixed_dictionaries({"verbs": few("get", "post", "*"), "nonResourceURLs": few("/a", "/a/*", "*", "/ab*")}),
+    st.fixed_dictionaries(
+        {"verbs": some_of("get", "post", "*"), "nonResourceURLs": some_of("/a", "/a/*", "*", "/ab*")}
+    ),
 )
 subjects = st.one_of(
     st.fixed_dictionaries({"kind": st.sampled_from(["User", "Group"]), "name": st.sampled_from(["ann", "bob", "x"])}),
@@ -334,19 +342,19 @@ accesses = st.one_of(
     st.lists(accesses, min_size=1, max_size=5),
     st.data(),
 )
-def test_look_ups_decide_as_a_walk_over_all_rules_does(
+def test_lookups_decide_like_a_scan_over_all_rules(
     roles: dict[tuple[str, str], list[Any]],
     bound: dict[tuple[str, str], JsonObject],
-    asked: list[Access],
+    accesses_drawn: list[Access],
     data: st.DataObject,
 ) -> None:
     rbac = RBACAuthorizer()
     for (namespace, name), given_rules in roles.items():
         rbac.put_role(namespace, name, given_rules)
-    for (namespace, name), made in bound.items():
-        rbac.put_binding(namespace, name, made)
-    for access in asked:
-        assert rbac.decide(access) == walked(roles, bound, access)
+    for (namespace, name), binding_object in bound.items():
+        rbac.put_binding(namespace, name, binding_object)
+    for access in accesses_drawn:
+        assert rbac.decide(access) == decide_by_scan(roles, bound, access)
     changes = st.lists(st.tuples(places, st.one_of(bindings, st.none(), st.lists(rules, max_size=2))), max_size=4)
     for (namespace, name), change in data.draw(changes):
         if change is None:
@@ -358,5 +366,5 @@ def test_look_ups_decide_as_a_walk_over_all_rules_does(
         else:
             rbac.put_binding(namespace, name, change)
             bound[namespace, name] = change
-        for access in asked:
-            assert rbac.decide(access) == walked(roles, bound, access)
+        for access in accesses_drawn:
+            assert rbac.decide(access) == decide_by_scan(roles, bound, access)

@@ -1,4 +1,4 @@
-"""What a request asks leave for."""
+"""The access that a request needs, derived from its method, path and query."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from urllib.parse import unquote
 import pytest
 
 from polykind.auth.authorizer import Access
-from polykind.auth.request_attributes import requested
+from polykind.auth.request_authorization import request_access
 from polykind.auth.user import User
 
 ANN = User("ann")
 CUSTOM = "/apis/example.com/v1"
 
 
-def ask(method: str, target: str) -> Access:
+def access_of(method: str, target: str) -> Access:
     path, _, query = target.partition("?")
-    return requested(ANN, method, unquote(path), unquote(path).strip("/").split("/"), query)
+    return request_access(ANN, method, unquote(path), unquote(path).strip("/").split("/"), query)
 
 
-def told(method: str, target: str) -> tuple[str, str, str, str, str, str]:
-    """The verb, the group, the resource, the subresource, the namespace and the name."""
-    access = ask(method, target)
+def attributes_of(method: str, target: str) -> tuple[str, str, str, str, str, str]:
+    """Return verb, group, resource, subresource, namespace and name."""
+    access = access_of(method, target)
     assert access.path is None
     return access.verb, access.group, access.resource, access.subresource, access.namespace, access.name
 
@@ -38,9 +38,9 @@ def told(method: str, target: str) -> tuple[str, str, str, str, str, str]:
         ("OPTIONS", ""),
     ],
 )
-def test_the_verb_of_an_object_follows_the_method(method: str, verb: str) -> None:
-    wanted = (verb, "example.com", "widgets", "", "team", "a")
-    assert told(method, f"{CUSTOM}/namespaces/team/widgets/a") == wanted
+def test_verb_for_an_object_follows_the_method(method: str, verb: str) -> None:
+    expected = (verb, "example.com", "widgets", "", "team", "a")
+    assert attributes_of(method, f"{CUSTOM}/namespaces/team/widgets/a") == expected
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_the_verb_of_an_object_follows_the_method(method: str, verb: str) -> Non
         ("POST", "", "create", ""),
     ],
 )
-def test_the_verb_of_a_collection_follows_the_query_too(method: str, query: str, verb: str, name: str) -> None:
-    wanted = (verb, "example.com", "widgets", "", "team", name)
-    assert told(method, f"{CUSTOM}/namespaces/team/widgets{query}") == wanted
+def test_verb_for_a_collection_follows_the_query(method: str, query: str, verb: str, name: str) -> None:
+    expected = (verb, "example.com", "widgets", "", "team", name)
+    assert attributes_of(method, f"{CUSTOM}/namespaces/team/widgets{query}") == expected
 
 
 @pytest.mark.parametrize(
-    ("path", "wanted"),
+    ("path", "expected"),
     [
         ("/api/v1/namespaces", ("list", "", "namespaces", "", "", "")),
         ("/api/v1/namespaces/team", ("get", "", "namespaces", "", "team", "team")),
@@ -85,13 +85,13 @@ def test_the_verb_of_a_collection_follows_the_query_too(method: str, query: str,
         (f"{CUSTOM}/gadgets/a%2Fstatus", ("get", "example.com", "gadgets", "status", "", "a")),
     ],
 )
-def test_a_path_names_the_resource(path: str, wanted: tuple[str, ...]) -> None:
-    assert told("GET", path) == wanted
+def test_path_names_the_resource(path: str, expected: tuple[str, ...]) -> None:
+    assert attributes_of("GET", path) == expected
 
 
 @pytest.mark.parametrize(
     "path", ["/", "/foo", "/api", "/api/v1", "/apis", "/apis/example.com/v1", "/foo/a/b/c", "/a%20b"]
 )
-def test_other_paths_are_told_as_they_are_with_the_method(path: str) -> None:
-    assert ask("GET", f"{path}?x=y") == Access(ANN, "get", path=unquote(path))
-    assert ask("POST", path).verb == "post"
+def test_non_resource_path_keeps_path_and_method(path: str) -> None:
+    assert access_of("GET", f"{path}?x=y") == Access(ANN, "get", path=unquote(path))
+    assert access_of("POST", path).verb == "post"

@@ -1,0 +1,71 @@
+"""The union of the authorizers that --authorization-mode names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from polykind.auth.authorizer import Access, AlwaysAllow, AlwaysDeny, Authorizer, Decision, Rules
+from polykind.auth.user import ADMIN_GROUP, User
+
+if TYPE_CHECKING:
+    from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
+
+
+def build_authorizer(modes: Sequence[str]) -> tuple[Authorizer, RBACAuthorizer | None]:
+    """Return the authorizer for the modes, and the RBAC authorizer in it if there is one."""
+    if list(modes) == ["AlwaysAllow"]:
+        return AlwaysAllow(), None
+    from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
+
+    rbac = RBACAuthorizer()
+    by_name: dict[str, Authorizer] = {"AlwaysAllow": AlwaysAllow(), "AlwaysDeny": AlwaysDeny(), "RBAC": rbac}
+    return Union([Superusers(), *(by_name[mode] for mode in modes)]), rbac if "RBAC" in modes else None
+
+
+class Superusers:
+    """Allows everything to the group system:masters. Like kube-apiserver's, it lists no rules."""
+
+    allows_everything = False
+
+    def decide(self, access: Access) -> Decision:
+        return Decision(ADMIN_GROUP in access.user.groups)
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        return Rules([], [])
+
+
+class Union:
+    """Asks authorizers in turn until one allows or denies. Joins the reasons and errors of those without an opinion."""
+
+    def __init__(self, authorizers: Sequence[Authorizer]) -> None:
+        self._authorizers = authorizers
+        # None of our authorizers ever denies, so one that allows everything always gets its turn.
+        self.allows_everything = any(authorizer.allows_everything for authorizer in authorizers)
+
+    def decide(self, access: Access) -> Decision:
+        reasons, failures = [], []
+        for authorizer in self._authorizers:
+            decision = authorizer.decide(access)
+            if decision.allowed or decision.denied:
+                return decision
+            if decision.reason:
+                reasons.append(decision.reason)
+            if decision.error:
+                failures.append(decision.error)
+        return Decision(False, "\n".join(reasons), error=join_errors(failures))
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        all_rules = [authorizer.rules(user, namespace) for authorizer in self._authorizers]
+        return Rules(
+            [rule for rules in all_rules for rule in rules.resources],
+            [rule for rules in all_rules for rule in rules.paths],
+            any(rules.incomplete for rules in all_rules),
+            join_errors(rules.error for rules in all_rules if rules.error),
+        )
+
+
+def join_errors(texts: Iterable[str]) -> str:
+    """Join error texts as Go's aggregate does: without duplicates, and in brackets if several remain."""
+    unique = list(dict.fromkeys(texts))
+    return f"[{', '.join(unique)}]" if len(unique) > 1 else "".join(unique)

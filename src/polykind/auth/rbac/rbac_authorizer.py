@@ -1,0 +1,232 @@
+"""The RBAC authorizer: roles and role bindings.
+
+Roles are compiled into lookups by resource, and bindings into lookups by subject, when they change. A decision visits
+only the bindings of the user, and is cached until a role or binding changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from polykind.auth.authorizer import Access, Decision, Rules
+from polykind.auth.authorizer_union import join_errors
+from polykind.auth.rbac.rule_coverage import Rule, path_matches
+from polykind.auth.user import User, service_account_name
+from polykind.contract import JsonObject
+from polykind.golang.text import go_quote
+
+_MAX_CACHED_DECISIONS = 8192
+"""When this many decisions are cached, the cache is cleared."""
+
+Key = tuple[str, str]
+"""A namespace ("" for cluster-scoped objects) and a name; for a subject "User" or "Group" and a name."""
+
+
+class _Compiled(NamedTuple):
+    """A resource rule of a role. Empty `names` means all names."""
+
+    verbs: frozenset[str]
+    groups: frozenset[str]
+    names: frozenset[str]
+
+
+class _Role:
+    """The rules of a role, indexed by resource and path."""
+
+    __slots__ = ("_paths", "_patterns", "_resources", "rules")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = list(rules)
+        self._resources: dict[str, list[_Compiled]] = {}
+        self._paths: dict[str, list[frozenset[str]]] = {}
+        self._patterns: list[tuple[str, frozenset[str]]] = []
+        for rule in self.rules:
+            verbs, groups, names = (frozenset(rule.get(key) or ()) for key in ("verbs", "apiGroups", "resourceNames"))
+            compiled = _Compiled(verbs, groups, names)
+            for resource in rule.get("resources") or ():
+                self._resources.setdefault(resource, []).append(compiled)
+            for path in rule.get("nonResourceURLs") or ():
+                if path.endswith("*"):
+                    self._patterns.append((path, verbs))
+                else:
+                    self._paths.setdefault(path, []).append(verbs)
+
+    def matching_rules(self, access: Access, resource_names: Iterable[str]) -> Iterator[frozenset[str]]:
+        """Yield the resourceNames of each matching rule. `resource_names` are the names it may list the resource by."""
+        for resource in resource_names:
+            for verbs, groups, names in self._resources.get(resource, ()):
+                if (access.verb in verbs or "*" in verbs) and (access.group in groups or "*" in groups):
+                    yield names
+
+    def allows_path(self, verb: str, path: str) -> bool:
+        exact = self._paths.get(path, ())
+        matching = (verbs for pattern, verbs in self._patterns if path_matches(pattern, path))
+        return any(verb in verbs or "*" in verbs for verbs in (*exact, *matching))
+
+
+class _Binding:
+    """A role binding: the index of each of its subjects, and the role that it grants."""
+
+    __slots__ = ("_reason_prefix", "_subjects", "kind", "name", "role_key", "subject_indexes")
+
+    def __init__(self, namespace: str, name: str, binding: JsonObject) -> None:
+        reference = binding["roleRef"]
+        self.name = name
+        self.kind = reference["kind"]
+        # A ClusterRoleBinding cannot refer to a Role: the lookup in namespace "" finds none.
+        self.role_key: Key = ("" if self.kind == "ClusterRole" else namespace, reference["name"])
+        self._subjects: list[JsonObject] = binding.get("subjects") or []
+        self.subject_indexes: dict[Key, int] = {}
+        for index, subject in enumerate(self._subjects):
+            key = _subject_key(subject, namespace)
+            if key is not None:
+                self.subject_indexes.setdefault(key, index)
+        source = (
+            f"RoleBinding {go_quote(f'{name}/{namespace}')}" if namespace else f"ClusterRoleBinding {go_quote(name)}"
+        )
+        self._reason_prefix = namespace, f"RBAC: allowed by {source} of {self.kind} {go_quote(reference['name'])} to "
+
+    def reason(self, index: int) -> str:
+        subject, (namespace, beginning) = self._subjects[index], self._reason_prefix
+        name = subject["name"]
+        if subject["kind"] == "ServiceAccount":
+            name = f"{name}/{subject.get('namespace') or namespace}"
+        return f"{beginning}{subject['kind']} {go_quote(name)}"
+
+    def missing_role(self) -> str:
+        if self.kind not in ("Role", "ClusterRole"):
+            return f"unsupported role reference kind: {go_quote(self.kind)}"
+        return f"{self.kind.lower()}.rbac.authorization.k8s.io {go_quote(self.role_key[1])} not found"
+
+
+def _subject_key(subject: JsonObject, namespace: str) -> Key | None:
+    """Return the lookup key of a subject, or None if it cannot match. A service account is looked up as a user."""
+    kind, name = subject["kind"], subject["name"]
+    if kind == "ServiceAccount":
+        namespace = subject.get("namespace") or namespace
+        return ("User", service_account_name(namespace, name)) if namespace else None
+    return (kind, name) if kind in ("User", "Group") else None
+
+
+class _CachedDecision(NamedTuple):
+    """The decision for each name in some rule's resourceNames, and the decision for all other names."""
+
+    named: dict[str, Decision]
+    default: Decision
+
+
+class _UserRoles(NamedTuple):
+    """A user's roles in a namespace, each with the reason to report, and the errors of unresolved bindings."""
+
+    roles: list[tuple[_Role, str]]
+    error: str
+
+
+class RBACAuthorizer:
+    """Decides by roles and bindings. Cluster-scoped roles and bindings have the namespace ""."""
+
+    allows_everything = False
+
+    def __init__(self) -> None:
+        self._roles: dict[Key, _Role] = {}
+        self._bindings: dict[Key, _Binding] = {}
+        self._bound: dict[tuple[str, Key], dict[str, int]] = {}
+        """By namespace and subject: the names of bindings, and the subject's index in each."""
+        self._decisions: dict[tuple[object, ...], _CachedDecision] = {}
+
+    def put_role(self, namespace: str, name: str, rules: Iterable[Rule]) -> None:
+        self._roles[namespace, name] = _Role(rules)
+        self._decisions.clear()
+
+    def drop_role(self, namespace: str, name: str) -> None:
+        self._roles.pop((namespace, name), None)
+        self._decisions.clear()
+
+    def put_binding(self, namespace: str, name: str, binding: JsonObject) -> None:
+        self.drop_binding(namespace, name)
+        added = self._bindings[namespace, name] = _Binding(namespace, name, binding)
+        for subject, index in added.subject_indexes.items():
+            self._bound.setdefault((namespace, subject), {})[name] = index
+
+    def drop_binding(self, namespace: str, name: str) -> None:
+        self._decisions.clear()
+        removed = self._bindings.pop((namespace, name), None)
+        for subject in removed.subject_indexes if removed is not None else ():
+            names = self._bound[namespace, subject]
+            del names[name]
+            if not names:
+                del self._bound[namespace, subject]
+
+    def decide(self, access: Access) -> Decision:
+        user = access.user
+        key = (
+            user.name,
+            user.groups,
+            access.verb,
+            access.group,
+            access.resource,
+            access.subresource,
+            access.namespace,
+            access.path,
+        )
+        cached = self._decisions.get(key)
+        if cached is None:
+            if len(self._decisions) >= _MAX_CACHED_DECISIONS:
+                self._decisions.clear()
+            cached = self._decisions[key] = self._evaluate(access)
+        return cached.named.get(access.name, cached.default)
+
+    def _evaluate(self, access: Access) -> _CachedDecision:
+        """Evaluate the user's roles in order: the first one that allows the access gives the reason."""
+        user_roles = self._roles_for(access.user, access.namespace)
+        not_allowed = Decision(False, f"RBAC: {user_roles.error}" if user_roles.error else "")
+        if access.path is not None:
+            reasons = (reason for role, reason in user_roles.roles if role.allows_path(access.verb, access.path or ""))
+            reason = next(reasons, None)
+            return _CachedDecision({}, not_allowed if reason is None else Decision(True, reason))
+        part, named = access.subresource, dict[str, Decision]()
+        resource_names = ("*", f"{access.resource}/{part}", f"*/{part}") if part else ("*", access.resource)
+        for role, reason in user_roles.roles:
+            allowed = Decision(True, reason)
+            for names in role.matching_rules(access, resource_names):
+                if not names:
+                    return _CachedDecision(named, allowed)
+                for name in names:
+                    named.setdefault(name, allowed)
+        return _CachedDecision(named, not_allowed)
+
+    def rules(self, user: User, namespace: str) -> Rules:
+        user_roles = self._roles_for(user, namespace)
+        rules = [rule for role, _ in user_roles.roles for rule in role.rules]
+        return Rules(
+            [
+                _pick(rule, "verbs", "apiGroups", "resources", "resourceNames")
+                for rule in rules
+                if rule.get("resources")
+            ],
+            [_pick(rule, "verbs", "nonResourceURLs") for rule in rules if rule.get("nonResourceURLs")],
+            error=user_roles.error,
+        )
+
+    def _roles_for(self, user: User, namespace: str) -> _UserRoles:
+        """Resolve cluster role bindings, then those of the namespace, each ordered by name."""
+        subjects: list[Key] = [("User", user.name), *(("Group", group) for group in user.groups)]
+        roles, resolution_errors = [], []
+        for scope in ("", namespace) if namespace else ("",):
+            subject_indexes: dict[str, int] = {}
+            for subject in subjects:
+                for name, index in self._bound.get((scope, subject), {}).items():
+                    subject_indexes[name] = min(index, subject_indexes.get(name, index))
+            for name, index in sorted(subject_indexes.items()):
+                binding = self._bindings[scope, name]
+                role = self._roles.get(binding.role_key) if binding.kind in ("Role", "ClusterRole") else None
+                if role is None or (binding.kind == "Role" and not scope):
+                    resolution_errors.append(binding.missing_role())
+                else:
+                    roles.append((role, binding.reason(index)))
+        return _UserRoles(roles, join_errors(resolution_errors))
+
+
+def _pick(rule: Rule, *keys: str) -> Rule:
+    return {key: rule[key] for key in keys if rule.get(key)}

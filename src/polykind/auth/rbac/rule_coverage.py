@@ -1,0 +1,131 @@
+"""Coverage of RBAC rules by other rules, and the privilege escalation check based on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from polykind.auth.authorizer import Authorizer
+from polykind.auth.user import User
+from polykind.golang.text import go_quote
+
+Rule = dict[str, list[str]]
+"""A rule of a role: verbs, apiGroups, resources, resourceNames, nonResourceURLs. Empty fields may be absent."""
+
+EVERYTHING: tuple[Rule, ...] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
+_GO_FIELDS = (
+    ("APIGroups", "apiGroups"),
+    ("Resources", "resources"),
+    ("NonResourceURLs", "nonResourceURLs"),
+    ("ResourceNames", "resourceNames"),
+    ("Verbs", "verbs"),
+)
+
+
+def user_rules(authorizer: Authorizer, user: User, namespace: str) -> tuple[list[Rule], str]:
+    """Return all rules of a user in a namespace ("" for cluster-scoped rules), and the error of their resolution."""
+    rules = authorizer.rules(user, namespace)
+    return [*rules.resources, *rules.paths], rules.error
+
+
+def uncovered(held: Sequence[Rule], granted: Iterable[Rule]) -> list[Rule]:
+    """Return the parts of `granted` that `held` does not cover, each with one verb, resource and name.
+
+    As in kube-apiserver, each part must be covered by a single rule.
+    """
+    return [
+        single
+        for rule in granted
+        for single in _single_rules(rule)
+        if not any(_covers(rule_held, single) for rule_held in held)
+    ]
+
+
+def _single_rules(rule: Rule) -> Iterator[Rule]:
+    verbs, names = rule.get("verbs") or (), rule.get("resourceNames") or ()
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            for verb in verbs:
+                single = {"verbs": [verb], "apiGroups": [group], "resources": [resource]}
+                if names:
+                    yield from ({**single, "resourceNames": [name]} for name in names)
+                else:
+                    yield single
+    for path in rule.get("nonResourceURLs") or ():
+        yield from ({"verbs": [verb], "nonResourceURLs": [path]} for verb in verbs)
+
+
+def _covers(held: Rule, single: Rule) -> bool:
+    """True if a rule covers a part. A part without resourceNames is covered only by a rule without them."""
+    if not _any_or_same(held.get("verbs") or (), single["verbs"][0]):
+        return False
+    paths = single.get("nonResourceURLs")
+    if paths:
+        return not held.get("resourceNames") and any(
+            path_matches(p, paths[0]) for p in held.get("nonResourceURLs") or ()
+        )
+    names, wanted = held.get("resourceNames"), single.get("resourceNames")
+    return (
+        _any_or_same(held.get("apiGroups") or (), single["apiGroups"][0])
+        and _resource_covers(held.get("resources") or (), single["resources"][0])
+        and (not names or (wanted is not None and wanted[0] in names))
+    )
+
+
+def _any_or_same(held: Sequence[str], wanted: str) -> bool:
+    return "*" in held or wanted in held
+
+
+def _resource_covers(held: Sequence[str], wanted: str) -> bool:
+    if _any_or_same(held, wanted):
+        return True
+    _, slash, single = wanted.partition("/")
+    return bool(slash) and f"*/{single}" in held
+
+
+def path_matches(pattern: str, path: str) -> bool:
+    """True if a nonResourceURL of a rule, which may end in an asterisk, covers a path or another rule's URL."""
+    return pattern == path or (pattern.endswith("*") and path.startswith(pattern.rstrip("*")))
+
+
+def escalation_error(user: User, held: Sequence[Rule], granted: Iterable[Rule], resolution_error: str) -> str:
+    """Return why a user who holds some rules may not grant others, "" if the user may.
+
+    `resolution_error` is the error of resolving the held rules.
+    """
+    missing = uncovered(held, granted)
+    if not missing:
+        return ""
+    listed = "\n".join(sorted({_describe(rule) for rule in _compact(missing)}))
+    text = (
+        f"user {go_quote(user.name)} (groups={_quoted(user.groups)}) is attempting to grant RBAC permissions "
+        f"not currently held:\n{listed}"
+    )
+    return f"{text}; resolution errors: [{resolution_error}]" if resolution_error else text
+
+
+def _compact(parts: Iterable[Rule]) -> Iterable[Rule]:
+    """Merge the verbs of rules for the same resource and name."""
+    paths: list[Rule] = []
+    merged: dict[tuple[str, ...], Rule] = {}
+    for part in parts:
+        if "nonResourceURLs" in part:
+            paths.append(part)
+            continue
+        key = (*part["apiGroups"], *part["resources"], *part.get("resourceNames", ()))
+        if key in merged:
+            merged[key]["verbs"] += part["verbs"]
+        else:
+            merged[key] = {**part, "verbs": list(part["verbs"])}
+    return [*paths, *merged.values()]
+
+
+def _describe(rule: Rule) -> str:
+    parts = [f"{name}:{_quoted(rule[field])}" for name, field in _GO_FIELDS if rule.get(field)]
+    return f"{{{', '.join(parts)}}}"
+
+
+def _quoted(texts: Iterable[str]) -> str:
+    return f"[{' '.join(map(go_quote, texts))}]"

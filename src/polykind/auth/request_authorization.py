@@ -1,0 +1,86 @@
+"""Authorization of a request, from its method, path and query alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from polykind import errors
+from polykind.auth.authorizer import Access, Authorizer
+from polykind.auth.forbidden import require
+from polykind.auth.user import User
+from polykind.http.query import Query, first, integer, parse_query, truth
+from polykind.http.request import Request
+from polykind.schema.names import path_segment
+from polykind.selectors import fields, labels
+
+if TYPE_CHECKING:
+    from polykind.auth.impersonation import Impersonation
+
+_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_PATH_VERBS = ("watch", "proxy")
+"""Verbs that stand in the path before the resource."""
+_NAMESPACE_SUBRESOURCES = ("status", "finalize")
+
+
+class RequestAuthorization:
+    """Authorizes requests before anything else is looked up, so that a 404 never reveals what exists."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+        self._impersonation: Impersonation | None = None
+
+    def check(self, request: Request, user: User, parts: list[str]) -> User:
+        """Return the user to act as: the impersonated user, else `user`. Raise APIError if the request is forbidden."""
+        access = request_access(user, request.method, unquote(request.path), parts, request.query)
+        if b"impersonate" in request.headers:
+            from polykind.auth.impersonation import Impersonation, requested_user
+
+            other = requested_user(request.headers)
+            if other is not None:
+                self._impersonation = self._impersonation or Impersonation(self._authorizer)
+                access = replace(access, user=self._impersonation.impersonate(other, access))
+        if not self._authorizer.allows_everything:
+            require(self._authorizer, access)
+        return access.user
+
+
+def request_access(user: User, method: str, path: str, parts: Sequence[str], query: str) -> Access:
+    """Return the access that a request needs. `parts` are the unescaped segments of the path."""
+    if len(parts) > 2 and parts[0] == "api":
+        return _resource_access(user, method, "", parts[1], parts[2:], query)
+    if len(parts) > 3 and parts[0] == "apis":
+        return _resource_access(user, method, parts[1], parts[2], parts[3:], query)
+    return Access(user, method.lower(), path=path)
+
+
+def _resource_access(user: User, method: str, group: str, version: str, rest: Sequence[str], query: str) -> Access:
+    verb, namespace = _VERBS.get(method, ""), ""
+    if rest[0] in _PATH_VERBS and len(rest) > 1:
+        verb, rest = rest[0], rest[1:]
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    name = rest[1] if len(rest) > 1 else ""
+    subresource = rest[2] if len(rest) > 2 and verb != "proxy" else ""
+    if not name and verb == "get":
+        verb, name = _collection_access(parse_query(query)) if query else ("list", "")
+    if not name and verb == "delete":
+        verb = "deletecollection"
+    return Access(user, verb, group, version, rest[0], subresource, namespace, name)
+
+
+def _collection_access(query: Query) -> tuple[str, str]:
+    """Return the verb (list or watch) and the name of the only object that a fieldSelector selects, else ""."""
+    verb = "watch" if truth(query, "watch") else "list"
+    try:
+        integer(query, "timeoutSeconds")
+        integer(query, "limit")
+        labels.parse(first(query, "labelSelector"))
+        name = fields.parse(first(query, "fieldSelector")).name or ""
+    except errors.BadRequestError:
+        return verb, ""
+    return verb, "" if path_segment(name) else name
