@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from polykind.cel import RuleCompiler, compile_schema
-from polykind.crd.rules import RuleCheck, RuleSite, Step
+from polykind.crd.cel_rules import RuleCheckRequest, RuleLocation, SchemaStep
 
 Json = dict[str, Any]
 
@@ -84,8 +84,8 @@ def main() -> None:
         print(f"{best(lambda: together.validate(obj, None)):7.2f} us  all {len(RULES)}, create")
         print(f"{best(lambda: together.validate(obj, obj)):7.2f} us  all {len(RULES)}, update")
     root = schema(*RULES)
-    site = RuleSite(root["properties"]["spec"], "S", (Step("properties", "spec", root),), None)
-    check = RuleCheck(root, "S", [site], False, frozenset(), frozenset())
+    site = RuleLocation(root["properties"]["spec"], "S", (SchemaStep("properties", "spec", root),), None)
+    check = RuleCheckRequest(root, "S", [site], False, frozenset(), frozenset())
     cost = best(lambda: RuleCompiler().check(check)) / len(RULES)
     print(f"{cost:7.0f} us  one rule, compiled and cost-checked when its CRD is written")
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import orjson
 
-from polykind.schema import compile as compile_schema
-from polykind.schema import objectmeta
+from polykind.schema import CompiledSchema, metadata_validation, object_meta
 
 Json = dict[str, Any]
 
@@ -233,20 +232,20 @@ def cpu(work: Callable[[], object]) -> float:
 def main() -> None:
     body = two_kilobytes()
     obj = orjson.loads(body)
-    schema = compile_schema(sixty_fields())
-    schema.warm()
-    assert schema.admit(obj, report=True) == []
+    schema = CompiledSchema(sixty_fields())
+    schema.compile_programs()
+    assert schema.prune_and_default(obj, report=True) == []
     assert schema.validate(obj) == []
-    assert schema.take(obj, report=True) == ([], True)
+    assert schema.prune_default_and_validate(obj, report=True) == ([], True)
     print(f"{sys.argv[0]} on {platform.machine()}, Python {platform.python_version()}; object of {len(body)} bytes")
     rows = costs(
         {
             "orjson.loads": lambda: orjson.loads(body),
-            "admit": lambda: schema.admit(obj, report=True),
+            "admit": lambda: schema.prune_and_default(obj, report=True),
             "validate": lambda: schema.validate(obj),
-            "take (both at once)": lambda: schema.take(obj, report=True),
-            "metadata coerce": lambda: objectmeta.coerce(obj["metadata"], strict=True),
-            "metadata validate": lambda: objectmeta.validate(obj["metadata"], namespaced=True),
+            "take (both at once)": lambda: schema.prune_default_and_validate(obj, report=True),
+            "metadata coerce": lambda: object_meta.coerce(obj["metadata"], strict=True),
+            "metadata validate": lambda: metadata_validation.validate_object_meta(obj["metadata"], namespaced=True),
             "copy.deepcopy": lambda: copy.deepcopy(obj),
         }
     )
@@ -255,12 +254,12 @@ def main() -> None:
     for label, micros in rows.items():
         print(f"{label:20} {micros:8.2f} us  {micros / base:6.2f} x")
     big = large(10_000)
-    made = costs({"made": lambda: compile_schema(big)})["made"]
+    made = costs({"made": lambda: CompiledSchema(big)})["made"]
     whole = {"spec": full(big)}
-    huge = compile_schema({"type": "object", "properties": {"spec": big}})
-    warmed = cpu(huge.warm)
-    first = cpu(lambda: (huge.admit(whole, report=True), huge.validate(whole)))
-    small = cpu(compile_schema(sixty_fields()).warm)
+    huge = CompiledSchema({"type": "object", "properties": {"spec": big}})
+    warmed = cpu(huge.compile_programs)
+    first = cpu(lambda: (huge.prune_and_default(whole, report=True), huge.validate(whole)))
+    small = cpu(CompiledSchema(sixty_fields()).compile_programs)
     print(
         f"10,000 nodes: compiled in {made:.2f} us, warmed up in {warmed:.0f} ms of CPU; a first object with every field"
     )

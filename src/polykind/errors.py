@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from polykind.contract import JsonObject
-from polykind.golang.text import go_float, go_json, go_quote, json_bytes
+from polykind.golang.fmt import go_float, go_quote
+from polykind.golang.json import encode_json, go_json
 
 
 class _Omitted:
@@ -186,7 +187,7 @@ class APIError(Exception):
         return self
 
     def encode(self) -> bytes:
-        return json_bytes(self.status(), ordered=True) + b"\n"
+        return encode_json(self.status(), sort_keys=False) + b"\n"
 
 
 def _status_details(name: str, group: str, kind: str) -> JsonObject:

@@ -14,7 +14,7 @@ from polykind.admission.mutating_policies import MutatingBinding, MutatingPolici
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 from polykind.metrics.metrics import Metrics
-from polykind.selectors.labels import LabelSelector
+from polykind.selectors.label_selectors import LabelSelector
 from tests.admission.support import NAMESPACE, asked
 
 MODEL = TypeModel(

@@ -13,7 +13,7 @@ from polykind.contract import JsonObject
 from polykind.conversion.failure import CALL, ConversionFailedError, Failure
 from polykind.errors import APIError, NotFoundError
 from polykind.metrics.metrics import Metrics
-from polykind.selectors.labels import LabelSelector
+from polykind.selectors.label_selectors import LabelSelector
 from tests.admission.support import asked, binding, policy
 
 VAT: JsonObject = {"apiVersion": "x.io/v1", "kind": "Vat", "metadata": {"name": "v", "labels": {"a": "b"}}, "litres": 5}

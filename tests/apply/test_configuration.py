@@ -8,7 +8,7 @@ import pytest
 
 from polykind.apply.configuration import Unfit, configured
 from polykind.apply.typemodel import TypeModel
-from polykind.golang.text import Foreign
+from polykind.golang.fmt import GoValue
 
 SCHEMA = {
     "type": "object",
@@ -84,20 +84,20 @@ def test_below_keys_that_no_field_names_it_is_not_looked_for() -> None:
     [
         ({"nope": 1}, ".spec.nope: field not declared in schema"),
         ({"size": "a"}, ".spec.size: expected numeric (int or float), got string"),
-        ({"size": Foreign("5", "0x5", "uint64")}, ".spec.size: expected numeric (int or float), got uint64"),
+        ({"size": GoValue("5", "0x5", "uint64")}, ".spec.size: expected numeric (int or float), got uint64"),
         (
-            {"name": Foreign("NULL_VALUE", "0", "x")},
+            {"name": GoValue("NULL_VALUE", "0", "x")},
             ".spec.name: expected string, got &value.valueUnstructured{Value:0}",
         ),
-        ({"flag": Foreign("5", "0x5", "uint64")}, ".spec.flag: expected boolean, got &{5}"),
-        ({"any": Foreign("1s", "1", "time.Duration")}, ".spec.any: expected map, got &{1s}"),
+        ({"flag": GoValue("5", "0x5", "uint64")}, ".spec.flag: expected boolean, got &{5}"),
+        ({"any": GoValue("1s", "1", "time.Duration")}, ".spec.any: expected map, got &{1s}"),
         ({"set": ["a", "a"]}, '.spec.set: duplicate entries for key [="a"]'),
         (
-            {"set": [Foreign("5", "0x5", "uint64")]},
+            {"set": [GoValue("5", "0x5", "uint64")]},
             ".spec.set[={{undefined}}]: expected string, got &value.valueUnstructured{Value:0x5}",
         ),
         (
-            {"keyed": [{"name": Foreign("5", "0x5", "uint64")}]},
+            {"keyed": [{"name": GoValue("5", "0x5", "uint64")}]},
             ".spec.keyed[name={{undefined}}].name: expected string, got &value.valueUnstructured{Value:0x5}",
         ),
     ],

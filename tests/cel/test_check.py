@@ -6,7 +6,7 @@ import pytest
 
 from polykind.cel import RuleCompiler
 from polykind.contract import JsonObject
-from polykind.crd.rules import RuleCheck, RuleSite, Step
+from polykind.crd.cel_rules import RuleCheckRequest, RuleLocation, SchemaStep
 
 _ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
@@ -20,9 +20,9 @@ def _told(
     schema: JsonObject, rule: JsonObject, *parents: JsonObject, unchanged: bool = False, uncorrelated: str | None = None
 ) -> list[str]:
     node = {**schema, "x-kubernetes-validations": [rule]}
-    steps = tuple(Step("items", "", parent) for parent in (_ROOT, *parents))
-    site = RuleSite(node, "S", steps, uncorrelated)
-    asked = RuleCheck(_ROOT, "S", [site], unchanged, frozenset(), frozenset())
+    steps = tuple(SchemaStep("items", "", parent) for parent in (_ROOT, *parents))
+    site = RuleLocation(node, "S", steps, uncorrelated)
+    asked = RuleCheckRequest(_ROOT, "S", [site], unchanged, frozenset(), frozenset())
     return [str(error).replace("S.x-kubernetes-validations[0]", "V") for error in RuleCompiler().check(asked)]
 
 

@@ -12,7 +12,7 @@ from polykind.cel.mutation_types import JSON_PATCH_TYPE, OBJECT_TYPE, JSONPatchO
 from polykind.cel.program import Program
 from polykind.cel.runtime_values import ConstructedObject
 from polykind.cel.to_native import UnconvertibleError, object_to_native, to_json, type_name_errors
-from polykind.golang.text import Foreign
+from polykind.golang.fmt import GoValue
 
 OBJ = {"spec": {"name": "n", "list": ["a", "b"], "flag": True}, "metadata": {"labels": {"l": "1"}}}
 
@@ -150,29 +150,29 @@ def test_types_must_be_named_by_the_path() -> None:
     ("text", "expected"),
     [
         ("[1]", [1]),
-        ("[[1]]", [Foreign("[1]", "[]ref.Val{1}", "[]ref.Val")]),
-        ('{"a": {"b": "c"}}', {"a": Foreign("map[b:c]", 'map[ref.Val]ref.Val{"b":"c"}', "map[ref.Val]ref.Val")}),
+        ("[[1]]", [GoValue("[1]", "[]ref.Val{1}", "[]ref.Val")]),
+        ('{"a": {"b": "c"}}', {"a": GoValue("map[b:c]", 'map[ref.Val]ref.Val{"b":"c"}', "map[ref.Val]ref.Val")}),
         ('{"a": object.metadata.labels}', {"a": {"l": "1"}}),
         ('object.spec.list + ["c"]', ["a", "b", "c"]),
-        ('"a,b".split(",")', Foreign("[a b]", '[]string{"a", "b"}', "[]string")),
+        ('"a,b".split(",")', GoValue("[a b]", '[]string{"a", "b"}', "[]string")),
         ("object.spec.list.map(x, x)", ["a", "b"]),
-        ("null", Foreign("NULL_VALUE", "0", "structpb.NullValue")),
+        ("null", GoValue("NULL_VALUE", "0", "structpb.NullValue")),
         ("optional.none()", None),
         ("optional.of(1)", 1),
-        ("5u", Foreign("5", "0x5", "uint64")),
+        ("5u", GoValue("5", "0x5", "uint64")),
         ("type(1)", "int"),
-        ('b"ab"', Foreign("[97 98]", "[]uint8{0x61, 0x62}", "[]uint8")),
-        ('duration("1h2m3.5s")', Foreign("1h2m3.5s", "3723500000000", "time.Duration")),
-        ('duration("1ms")', Foreign("1ms", "1000000", "time.Duration")),
+        ('b"ab"', GoValue("[97 98]", "[]uint8{0x61, 0x62}", "[]uint8")),
+        ('duration("1h2m3.5s")', GoValue("1h2m3.5s", "3723500000000", "time.Duration")),
+        ('duration("1ms")', GoValue("1ms", "1000000", "time.Duration")),
         (
             'timestamp("2020-01-01T00:00:00Z")',
-            Foreign(
+            GoValue(
                 "2020-01-01 00:00:00 +0000 UTC", "time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)", "time.Time"
             ),
         ),
         (
             'timestamp("2020-01-01T00:00:00.5+01:00")',
-            Foreign(
+            GoValue(
                 "2020-01-01 00:00:00.5 +0100 +0100",
                 'time.Date(2020, time.January, 1, 0, 0, 0, 500000000, time.Location(""))',
                 "time.Time",
@@ -189,7 +189,7 @@ def test_keys_must_be_texts() -> None:
     with pytest.raises(UnconvertibleError) as wrong:
         object_to_native(made("Object{f: {1: 2}}"))
     assert str(wrong.value) == why
-    assert object_to_native(made("Object{a: Object.a{f: {1: 2}}}")) == {"a": Foreign(why, why, "*types.Err")}
+    assert object_to_native(made("Object{a: Object.a{f: {1: 2}}}")) == {"a": GoValue(why, why, "*types.Err")}
 
 
 @pytest.mark.parametrize(

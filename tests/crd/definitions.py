@@ -13,7 +13,7 @@ from polykind.apply import jsonpatch, mergepatch
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.crd.codec import GROUP, KIND, Version
-from polykind.crd.emptiness import bare_definition
+from polykind.crd.empty_values import drop_empty_values
 from polykind.crd.warnings import warnings
 from tests.conformance.client import Answer
 from tests.crd.build import NOW, at_rest
@@ -121,7 +121,7 @@ class Definitions:
 
     def _keep(self, new: JsonObject, version: Version, query: dict[str, str]) -> JsonObject:
         """What the write answers; the definition then comes to rest, and others of its group with it."""
-        new = bare_definition(new)
+        new = drop_empty_values(new)
         if "dryRun" in query:
             return crd.encode(new, version)
         self.revision += 1

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polykind.crd.approval import ANNOTATION, approval_condition, approval_problems, is_protected
+from polykind.crd.approval import ANNOTATION, approval_condition, is_protected_group, validate_approval
 from tests.crd.build import made
 
 POLICY = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -18,14 +18,14 @@ def annotated(text: str | None, group: str = "x.k8s.io") -> dict[str, Any]:
 
 
 def test_the_groups_of_the_community() -> None:
-    assert [is_protected(group) for group in ("k8s.io", "a.kubernetes.io", "myk8s.io", "k8s.io.example.com")] == [
+    assert [is_protected_group(group) for group in ("k8s.io", "a.kubernetes.io", "myk8s.io", "k8s.io.example.com")] == [
         True,
         True,
         False,
         False,
     ]
     assert approval_condition(annotated(None, "example.com")) is None
-    assert approval_problems(annotated(None, "example.com"), None) == []
+    assert validate_approval(annotated(None, "example.com"), None) == []
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_condition(text: str | None, status: str, reason: str, message: str)
 
 
 def test_what_was_so_before_may_stay_so() -> None:
-    assert approval_problems(annotated(None), annotated(None)) == []
-    assert approval_problems(annotated("no"), annotated("never")) == []
-    (error,) = approval_problems(annotated("no"), annotated(None))
+    assert validate_approval(annotated(None), annotated(None)) == []
+    assert validate_approval(annotated("no"), annotated("never")) == []
+    (error,) = validate_approval(annotated("no"), annotated(None))
     assert str(error).startswith(f'metadata.annotations[{ANNOTATION}]: Invalid value: "no": protected groups')

@@ -6,7 +6,7 @@ import pytest
 
 from polykind import crd
 from polykind.contract import JsonObject
-from polykind.crd.emptiness import bare_definition
+from polykind.crd.empty_values import drop_empty_values
 from polykind.errors import InvalidError
 from tests.crd.build import OBJECT, beta, body, made, version
 
@@ -46,7 +46,7 @@ def test_a_webhook_stanza_of_no_review_versions_is_lost_once_it_is_stored() -> N
     asked = {"strategy": "None", "webhook": {"conversionReviewVersions": []}}
     got, _ = crd.decode(body(conversion=asked), "v1", True)
     assert got["spec"]["conversion"] == asked
-    assert bare_definition(got)["spec"]["conversion"] == {"strategy": "None"}
+    assert drop_empty_values(got)["spec"]["conversion"] == {"strategy": "None"}
 
 
 def test_defaults_of_v1beta1() -> None:

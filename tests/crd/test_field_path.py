@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.crd.field_path import PathError, find_field
+from polykind.crd.field_path import FieldPathError, find_field
 
 SCHEMA = {
     "properties": {
@@ -45,11 +45,11 @@ def test_a_path_may_end_where_anything_is_allowed() -> None:
     ],
 )
 def test_what_is_no_path(path: str, why: str) -> None:
-    with pytest.raises(PathError) as refused:
+    with pytest.raises(FieldPathError) as refused:
         find_field(path, SCHEMA)
     assert str(refused.value) == why
 
 
 def test_brackets_may_be_refused() -> None:
-    with pytest.raises(PathError, match="array notation is not allowed"):
+    with pytest.raises(FieldPathError, match="array notation is not allowed"):
         find_field("['a']", SCHEMA, brackets=False)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from polykind.crd import conditions
-from polykind.crd.conditions import find
+from polykind.crd.conditions import find_condition
 from polykind.crd.status import nonstructural_condition, terminating_condition
 from tests.crd.build import LATER, NOW, at_rest, beta, made, settled, version
 
@@ -13,7 +13,7 @@ def test_a_structural_schema_needs_no_condition() -> None:
 
 def test_violations_are_told_at_their_version() -> None:
     old = beta(validation={"openAPIV3Schema": {"properties": {"a": {}}}})
-    found = find(old["status"], "NonStructuralSchema")
+    found = find_condition(old["status"], "NonStructuralSchema")
     assert found is not None
     assert (found["status"], found["reason"]) == ("True", "Violations")
     assert found["message"] == (
@@ -37,8 +37,8 @@ def test_what_cannot_be_read_is_unknown() -> None:
 def test_the_condition_goes_when_the_schema_is_mended() -> None:
     old = beta()
     mended = {**old, "spec": {**old["spec"], "preserveUnknownFields": False}}
-    assert find(old["status"], "NonStructuralSchema") is not None
-    assert find(at_rest(mended, now=LATER), "NonStructuralSchema") is None
+    assert find_condition(old["status"], "NonStructuralSchema") is not None
+    assert find_condition(at_rest(mended, now=LATER), "NonStructuralSchema") is None
 
 
 def test_a_status_at_rest_stays_as_it_is() -> None:
@@ -47,13 +47,13 @@ def test_a_status_at_rest_stays_as_it_is() -> None:
 
 
 def test_the_steps_of_a_deletion() -> None:
-    status = conditions.set({}, terminating_condition("InstanceDeletionPending"), NOW)
-    status = conditions.set(
+    status = conditions.set_condition({}, terminating_condition("InstanceDeletionPending"), NOW)
+    status = conditions.set_condition(
         status, terminating_condition("InstanceDeletionFailed", "could not list instances: no"), LATER
     )
     assert status["conditions"][0]["lastTransitionTime"] == NOW
     assert status["conditions"][0]["message"] == "could not list instances: no"
-    status = conditions.set(status, terminating_condition("InstanceDeletionCompleted"), LATER)
+    status = conditions.set_condition(status, terminating_condition("InstanceDeletionCompleted"), LATER)
     assert status["conditions"][0]["lastTransitionTime"] == LATER
     assert status["conditions"][0]["message"] == "removed all instances"
     assert terminating_condition("NeverEstablished")["message"] == "resource was never established"

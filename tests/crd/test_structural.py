@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.crd.structural import is_structural, unsupported, violations
+from polykind.crd.structural import is_structural, structural_violations, unsupported_reason
 from tests.crd.build import schema_problems
 
 
@@ -124,13 +124,13 @@ def test_what_specifies_fields(schema: JsonObject, texts: list[str]) -> None:
 @pytest.mark.parametrize("junctor", ["allOf", "anyOf", "oneOf", "not"])
 def test_what_only_narrows(clause: JsonObject, text: str, junctor: str) -> None:
     inside = clause if junctor == "not" else [clause]
-    found = violations(field({"type": "object", junctor: inside}), "S")
+    found = structural_violations(field({"type": "object", junctor: inside}), "S")
     index = "" if junctor == "not" else "[0]"
     assert [str(error) for error in found] == [f"S.properties[a].{junctor}{index}.{text}"]
 
 
 def test_metadata_may_not_be_narrowed() -> None:
-    found = violations({"type": "object", "anyOf": [{"properties": {"metadata": {}}}]}, "S")
+    found = structural_violations({"type": "object", "anyOf": [{"properties": {"metadata": {}}}]}, "S")
     assert [str(error) for error in found] == [
         "S.anyOf[0].properties[metadata]: Forbidden: must not be specified in a nested context",
         "S.properties[metadata]: Required value: because it is defined in S.anyOf[0].properties[metadata]",
@@ -139,14 +139,20 @@ def test_metadata_may_not_be_narrowed() -> None:
 
 def test_integer_or_string_may_be_spelled_out() -> None:
     either: list[JsonObject] = [{"type": "integer"}, {"type": "string"}]
-    assert violations(field({"x-kubernetes-int-or-string": True, "anyOf": either}), "S") == []
+    assert structural_violations(field({"x-kubernetes-int-or-string": True, "anyOf": either}), "S") == []
     assert (
-        violations(field({"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": either}, {"minimum": 1}]}), "S") == []
+        structural_violations(
+            field({"x-kubernetes-int-or-string": True, "allOf": [{"anyOf": either}, {"minimum": 1}]}), "S"
+        )
+        == []
     )
     closed: list[JsonObject] = [{"type": "integer", "additionalProperties": False}, {"type": "string"}]
-    assert violations(field({"x-kubernetes-int-or-string": True, "anyOf": closed}), "S") == []
-    assert len(violations(field({"x-kubernetes-int-or-string": True, "anyOf": either[::-1]}), "S")) == 2
-    assert len(violations(field({"x-kubernetes-int-or-string": True, "allOf": [{}, {"anyOf": either}]}), "S")) == 2
+    assert structural_violations(field({"x-kubernetes-int-or-string": True, "anyOf": closed}), "S") == []
+    assert len(structural_violations(field({"x-kubernetes-int-or-string": True, "anyOf": either[::-1]}), "S")) == 2
+    assert (
+        len(structural_violations(field({"x-kubernetes-int-or-string": True, "allOf": [{}, {"anyOf": either}]}), "S"))
+        == 2
+    )
 
 
 def test_what_is_narrowed_at_the_root_must_be_specified() -> None:
@@ -156,7 +162,7 @@ def test_what_is_narrowed_at_the_root_must_be_specified() -> None:
         "not": {"properties": {"b": {}}},
         "allOf": [{"properties": {"l": {"items": {"properties": {"z": {}}}}}}],
     }
-    assert [str(error) for error in violations(schema, "S")] == [
+    assert [str(error) for error in structural_violations(schema, "S")] == [
         "S.properties[b]: Required value: because it is defined in S.not.properties[b]",
         "S.properties[l].items.properties[z]: Required value: because it is defined in "
         "S.allOf[0].properties[l].items.properties[z]",
@@ -164,7 +170,9 @@ def test_what_is_narrowed_at_the_root_must_be_specified() -> None:
 
 
 def test_below_the_root_it_need_not_be() -> None:
-    assert violations(field({"type": "object", "anyOf": [{"properties": {"b": {"minLength": 1}}}]}), "S") == []
+    assert (
+        structural_violations(field({"type": "object", "anyOf": [{"properties": {"b": {"minLength": 1}}}]}), "S") == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +190,7 @@ def test_below_the_root_it_need_not_be() -> None:
     ],
 )
 def test_what_cannot_be_read(schema: JsonObject, why: str | None) -> None:
-    assert unsupported(schema) == why
+    assert unsupported_reason(schema) == why
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from polykind.codec import json_codec
-from polykind.crd.summary import CRDSummary, marked, parts, skimmed, summarize, whole
+from polykind.crd.summary import CRDSummary, decode_without_schemas, load_full, spec_digest, split_crd, summarize
 from tests.crd.build import made
 
 
@@ -18,7 +18,7 @@ def _bytes(value: object) -> bytes:
 
 def test_schemas_are_skipped_and_all_else_is_kept() -> None:
     definition = made()
-    found = skimmed(parts(_bytes(definition)))
+    found = decode_without_schemas(split_crd(_bytes(definition)))
     assert all("schema" not in version for version in found["spec"]["versions"])
     for version in definition["spec"]["versions"]:
         version.pop("schema", None)
@@ -27,7 +27,7 @@ def test_schemas_are_skipped_and_all_else_is_kept() -> None:
 
 def test_the_spec_is_kept_as_it_was_written() -> None:
     definition = made()
-    assert bytes(parts(_bytes(definition)).spec) == _bytes(definition["spec"])
+    assert bytes(split_crd(_bytes(definition)).spec) == _bytes(definition["spec"])
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_is_not_shaped_like_a_definition_is_not_skimmed(spoilt: dict[str, A
         {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {}, **spoilt}
     )
     with pytest.raises(msgspec.MsgspecError):
-        skimmed(parts(body))
+        decode_without_schemas(split_crd(body))
 
 
 def test_an_outline_reads_the_whole_when_asked() -> None:
@@ -60,9 +60,9 @@ def test_an_outline_reads_the_whole_when_asked() -> None:
     assert outline["metadata"] == definition["metadata"]
     assert all("schema" not in version for version in outline["spec"]["versions"])
     assert not asked
-    assert whole(outline) is definition
-    assert whole(definition) is definition
+    assert load_full(outline) is definition
+    assert load_full(definition) is definition
 
 
 def test_marks_tell_specs_apart() -> None:
-    assert marked(b"{}") == marked(b"{}") != marked(b"[]")
+    assert spec_digest(b"{}") == spec_digest(b"{}") != spec_digest(b"[]")

@@ -23,18 +23,18 @@ def test_the_order_does_not_depend_on_where_they_stood(names: list[str]) -> None
 
 def test_served_and_stored() -> None:
     crd = made(version(), version("v2", served=False), version("v3"))
-    assert versions.served(crd) == ["v1", "v3"]
-    assert versions.storage(crd) == "v1"
+    assert versions.served_versions(crd) == ["v1", "v3"]
+    assert versions.storage_version(crd) == "v1"
     with pytest.raises(LookupError, match="has no storage version"):
-        versions.storage(made(version("v2")))
+        versions.storage_version(made(version("v2")))
 
 
 def test_the_schema_of_a_version() -> None:
     crd = made(version(), version("v2", None))
-    assert versions.schema(crd, "v1") == {"type": "object"}
-    assert versions.schema(crd, "v2") is None
+    assert versions.version_schema(crd, "v1") == {"type": "object"}
+    assert versions.version_schema(crd, "v2") is None
     with pytest.raises(LookupError, match="has no version v3"):
-        versions.schema(crd, "v3")
+        versions.version_schema(crd, "v3")
 
 
 def test_a_deprecated_version_names_a_better_one() -> None:

@@ -30,7 +30,7 @@ from polykind.golang import duration
     ],
 )
 def test_human_spans(seconds: float, text: str) -> None:
-    assert duration.human(seconds) == text
+    assert duration.human_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_human_spans(seconds: float, text: str) -> None:
     ],
 )
 def test_spans_that_can_be_read(text: str, nanoseconds: int) -> None:
-    assert duration.parse(text) == nanoseconds
+    assert duration.parse_duration(text) == nanoseconds
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_spans_that_can_be_read(text: str, nanoseconds: int) -> None:
 )
 def test_spans_that_cannot(text: str, says: str) -> None:
     with pytest.raises(ValueError, match="time: ") as refused:
-        duration.parse(text)
+        duration.parse_duration(text)
     assert str(refused.value) == says

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polykind import errors
-from polykind.schema import compile as compile_schema
+from polykind.schema import CompiledSchema
 from tests.schema import strategies
 
 Json = dict[str, Any]
@@ -27,21 +27,21 @@ def cases(draw: st.DrawFn) -> tuple[Json, Json]:
 @given(cases(), st.booleans())
 def test_what_was_admitted_is_admitted_unchanged(case: tuple[Json, Json], warm: bool) -> None:
     openapi, obj = case
-    schema = compile_schema(openapi)
+    schema = CompiledSchema(openapi)
     if warm:
-        schema.warm()
+        schema.compile_programs()
     try:
-        schema.admit(obj, report=True)
+        schema.prune_and_default(obj, report=True)
     except errors.BadRequestError:
         return
     before = copy.deepcopy(obj)
-    assert schema.admit(obj, report=True) == []
+    assert schema.prune_and_default(obj, report=True) == []
     assert obj == before
     if schema.validate(obj) == []:
-        schema.admit(obj, report=False)
+        schema.prune_and_default(obj, report=False)
         assert schema.validate(obj) == []
-    if schema.idle:
-        schema.read(obj)
+    if schema.keeps_stored_objects:
+        schema.prune_and_default_stored(obj)
         schema.prune(obj)
         assert obj == before
 
@@ -50,17 +50,17 @@ def test_what_was_admitted_is_admitted_unchanged(case: tuple[Json, Json], warm: 
 @given(cases())
 def test_programs_and_slow_rules_agree(case: tuple[Json, Json]) -> None:
     openapi, obj = case
-    slow, fast = compile_schema(openapi), compile_schema(openapi)
-    fast.warm()
+    slow, fast = CompiledSchema(openapi), CompiledSchema(openapi)
+    fast.compile_programs()
     first, second, third = (copy.deepcopy(obj) for _ in range(3))
     assert slow.validate(first) == fast.validate(second)
     try:
-        told = slow.admit(first, report=True)
+        told = slow.prune_and_default(first, report=True)
     except errors.BadRequestError:
         return
-    assert fast.admit(second, report=True) == told
+    assert fast.prune_and_default(second, report=True) == told
     assert first == second
-    unknown, valid = fast.take(third, report=True)
+    unknown, valid = fast.prune_default_and_validate(third, report=True)
     assert unknown == told
     assert third == first
     if valid:
@@ -72,7 +72,7 @@ def test_programs_and_slow_rules_agree(case: tuple[Json, Json]) -> None:
 def test_an_update_finds_no_more_than_a_create(case: tuple[Json, Json], data: st.DataObject) -> None:
     openapi, obj = case
     old = data.draw(strategies.objects(openapi))
-    schema = compile_schema(openapi)
+    schema = CompiledSchema(openapi)
     created = {str(error) for error in schema.validate(obj)}
     assert {str(error) for error in schema.validate(obj, old)} <= created
 
@@ -85,10 +85,10 @@ def test_a_preserved_field_is_never_touched(value: Any, case: tuple[Json, Json])
         **openapi.get("properties", {}),
         "kept": {"x-kubernetes-preserve-unknown-fields": True, "nullable": True},
     }
-    schema = compile_schema({**openapi, "properties": properties})
+    schema = CompiledSchema({**openapi, "properties": properties})
     obj["kept"] = copy.deepcopy(value)
     try:
-        told = schema.admit(obj, report=True)
+        told = schema.prune_and_default(obj, report=True)
     except errors.BadRequestError:
         return
     assert obj["kept"] == value
@@ -100,15 +100,15 @@ def test_a_preserved_field_is_never_touched(value: Any, case: tuple[Json, Json])
 def test_any_schema_gives_a_result(openapi: Any, obj: Json, warm: bool) -> None:
     keywords = ("type", "properties", "items", "allOf", "not", "enum", "default", "required", "additionalProperties")
     strange = dict.fromkeys(keywords, openapi)
-    schema = compile_schema(
+    schema = CompiledSchema(
         {"properties": {"a": strange, "b": openapi}, **(openapi if isinstance(openapi, dict) else {})}
     )
     if warm:
-        schema.warm()
+        schema.compile_programs()
     try:
-        schema.admit(obj, report=True)
+        schema.prune_and_default(obj, report=True)
         schema.validate(obj, copy.deepcopy(obj))
-        schema.read(obj)
+        schema.prune_and_default_stored(obj)
     except errors.APIError:
         pass
 
@@ -156,9 +156,9 @@ def test_acceptance_agrees_with_json_schema(case: tuple[Json, Json]) -> None:
         return
     oracle = jsonschema_rs.validator_for({"$schema": "http://json-schema.org/draft-04/schema#", **plain(openapi)})
     for warm in (False, True):
-        schema = compile_schema(openapi)
+        schema = CompiledSchema(openapi)
         if warm:
-            schema.warm()
+            schema.compile_programs()
         assert (schema.validate(obj) == []) == oracle.is_valid(obj)
 
 

@@ -12,7 +12,7 @@ from polykind.apis.admission.types import ADMISSION_REVIEWS
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.webhook.envelope import Header, Malformed, Reviews, header, read
 
 REVIEWS = Reviews("admission.k8s.io", "AdmissionReview", frozenset({"AdmissionReview"}))

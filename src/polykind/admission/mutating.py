@@ -17,8 +17,8 @@ from polykind.apply import jsonpatch
 from polykind.apply.rejected import Rejected
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
-from polykind.schema.equality import same
+from polykind.golang.fmt import go_quote
+from polykind.schema.equality import deep_equal
 from polykind.taskless import in_task
 
 
@@ -105,7 +105,7 @@ class _Round:
             raise CallFailed(webhook.name, f"unsupported patch type {go_quote(verdict.patch_type)}", 400)
         asked = self._asked
         made = _applied(asked, before, operations)
-        if not same(before, made):
+        if not deep_equal(before, made):
             self._again.changed()
         asked.obj = defaulted(asked, made)
         self._shown = self._shown._replace(obj=asked.obj)

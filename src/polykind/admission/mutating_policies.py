@@ -22,9 +22,9 @@ from polykind.admission.reinvocation import Asked
 from polykind.admission.telling import inconvertible, told_at
 from polykind.cel.cel_types import Type
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.metrics.metrics import Metrics
-from polykind.schema.equality import same
+from polykind.schema.equality import deep_equal
 
 
 class MutatingBinding(PolicyBinding):
@@ -191,7 +191,7 @@ class _Round:
             return
         before = told.obj
         await self._mutate(invocation, told)
-        if not same(before, told.obj):
+        if not deep_equal(before, told.obj):
             self._again.changed()
         if policy.reinvoked:
             self._again.invoked(invocation.key)

@@ -10,14 +10,14 @@ from polykind.apis import machinery
 from polykind.apply import jsonpatch
 from polykind.codec import json_codec, type_meta
 from polykind.contract import JsonObject
-from polykind.golang.text import json_name
-from polykind.schema.objectmeta import MisfitError
+from polykind.golang.json import json_type_name
+from polykind.schema.object_meta import BadObjectMetaError
 
 
 def reread(asked: Attributes, made: Any) -> JsonObject:
     """What a patch has made, as an object of its own, which must still say what it is. Raises InternalError."""
     if not isinstance(made, dict):
-        raise errors.InternalError(jsonpatch.NO_OBJECT % json_name(made))
+        raise errors.InternalError(jsonpatch.NO_OBJECT % json_type_name(made))
     own: JsonObject = json_codec.decode(json_codec.encode(made))
     try:
         version, kind = type_meta.read_type_meta(own)
@@ -36,7 +36,7 @@ def defaulted(asked: Attributes, obj: JsonObject) -> JsonObject:
         return asked.default(obj)
     except errors.UnknownReasonError:
         raise
-    except (machinery.Undecodable, MisfitError) as error:
+    except (machinery.Undecodable, BadObjectMetaError) as error:
         raise errors.InternalError(error.why) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None

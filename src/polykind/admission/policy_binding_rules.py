@@ -6,7 +6,7 @@ from polykind.admission.policy_rules import match_problems
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from polykind.schema.names import path_segment, subdomain_name
-from polykind.selectors.objects import selector_problems
+from polykind.selectors.selector_objects import validate_label_selector
 
 _ACTIONS = ("Audit", "Deny", "Warn")
 _NOT_FOUND_ACTIONS = ("Deny", "Allow")
@@ -43,7 +43,7 @@ def _param_ref(ref: JsonObject, at: str) -> list[FieldError]:
         if selector is not None:
             found.append(forbidden(f"{at}.name", _EXCLUSIVE))
     if selector is not None:
-        found += selector_problems(selector, f"{at}.selector")
+        found += validate_label_selector(selector, f"{at}.selector")
         if name:
             found.append(forbidden(f"{at}.selector", _EXCLUSIVE))
     if not name and selector is None:

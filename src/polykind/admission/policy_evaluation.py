@@ -15,7 +15,7 @@ from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import BOOL, NULL, STRING, Type
 from polykind.cel.library.strings import trim
 from polykind.contract import JsonObject
-from polykind.schema.names import size
+from polykind.golang.utf8 import byte_length
 
 _LONGEST_MESSAGE = 5 * 1024
 
@@ -47,7 +47,7 @@ class _Validation:
         """Why it was not met: as its messageExpression says, its message, or itself."""
         if result is not None and isinstance(result.value, str):
             text = trim(result.value)
-            if text and size(text) <= _LONGEST_MESSAGE and "\n" not in text:
+            if text and byte_length(text) <= _LONGEST_MESSAGE and "\n" not in text:
                 return text
         return self.message or f"failed expression: {trim(self.expression.text)}"
 

@@ -12,7 +12,7 @@ from polykind.cel.cel_types import DYN, Type
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import LazyMap
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 
 class OutOfBudget(Exception):

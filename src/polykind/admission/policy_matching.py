@@ -7,7 +7,7 @@ from polykind.admission.rules import Rule, matching_version
 from polykind.admission.selection import in_namespace, selects
 from polykind.contract import JsonObject
 from polykind.errors import NotFoundError
-from polykind.selectors.objects import selector
+from polykind.selectors.selector_objects import compile_label_selector
 
 
 class Match:
@@ -16,8 +16,8 @@ class Match:
     __slots__ = ("_excluded", "_namespaces", "_objects", "_policy", "_rules")
 
     def __init__(self, resources: JsonObject) -> None:
-        self._namespaces = selector(resources.get("namespaceSelector"))
-        self._objects = selector(resources.get("objectSelector"))
+        self._namespaces = compile_label_selector(resources.get("namespaceSelector"))
+        self._objects = compile_label_selector(resources.get("objectSelector"))
         self._policy = resources.get("matchPolicy") or ""
         self._rules = [Rule(rule) for rule in resources.get("resourceRules") or ()]
         self._excluded = [Rule(rule) for rule in resources.get("excludeResourceRules") or ()]

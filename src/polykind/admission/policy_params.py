@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from polykind.contract import JsonObject
-from polykind.selectors.labels import LabelSelector
-from polykind.selectors.objects import selector
+from polykind.selectors.label_selectors import LabelSelector
+from polykind.selectors.selector_objects import compile_label_selector
 
 
 class ParamStore(Protocol):
@@ -53,7 +53,7 @@ async def collect(store: ParamStore | None, ref: JsonObject | None, namespace: s
         found = await store.get(where, ref["name"])
         params = [found] if found is not None else []
     else:
-        params = list(await store.select(where, selector(ref.get("selector"))))
+        params = list(await store.select(where, compile_label_selector(ref.get("selector"))))
     if not params and ref.get("parameterNotFoundAction") == "Deny":
         raise ParamError("no params found for policy binding with `Deny` parameterNotFoundAction")
     return params

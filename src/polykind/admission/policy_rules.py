@@ -12,8 +12,9 @@ from polykind.cel.cel_types import DYN, NULL, STRING, Type
 from polykind.cel.library.strings import trim
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
-from polykind.schema.names import dns1035_label, dns1123_subdomain, qualified_name, size
-from polykind.selectors.objects import selector_problems
+from polykind.golang.utf8 import byte_length
+from polykind.schema.names import dns1035_label, dns1123_subdomain, qualified_name
+from polykind.selectors.selector_objects import validate_label_selector
 
 _FAILURE_POLICIES = ("Fail", "Ignore")
 _MATCH_POLICIES = ("Equivalent", "Exact")
@@ -98,7 +99,7 @@ class _Judgement:
         trimmed = trim(text)
         if not trimmed:
             return [*found, required(f"{at}.valueExpression", "valueExpression is not specified")]
-        if size(trimmed) > _LONGEST_VALUE_EXPRESSION:
+        if byte_length(trimmed) > _LONGEST_VALUE_EXPRESSION:
             why = f"must not exceed {_LONGEST_VALUE_EXPRESSION} bytes in length"
             return [*found, required(f"{at}.valueExpression", why)]
         try:
@@ -204,7 +205,7 @@ def match_problems(match: JsonObject, at: str) -> list[FieldError]:
         if match.get(name) is None:
             found.append(required(f"{at}.{name}"))
         else:
-            found += selector_problems(match[name], f"{at}.{name}")
+            found += validate_label_selector(match[name], f"{at}.{name}")
     for name in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(name) or ()):
             found += named_rule_problems(rule, f"{at}.{name}[{index}]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from polykind.contract import JsonObject
-from polykind.schema.equality import same
+from polykind.schema.equality import deep_equal
 
 
 class Reinvocation:
@@ -33,7 +33,7 @@ class Asked:
 
     def begin(self, obj: JsonObject | None) -> None:
         """A round begins: what other steps have changed since the one before counts."""
-        if self._rounds.second and not same(self._left, obj):
+        if self._rounds.second and not deep_equal(self._left, obj):
             self._require()
 
     def end(self, obj: JsonObject | None) -> None:

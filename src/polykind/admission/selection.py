@@ -7,8 +7,8 @@ from typing import Any
 from polykind import errors
 from polykind.admission.attributes import DELETE, Attributes
 from polykind.contract import JsonObject
-from polykind.selectors.labels import LabelSelector
-from polykind.selectors.objects import labels_of
+from polykind.selectors.label_selectors import LabelSelector
+from polykind.selectors.selector_objects import labels_of
 
 
 def in_namespace(wanted: LabelSelector, asked: Attributes) -> bool:

@@ -6,7 +6,7 @@ from polykind import errors
 from polykind.admission.admission_review import Shown
 from polykind.admission.attributes import Attributes, Resource
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 
 def own(asked: Attributes) -> Shown:

@@ -19,8 +19,8 @@ from polykind.admission.conditions import IGNORE, Conditions, MatchFailure
 from polykind.admission.expressionvalues import request_value
 from polykind.admission.webhook_rules import HARMLESS
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
-from polykind.selectors.objects import selector
+from polykind.golang.fmt import go_quote
+from polykind.selectors.selector_objects import compile_label_selector
 from polykind.webhook import envelope, status_errors
 from polykind.webhook.client import WebhookClient, WebhookConfigError
 from polykind.webhook.resolver import Resolver
@@ -103,8 +103,8 @@ class Webhook:
         """Whether a failed call is passed over."""
         self._rules = [rules.Rule(rule) for rule in stanza.get("rules") or ()]
         self._match_policy: str = stanza.get("matchPolicy") or "Equivalent"
-        self._namespaces = selector(stanza.get("namespaceSelector"))
-        self._objects = selector(stanza.get("objectSelector"))
+        self._namespaces = compile_label_selector(stanza.get("namespaceSelector"))
+        self._objects = compile_label_selector(stanza.get("objectSelector"))
         conditions = stanza.get("matchConditions")
         self._conditions = Conditions(conditions, stanza.get("failurePolicy") or "Fail") if conditions else None
         self._side_effects: str | None = stanza.get("sideEffects")

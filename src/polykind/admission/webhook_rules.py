@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from polykind.admission import match_rules
 from polykind.contract import JsonObject
-from polykind.crd.client_rules import service_problems, url_problems
+from polykind.crd.validation_client_config import validate_webhook_service, validate_webhook_url
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
 from polykind.schema.names import dns1035_label, dns1123_subdomain
-from polykind.selectors.objects import selector_problems
+from polykind.selectors.selector_objects import validate_label_selector
 
 _FAILURE_POLICIES = ("Fail", "Ignore")
 _MATCH_POLICIES = ("Equivalent", "Exact")
@@ -76,7 +76,7 @@ def _leniency(new: Sequence[JsonObject], old: Sequence[JsonObject]) -> _Leniency
         review_versions=any(listed and not _accepted(listed) for listed in versions),
         names=len({webhook["name"] for webhook in old}) < len(old),
         label_values=any(
-            selector_problems(webhook.get(selector), "")
+            validate_label_selector(webhook.get(selector), "")
             for webhook in old
             for selector in ("namespaceSelector", "objectSelector")
         ),
@@ -99,7 +99,7 @@ def _webhook_problems(webhook: JsonObject, at: str, lenient: _Leniency) -> list[
         why = f"the timeout value must be between 1 and {_LONGEST} seconds"
         found.append(invalid(f"{at}.timeoutSeconds", seconds, why))
     for selector in ("namespaceSelector", "objectSelector"):
-        found += selector_problems(webhook.get(selector), f"{at}.{selector}", lenient=lenient.label_values)
+        found += validate_label_selector(webhook.get(selector), f"{at}.{selector}", lenient=lenient.label_values)
     found += _choice(webhook, "reinvocationPolicy", _REINVOCATION_POLICIES, at)
     found += _client_problems(webhook["clientConfig"], f"{at}.clientConfig")
     conditions = webhook.get("matchConditions")
@@ -131,8 +131,8 @@ def _client_problems(config: JsonObject, at: str) -> list[FieldError]:
     if (url is None) == (service is None):
         return [required(at, "exactly one of url or service is required")]
     if url is not None:
-        return url_problems(url, f"{at}.url")
-    return service_problems(config["service"], f"{at}.service")
+        return validate_webhook_url(url, f"{at}.url")
+    return validate_webhook_service(config["service"], f"{at}.service")
 
 
 def _review_problems(versions: list[str], at: str, lenient: _Leniency) -> list[FieldError]:

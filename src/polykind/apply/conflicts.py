@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind import errors
 from polykind.apply.entries import Owner
 from polykind.apply.fieldset import Fields, path_text, paths
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 
 def conflict(found: dict[Owner, Fields]) -> errors.ConflictError:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from polykind.apply import fieldset
 from polykind.apply.fieldset import Fields
 from polykind.contract import JsonObject
-from polykind.golang.text import go_json, go_quote
+from polykind.golang.fmt import go_quote
+from polykind.golang.json import go_json
 
 MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"

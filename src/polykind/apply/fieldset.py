@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
-from polykind.golang.text import Foreign, go_float, go_json, go_quote, json_float
+from polykind.golang.fmt import GoValue, go_float, go_quote
+from polykind.golang.json import go_json, json_float
 
 Fields = dict[str, Any]
 
@@ -37,7 +38,7 @@ def value_json(value: Any) -> str:
         return f'"{value}"'
     if type(value) is float:
         return json_float(value)
-    if type(value) is Foreign:
+    if type(value) is GoValue:
         return f'"{_UNDEFINED}"'
     try:
         return go_json(value)

@@ -12,7 +12,8 @@ import orjson
 from polykind import errors
 from polykind.apply.rejected import Rejected, TestFailed, too_deep
 from polykind.contract import JsonObject, copy_json
-from polykind.golang.text import go_json, go_quote, json_bytes, json_name
+from polykind.golang.fmt import go_quote
+from polykind.golang.json import encode_json, go_json, json_type_name
 
 MOST_OPERATIONS = 10000
 MOST_COPIED_BYTES = 3 * 1024 * 1024
@@ -44,7 +45,7 @@ def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> Js
     made = patched(document, operations)
     if isinstance(made, dict):
         return made
-    raise errors.InvalidError("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % json_name(made))])
+    raise errors.InvalidError("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % json_type_name(made))])
 
 
 def patched(document: JsonObject, operations: list[JsonObject]) -> Any:
@@ -64,17 +65,17 @@ def check(operations: Any) -> list[JsonObject]:
         return []
     if not isinstance(operations, list):
         raise _undecodable(
-            f"json: cannot unmarshal {json_name(operations)} into Go value of type []handlers.jsonPatchOp"
+            f"json: cannot unmarshal {json_type_name(operations)} into Go value of type []handlers.jsonPatchOp"
         )
     for operation in operations:
         if operation is None:
             continue
         if not isinstance(operation, dict):
-            kind = json_name(operation)
+            kind = json_type_name(operation)
             raise _undecodable(f"json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")
         for field, value in operation.items():
             if field in _TEXTS and value is not None and not isinstance(value, str):
-                kind = json_name(value)
+                kind = json_type_name(value)
                 raise _undecodable(
                     f"json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{field} of type string"
                 )
@@ -87,11 +88,11 @@ def loosely(operations: Any) -> list[JsonObject]:
         return []
     if not isinstance(operations, list):
         raise errors.BadRequestError(
-            f"json: cannot unmarshal {json_name(operations)} into Go value of type jsonpatch.Patch"
+            f"json: cannot unmarshal {json_type_name(operations)} into Go value of type jsonpatch.Patch"
         )
     for operation in operations:
         if operation is not None and not isinstance(operation, dict):
-            kind = json_name(operation)
+            kind = json_type_name(operation)
             raise errors.BadRequestError(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Operation")
     return [operation or {} for operation in operations]
 
@@ -140,7 +141,7 @@ def _reads(value: Any, text: bytes) -> bool:
             return False
         items = msgspec.json.decode(text, type=list[msgspec.Raw])
         return len(items) == len(value) and all(map(_reads, value, map(bytes, items)))
-    return json_bytes(value) == text
+    return encode_json(value) == text
 
 
 def _decode(text: bytes) -> Any:
@@ -304,7 +305,7 @@ def _text(operation: JsonObject, field: str, op: str) -> str:
         return value
     why = f"operation{',' if field == 'from' else ''} missing {field} field: {_MISSING}"
     if value is not None:
-        why = f"json: cannot unmarshal {json_name(value)} into Go value of type string"
+        why = f"json: cannot unmarshal {json_type_name(value)} into Go value of type string"
     # Of some operations the library says no more than that.
     if (op, field) in (("add", "path"), ("remove", "path"), ("copy", "path")):
         why = _MISSING

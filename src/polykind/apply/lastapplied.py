@@ -11,7 +11,7 @@ from polykind.apply.fieldset import Fields, difference
 from polykind.apply.model import MisfitError, Type
 from polykind.apply.typed import owned
 from polykind.contract import JsonObject
-from polykind.golang.text import go_json
+from polykind.golang.json import go_json
 
 MANAGER = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"

@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.apply.rejected import too_deep
 from polykind.contract import JsonObject
-from polykind.golang.text import json_name
+from polykind.golang.json import json_type_name
 
 
 def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
@@ -20,7 +20,7 @@ def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
     if patch is None or (lenient and not isinstance(patch, dict)):
         raise errors.BadRequestError("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        kind = json_name(patch)
+        kind = json_type_name(patch)
         raise errors.BadRequestError(
             f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from polykind.apply.fieldset import Fields, key_element, value_json
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 NULL: Final = type(None)
 _SCALARS: Final[dict[str, frozenset[type]]] = {

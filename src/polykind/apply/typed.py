@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.apply.fieldset import LEAF, Fields, path_text, with_self
 from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
-from polykind.golang.text import Foreign, go_float, go_quote
+from polykind.golang.fmt import GoValue, go_float, go_quote
 
 _MOST_SHAPES = 64
 """Shapes remembered of one type, and the most keys of one that is."""
@@ -257,7 +257,7 @@ def _allowed(value: Any, kind: Type) -> bool:
         return kind.map is not None
     if isinstance(value, list):
         return kind.list is not None
-    return bool(kind.scalar) and not isinstance(value, Foreign)
+    return bool(kind.scalar) and not isinstance(value, GoValue)
 
 
 def _scalar_text(value: Any, kind: str) -> str:
@@ -274,7 +274,7 @@ def go_type(value: Any) -> str:
         return "map[string]interface {}"
     if isinstance(value, list):
         return "[]interface {}"
-    if isinstance(value, Foreign):
+    if isinstance(value, GoValue):
         return value.type
     return {str: "string", bool: "bool", int: "int64", float: "float64"}.get(type(value), "<nil>")
 
@@ -301,7 +301,7 @@ def go_literal(value: Any) -> str:
         return f"[]interface {{}}{{{', '.join(map(go_literal, value))}}}"
     if isinstance(value, str):
         return go_quote(value)
-    if isinstance(value, Foreign):
+    if isinstance(value, GoValue):
         return value.literal
     return "interface {}(nil)" if value is None else go_plain(value)
 

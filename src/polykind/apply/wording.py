@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from polykind.golang.text import escape_html, json_bytes
+from polykind.golang.json import encode_json, escape_html
 
 Node = Any
 """A part of a text: bytes as long as nobody looks into it, then a dict or a list of nodes; null is None."""
@@ -52,7 +52,7 @@ def _text(node: Node) -> bytes:
     if node is None:
         return b"null"
     if isinstance(node, dict):
-        return b"{%b}" % b",".join(b"%b:%b" % (json_bytes(key), _text(node[key])) for key in sorted(node))
+        return b"{%b}" % b",".join(b"%b:%b" % (encode_json(key), _text(node[key])) for key in sorted(node))
     if isinstance(node, list):
         return b"[%b]" % b",".join(map(_text, node))
     return escape_html(_blanks(rb"\1", node))

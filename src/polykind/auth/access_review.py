@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.golang.text import json_bytes
-from polykind.selectors import fields, labels, objects
+from polykind.golang.json import encode_json
+from polykind.selectors import selector_objects
+from polykind.selectors.field_selectors import parse_field_selector
+from polykind.selectors.label_selectors import parse_label_selector
 
 GROUP = "authorization.k8s.io"
 
@@ -39,7 +41,7 @@ def validate(review: JsonObject, metadata_order: Iterable[str], *, subject: bool
     allowed = {"managedFields", "namespace"} if local else {"managedFields"}
     if any(value for key, value in meta.items() if key not in allowed):
         message = "must be empty except for namespace" if local else "must be empty"
-        value = json_bytes({key: meta[key] for key in metadata_order if key in meta}, ordered=True).decode()
+        value = encode_json({key: meta[key] for key in metadata_order if key in meta}, sort_keys=False).decode()
         field_errors.append(FieldError("FieldValueInvalid", "metadata", errors.OMITTED, f"{value}: {message}"))
     if local:
         field_errors += _validate_local(resource, non_resource, meta.get("namespace", ""))
@@ -89,8 +91,8 @@ def _validate_requirement(requirement: JsonObject, path: str, *, is_label: bool)
     key, operator, values = requirement["key"], requirement["operator"], requirement.get("values") or ()
     if not is_label and not key:
         field_errors.append(errors.required(f"{path}.key", "must be specified"))
-    field_errors += objects.count_problems(operator, values, path)
-    return field_errors + objects.label_problems(key, values, path) if is_label else field_errors
+    field_errors += selector_objects.validate_value_count(operator, values, path)
+    return field_errors + selector_objects.validate_label_requirement(key, values, path) if is_label else field_errors
 
 
 def ignored_selectors(attributes: JsonObject, path: str) -> str:
@@ -108,13 +110,16 @@ def ignored_selectors(attributes: JsonObject, path: str) -> str:
 
 def _supported(requirement: JsonObject, *, is_label: bool) -> bool:
     if is_label:
-        return requirement["operator"] in objects.SETS or requirement["operator"] in objects.BARE
-    return requirement["operator"] in objects.SETS and len(requirement.get("values") or ()) == 1
+        return (
+            requirement["operator"] in selector_objects.SET_OPERATORS
+            or requirement["operator"] in selector_objects.EXISTENCE_OPERATORS
+        )
+    return requirement["operator"] in selector_objects.SET_OPERATORS and len(requirement.get("values") or ()) == 1
 
 
 def _parses(name: str, raw: str) -> bool:
     try:
-        (labels if name == "labelSelector" else fields).parse(raw)
+        (parse_label_selector if name == "labelSelector" else parse_field_selector)(raw)
     except errors.BadRequestError:
         return False
     return True

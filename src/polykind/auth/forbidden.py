@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 

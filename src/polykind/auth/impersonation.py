@@ -15,8 +15,8 @@ from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
 from polykind.auth.forbidden import forbidden, require
 from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, service_account_groups
-from polykind.golang.text import go_quote
-from polykind.golang.utf8 import lenient
+from polykind.golang.fmt import go_quote
+from polykind.golang.utf8 import decode_utf8
 from polykind.schema.names import dns1123_label, dns1123_subdomain, regex_error
 
 _PREFIX = b"impersonate-"
@@ -51,11 +51,11 @@ def requested_user(headers: Mapping[bytes, bytes]) -> User | None:
 
 
 def _values(value: bytes | None) -> list[str]:
-    return [lenient(part_access) for part_access in (value or b"").split(b"\0")]
+    return [decode_utf8(part_access) for part_access in (value or b"").split(b"\0")]
 
 
 def _unescaped(key: bytes) -> str:
-    return lenient(key if _bad_escape(key) else unquote_to_bytes(key))
+    return decode_utf8(key if _bad_escape(key) else unquote_to_bytes(key))
 
 
 def _go_format(user: User) -> str:

@@ -14,7 +14,7 @@ from polykind.auth.user import User
 from polykind.http.query import Query, first, integer, parse_query, truth
 from polykind.http.request import Request
 from polykind.schema.names import path_segment
-from polykind.selectors import fields, labels
+from polykind.selectors import field_selectors, label_selectors
 
 if TYPE_CHECKING:
     from polykind.auth.impersonation import Impersonation
@@ -79,8 +79,8 @@ def _collection_access(query: Query) -> tuple[str, str]:
     try:
         integer(query, "timeoutSeconds")
         integer(query, "limit")
-        labels.parse(first(query, "labelSelector"))
-        name = fields.parse(first(query, "fieldSelector")).name or ""
+        label_selectors.parse_label_selector(first(query, "labelSelector"))
+        name = field_selectors.parse_field_selector(first(query, "fieldSelector")).name or ""
     except errors.BadRequestError:
         return verb, ""
     return verb, "" if path_segment(name) else name

@@ -13,7 +13,7 @@ from polykind.cel.library.regex import compile_regex
 from polykind.cel.library.string_format import CLAUSE_ERRORS, Clause, FormatError, parse_format
 from polykind.cel.source import Source
 from polykind.cel.well_known_types import REGISTERED_TYPES, WELL_KNOWN_TYPES
-from polykind.schema.pattern import PatternError
+from polykind.golang.regexp import PatternError
 
 _SHOWN = "list map int uint double bool string timestamp bytes duration type null"
 _FITTING = {

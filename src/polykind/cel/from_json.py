@@ -132,7 +132,7 @@ def _date_time(text: str) -> Timestamp:
 
 def _why(text: str, layout: str) -> str:
     try:
-        gotime.parse(text, layout)
+        gotime.parse_time(text, layout)
     except ValueError as error:
         return f": {error}"
     return ""

@@ -22,7 +22,7 @@ from polykind.cel.library.standard import double_comparison, in_list, optional_i
 from polykind.cel.overload_dispatch import no_such_overload
 from polykind.cel.runtime_cost import CallCost
 from polykind.cel.runtime_values import Optional, actual_size, equals, string_traversal_cost
-from polykind.schema.pattern import compile_pattern
+from polykind.golang.regexp import compile_pattern
 
 _MISFITS = (AttributeError, TypeError)
 """What Python raises where a null stands in the place of something else."""

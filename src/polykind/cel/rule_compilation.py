@@ -12,7 +12,7 @@ from polykind.cel.cost_estimate import estimate_cost
 from polykind.cel.schema_types import MAX_REQUEST_SIZE, DeclType, DeclTypeProvider
 from polykind.cel.validation_rules import VALIDATIONS, compile_schema
 from polykind.contract import JsonObject
-from polykind.crd.rules import RuleCheck, RuleSite
+from polykind.crd.cel_rules import RuleCheckRequest, RuleLocation
 from polykind.errors import FieldError, forbidden, internal, invalid
 
 _MOST_PER_RULE = 10_000_000
@@ -35,7 +35,7 @@ _FIELDS = (
 class RuleCompiler:
     """The compiler that the validation of definitions asks about their rules."""
 
-    def check(self, asked: RuleCheck) -> list[FieldError]:
+    def check(self, asked: RuleCheckRequest) -> list[FieldError]:
         """What is wrong with the rules of one root schema, in the order of their sites, the cost of all last."""
         return _Check(asked).run()
 
@@ -54,7 +54,7 @@ class _Cost(NamedTuple):
 
 
 class _Check:
-    def __init__(self, check: RuleCheck) -> None:
+    def __init__(self, check: RuleCheckRequest) -> None:
         self.check = check
         self.errors: list[FieldError] = []
         self.total = 0
@@ -71,7 +71,7 @@ class _Check:
             self.errors.append(forbidden(self.check.path, _too_dear(name, self.total, _MOST_IN_ALL)))
         return self.errors
 
-    def _site(self, site: RuleSite) -> None:
+    def _site(self, site: RuleLocation) -> None:
         registry = DeclTypeProvider()
         root = not site.steps or bool(site.schema.get("x-kubernetes-embedded-resource"))
         declared = registry.declare(site.schema, "selfType1", root=root)
@@ -93,7 +93,7 @@ class _Check:
         self,
         rule: JsonObject,
         at: str,
-        site: RuleSite,
+        site: RuleLocation,
         declared: DeclType,
         registry: DeclTypeProvider,
         cardinality: int,
@@ -153,7 +153,7 @@ class _Check:
             del self.dearest[_MOST_NAMED:]
 
 
-def _cardinality(site: RuleSite) -> int | None:
+def _cardinality(site: RuleLocation) -> int | None:
     """How often a value of the site's schema can stand in an object; None if nothing bounds that."""
     product = 1
     for step in site.steps:

@@ -11,7 +11,7 @@ from polykind.cel.from_json import wrong_type_message
 from polykind.cel.program import EvaluationResult
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, duplicate, forbidden, invalid, required
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.schema.correlation import Correlation
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from polykind.cel import cel_types
 from polykind.cel.ast import UInt
 from polykind.cel.cel_types import Type
 from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
-from polykind.schema.equality import same
+from polykind.schema.equality import deep_equal
 
 
 class Timestamp(NamedTuple):
@@ -330,7 +330,7 @@ def _same_objects(left: SchemaObject, right: Any) -> bool | None:
         if key not in left.shape.json_names:
             if not isinstance(right, SchemaObject):
                 return None
-            if key in other and not same(value, other[key]):
+            if key in other and not deep_equal(value, other[key]):
                 return False
             continue
         there = other.get(key) is not None if isinstance(right, SchemaObject) else key in other
@@ -340,7 +340,7 @@ def _same_objects(left: SchemaObject, right: Any) -> bool | None:
         if not there:
             continue
         if name is None:
-            found: bool | None = same(value, other[key])
+            found: bool | None = deep_equal(value, other[key])
         else:
             found = equals(left.get(name), right.get(name) if isinstance(right, SchemaObject) else other[key])
         if not found:

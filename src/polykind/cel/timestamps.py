@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import Duration, Timestamp
-from polykind.golang.text import go_quote
-from polykind.golang.time import normal_time
+from polykind.golang.fmt import go_quote
+from polykind.golang.time import normalize_time
 
 _SECOND = 10**9
 _MOST = 2**63 - 1
@@ -52,7 +52,7 @@ def parse_rfc3339(text: str) -> Timestamp | None:
     if found is None:
         return None
     try:
-        normal_time(text)
+        normalize_time(text)
     except ValueError:
         return None
     year, month, day, hour, minute, second = (int(timestamp_part) for timestamp_part in found.groups()[:6])

@@ -27,7 +27,7 @@ from polykind.cel.runtime_values import (
     kind_of,
 )
 from polykind.contract import JsonObject
-from polykind.golang.text import Foreign, go_float, go_quote
+from polykind.golang.fmt import GoValue, go_float, go_quote
 
 _MOST_EXACT = 2**53 - 1
 _GO_TYPES = {"null": "structpb.NullValue", "int": "int64", "double": "float64", "list": "[]ref.Val"}
@@ -98,19 +98,19 @@ def _value(value: Any) -> Any:
         try:
             return object_to_native(value)
         except UnconvertibleError as wrong:
-            return Foreign(str(wrong), str(wrong), "*types.Err")
+            return GoValue(str(wrong), str(wrong), "*types.Err")
     if isinstance(value, OpaqueValue):
-        return Foreign(NO_OVERLOAD, NO_OVERLOAD, "*types.Err")
+        return GoValue(NO_OVERLOAD, NO_OVERLOAD, "*types.Err")
     if isinstance(value, Type):
         return "type" if value.kind == "struct" else value.name
     if type(value) in (bool, int, float, str, list, dict):
         return value
-    return Foreign(_plain(value), _literal(value), go_type(value))
+    return GoValue(_plain(value), _literal(value), go_type(value))
 
 
 def go_type(value: Any) -> str:
     """What Go calls the type of a value."""
-    if isinstance(value, Foreign):
+    if isinstance(value, GoValue):
         return value.type
     if isinstance(value, UInt):
         return "uint64"
@@ -258,7 +258,7 @@ def _proto(value: Any) -> Any:
         return {key: _proto(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_proto(item) for item in value]
-    if isinstance(value, Foreign):
+    if isinstance(value, GoValue):
         if value.type == "uint64":
             return _number(float(int(value.plain)))
         if value.type == "[]uint8":

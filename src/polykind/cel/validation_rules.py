@@ -12,10 +12,10 @@ from polykind.cel.program import RuleProgram
 from polykind.cel.rule_evaluation import RuleEvaluation, trimmed
 from polykind.cel.schema_types import DeclType, DeclTypeProvider, escape
 from polykind.contract import JsonObject
-from polykind.crd.field_path import PathError, find_field
+from polykind.crd.field_path import FieldPathError, find_field
 from polykind.errors import FieldError
 from polykind.schema.correlation import Correlation
-from polykind.schema.node import Node
+from polykind.schema.node import SchemaNode
 
 VALIDATIONS = "x-kubernetes-validations"
 _NAME = "selfType1"
@@ -131,7 +131,7 @@ class Rules:
     def __init__(self, root: RuleNode, openapi: JsonObject) -> None:
         self._root = root
         self._openapi = openapi
-        self._node: Node | None = None
+        self._node: SchemaNode | None = None
 
     def validate(
         self, obj: Any, old: Any, *, root_path: str = "", ratchet: bool = True
@@ -140,7 +140,7 @@ class Rules:
         correlation = None
         if old is not None and ratchet:
             if self._node is None:
-                self._node = Node(self._openapi)
+                self._node = SchemaNode(self._openapi)
             correlation = Correlation(obj, old, self._node)
         judging = RuleEvaluation(root_path)
         judging.run(self._root, obj, old, correlation)
@@ -151,7 +151,7 @@ def _normal_path(path: str, schema: JsonObject) -> str:
     """A rule's field path as error paths are written; empty if it leads nowhere."""
     try:
         names, _ = find_field(path, schema)
-    except PathError:
+    except FieldPathError:
         return ""
     node: Any = schema
     text = ""

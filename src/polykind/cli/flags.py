@@ -31,7 +31,7 @@ def seconds(flag: str, text: str, *, such_as: str) -> float:
     from polykind.golang import duration
 
     try:
-        return duration.parse(text) / 10**9
+        return duration.parse_duration(text) / 10**9
     except ValueError:
         raise SettingsError(f"{flag} {text}: not a duration such as {such_as}") from None
 

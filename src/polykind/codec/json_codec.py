@@ -16,8 +16,9 @@ import orjson
 
 from polykind.codec import json_syntax
 from polykind.errors import BadRequestError
-from polykind.golang.text import Literal, go_quote, json_bytes, shortest_whole
-from polykind.golang.utf8 import lenient
+from polykind.golang.fmt import go_quote
+from polykind.golang.json import NumberLiteral, encode_json, shortest_int
+from polykind.golang.utf8 import decode_utf8
 
 _LOW, _HIGH = -(1 << 63), 1 << 63
 _DIGITS = bytes(0x30 if 0x30 <= b <= 0x39 else b for b in range(256))
@@ -59,7 +60,7 @@ def normalize_float(value: float) -> int | float:
     """A finite float as it is after it has been written and read: an int if it is whole and fits 64 bits."""
     if value.is_integer():
         # That of the shortest decimal: what the reference stores and reads back.
-        whole = shortest_whole(value)
+        whole = shortest_int(value)
         return whole if _LOW <= whole < _HIGH else value
     return value
 
@@ -74,7 +75,7 @@ def _refuse(text: str) -> float:
 
 _decode = msgspec.json.Decoder(float_hook=_number).decode
 _decode_spelled = msgspec.json.Decoder(float_hook=_spelled).decode
-_decode_literal = msgspec.json.Decoder(float_hook=Literal).decode
+_decode_literal = msgspec.json.Decoder(float_hook=NumberLiteral).decode
 _decode_whole = msgspec.json.Decoder(float_hook=_refuse).decode
 
 
@@ -144,7 +145,7 @@ def _decode_after_all(body: bytes, reader: Callable[[bytes], Any]) -> Any:
 
 
 def _repaired(body: bytes) -> bytes:
-    text = lenient(body).encode()
+    text = decode_utf8(body).encode()
     return _LONE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
 
 
@@ -188,12 +189,12 @@ def encode(value: Any, *, whole: bool = False) -> bytes:
 
     `whole`: it has no floats.
     """
-    return json_bytes(value, whole=whole)
+    return encode_json(value, no_floats=whole)
 
 
 def encode_ordered(value: Any) -> bytes:
     """As `encode`, with the keys as they come: for Status, Table and other kinds that have an order of their own."""
-    return json_bytes(value, ordered=True)
+    return encode_json(value, sort_keys=False)
 
 
 def encode_line(value: Any) -> bytes:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 DEEPEST = 10000
 _END = "unexpected end of JSON input"

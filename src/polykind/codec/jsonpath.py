@@ -23,7 +23,7 @@ from polykind.codec.jsonpath_steps import (
     walk,
     wildcard,
 )
-from polykind.golang.utf8 import lenient
+from polykind.golang.utf8 import decode_utf8
 
 __all__ = ["JsonPath", "JsonPathError", "MismatchError"]
 
@@ -258,4 +258,4 @@ def _unquoted(text: str, quote: str) -> str:
                 raise JsonPathError(f"unquote string {quote}{text}{quote} error invalid syntax")
             out.append(value)
         at = found.end()
-    return lenient(bytes(out))
+    return decode_utf8(bytes(out))

@@ -185,7 +185,7 @@ def age(value: str, now: datetime) -> str:
     if year < 2:
         return "<unknown>" if (year, moment.timetuple()[1:6], ahead) == (1, (1, 1, 0, 0, 0), timedelta(0)) else "292y"
     span = now - moment + (ahead if found[7] == "+" else -ahead)
-    return duration.human(span.total_seconds())
+    return duration.human_duration(span.total_seconds())
 
 
 def _created(obj: JsonObject, now: datetime) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.errors import BadRequestError
-from polykind.golang.text import json_name
+from polykind.golang.json import json_type_name
 
 _STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _NAMES = {"apiversion": "apiVersion", "kind": "kind"}
@@ -16,13 +16,13 @@ def read_type_meta(value: Any) -> tuple[str, str]:
     if value is None:
         return "", ""
     if type(value) is not dict:
-        raise _parse_error(f"{json_name(value)} into Go value of type {_STRUCT}")
+        raise _parse_error(f"{json_type_name(value)} into Go value of type {_STRUCT}")
     found = {"apiVersion": "", "kind": ""}
     for key, item in value.items():
         # The last of several counts.
         if item is not None and (name := type_meta_field(key)):
             if type(item) is not str:
-                raise _parse_error(f"{json_name(item)} into Go struct field .{name} of type string")
+                raise _parse_error(f"{json_type_name(item)} into Go struct field .{name} of type string")
             found[name] = item
     version = found["apiVersion"]
     if version.count("/") > 1:

@@ -10,7 +10,7 @@ import yaml
 from polykind.codec import json_codec
 from polykind.codec.yaml_codec import MalformedYAML
 from polykind.codec.yaml_scalar import ScalarError, general, resolve, tagged
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _DEEPEST: Final = 900
 _MERGE = "tag:yaml.org,2002:merge"

@@ -9,7 +9,7 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any, Final
 
-from polykind.golang.utf8 import lenient
+from polykind.golang.utf8 import decode_utf8
 
 _PREFIX = "tag:yaml.org,2002:"
 _WORDS: Final[dict[str, Any]] = {
@@ -77,7 +77,7 @@ def tagged(tag: str, text: str) -> Any:
     short = f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
     if short == "!!binary":
         try:
-            return lenient(base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True))
+            return decode_utf8(base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True))
         except (binascii.Error, ValueError):
             raise ScalarError("!!binary value contains invalid base64 data") from None
     if short == "!!timestamp":

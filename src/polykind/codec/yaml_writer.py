@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from polykind.codec.yaml_scalar import general, needs_quotes
-from polykind.golang.text import json_float
+from polykind.golang.json import json_float
 
 _FOLDED, _UNFOLDED = 80, 1 << 24
 

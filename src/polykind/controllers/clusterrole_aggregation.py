@@ -16,7 +16,7 @@ from polykind.controllers.workqueue import WorkQueue
 from polykind.http.options import PatchOptions
 from polykind.http.request import Request
 from polykind.resources.resource import Resource
-from polykind.selectors.objects import labels_of, selector
+from polykind.selectors.selector_objects import compile_label_selector, labels_of
 from polykind.verbs.apply import Applied, apply_change
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object
@@ -107,7 +107,7 @@ def _gathered(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any
     """The rules of all roles that are selected, each once, in the order of the selectors and of the roles' names."""
     found: list[Any] = []
     for wanted in aggregation.get("clusterRoleSelectors") or ():
-        selected = selector(wanted)
+        selected = compile_label_selector(wanted)
         for name in sorted(roles):
             if selected.matches(labels_of(roles[name])):
                 for rule in roles[name].get("rules") or ():

@@ -47,7 +47,7 @@ class CRDConverters:
         if gate.calls_out:
             self._gates[name] = gate
             return gate
-        if conditions.find(crd.get("status") or {}, TYPE):
+        if conditions.find_condition(crd.get("status") or {}, TYPE):
             self._soon(name)
         return None
 
@@ -93,7 +93,7 @@ class CRDConverters:
         gate = self._gates.get(name)
         if gate is None:
             return None
-        return transition(gate.health, conditions.find(self._statuses.get(name, {}), TYPE), self._clock.now())
+        return transition(gate.health, conditions.find_condition(self._statuses.get(name, {}), TYPE), self._clock.now())
 
     def _soon(self, name: str) -> None:
         loop = asyncio.get_running_loop()

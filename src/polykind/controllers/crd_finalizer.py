@@ -113,7 +113,7 @@ class Retirement:
         entry, crd = self._kind.cache.get(name), self._crds.get(name)
         if entry is None or crd is None:
             return
-        status = conditions.set(crd["status"], terminating_condition(reason, why), self._stamp())
+        status = conditions.set_condition(crd["status"], terminating_condition(reason, why), self._stamp())
         if status != crd["status"]:
             await self._statuses.write(name, entry, crd, status)
 
@@ -132,7 +132,7 @@ class Retirement:
                 meta["finalizers"] = left
                 established = conditions.is_true(crd, ESTABLISHED)
                 done = terminating_condition("InstanceDeletionCompleted" if established else "NeverEstablished")
-                status = conditions.set(crd["status"], done, self._stamp())
+                status = conditions.set_condition(crd["status"], done, self._stamp())
                 if await self._statuses.write(name, entry, {**crd, "metadata": meta}, status):
                     return
             except RevisionConflictError:

@@ -17,9 +17,9 @@ from polykind.controllers.crd_status import Statuses
 from polykind.conversion.health import TYPE as CONVERSION_HEALTHY
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
-from polykind.crd.names import Taken
+from polykind.crd.naming import AcceptedNames
 from polykind.crd.status import nonstructural_condition, reconcile
-from polykind.crd.summary import CRDSummary, whole
+from polykind.crd.summary import CRDSummary, load_full
 from polykind.discovery import CrdEntries, Discovery, GroupVersionEntry, from_crd
 from polykind.resources.custom import CustomResource
 from polykind.taskless import in_task
@@ -57,7 +57,7 @@ class CRDController:
         self._changed = asyncio.Event()
         self._builtins = builtins
         self._crds: dict[str, CRDSummary] = {}
-        self._taken = Taken()
+        self._taken = AcceptedNames()
         self._entries: dict[str, CrdEntries] = {}
         self._discovery = Discovery((), builtins)
         self._stale = False
@@ -286,10 +286,10 @@ class CRDController:
 
     def _flaw(self, name: str, crd: CRDSummary) -> JsonObject | None:
         judged = self._flaws.get(name)
-        if judged is None or judged[0] != crd.mark:
+        if judged is None or judged[0] != crd.spec_digest:
             meta = crd["metadata"]
             sound = meta.get("generation") == 1 and self._kind.was_structural(meta["uid"])
-            judged = self._flaws[name] = (crd.mark, None if sound else nonstructural_condition(whole(crd)))
+            judged = self._flaws[name] = (crd.spec_digest, None if sound else nonstructural_condition(load_full(crd)))
         return judged[1]
 
     async def _tell_health(self, name: str, condition: JsonObject | None) -> None:
@@ -297,9 +297,9 @@ class CRDController:
         if entry is None or crd is None:
             return
         if condition is not None:
-            status = conditions.set(crd["status"], condition, self._stamp())
+            status = conditions.set_condition(crd["status"], condition, self._stamp())
         else:
-            status = conditions.remove(crd["status"], CONVERSION_HEALTHY)
+            status = conditions.remove_condition(crd["status"], CONVERSION_HEALTHY)
         await self._statuses.restate(name, entry, crd["metadata"], status)
 
 
@@ -308,7 +308,7 @@ def _same(before: CRDSummary, after: CRDSummary) -> bool:
     return bool(
         before["metadata"]["uid"] == after["metadata"]["uid"]
         and before["status"].get("acceptedNames") == after["status"].get("acceptedNames")
-        and (before.mark == after.mark or whole(before)["spec"] == whole(after)["spec"])
+        and (before.spec_digest == after.spec_digest or load_full(before)["spec"] == load_full(after)["spec"])
     )
 
 

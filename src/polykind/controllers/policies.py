@@ -17,7 +17,7 @@ from polykind.contract import JsonObject
 from polykind.controllers.informer import Informer
 from polykind.resources.builtin import BuiltinResource
 from polykind.resources.resource import ServedVersion
-from polykind.selectors.labels import LabelSelector
+from polykind.selectors.label_selectors import LabelSelector
 from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion.failure import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, Failure, frame, text
 from polykind.conversion.metadata import Refused, restored
-from polykind.golang.text import go_quote, json_name
+from polykind.golang.fmt import go_quote
+from polykind.golang.json import json_type_name
 from polykind.webhook.envelope import Header, Malformed, Reviews, header, raw_fields, read
 
 REVIEWS = Reviews(
@@ -91,7 +92,7 @@ def _object(item: Raw) -> JsonObject:
     except json_codec.MalformedJSONError as error:
         raise Failure(error.text, INVALID_OBJECT, "Answer") from None
     if not isinstance(value, dict):
-        unmarshal = f"json: cannot unmarshal {json_name(value)} into Go value of type map[string]interface {{}}"
+        unmarshal = f"json: cannot unmarshal {json_type_name(value)} into Go value of type map[string]interface {{}}"
         raise Failure(unmarshal, INVALID_OBJECT, "Answer")
     if not text(value.get("kind")) or text(value.get("apiVersion")).count("/") > 1:
         shown = raw.decode(errors="replace")

@@ -2,14 +2,14 @@
 
 from polykind.crd.approval import approval_condition
 from polykind.crd.codec import decode, encode
-from polykind.crd.names import accept, establish
+from polykind.crd.naming import accept_names, establish
 from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
 from polykind.crd.strategy import prepare_create, prepare_status_update, prepare_update
 from polykind.crd.validation import validate_create, validate_status_update, validate_update
 from polykind.crd.warnings import warnings
 
 __all__ = [
-    "accept",
+    "accept_names",
     "approval_condition",
     "decode",
     "encode",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind.contract import JsonObject
 from polykind.crd.conditions import API_APPROVED, condition
 from polykind.errors import FieldError, invalid, required
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.golang.url import URLError, parse_url
 
 ANNOTATION = "api-approved.kubernetes.io"
@@ -19,23 +19,23 @@ _CONDITIONS = {
 }
 
 
-def is_protected(group: str) -> bool:
+def is_protected_group(group: str) -> bool:
     """Whether a group is one of the community's."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval_condition(crd: JsonObject) -> JsonObject | None:
     """The condition of a definition in a protected group."""
-    if not is_protected(crd["spec"]["group"]):
+    if not is_protected_group(crd["spec"]["group"]):
         return None
     state, message = _state(crd)
     status, reason = _CONDITIONS[state]
     return condition(API_APPROVED, status, reason, message)
 
 
-def approval_problems(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
+def validate_approval(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """A missing or unreadable approval is refused, unless it was so before."""
-    if not is_protected(crd["spec"]["group"]):
+    if not is_protected_group(crd["spec"]["group"]):
         return []
     state, message = _state(crd)
     if state in ("approved", "bypassed") or (old is not None and _state(old)[0] == state):

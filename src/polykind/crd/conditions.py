@@ -16,7 +16,7 @@ def condition(type_: str, status: str, reason: str, message: str) -> JsonObject:
     return {"type": type_, "status": status, "lastTransitionTime": None, "reason": reason, "message": message}
 
 
-def find(status: JsonObject, type_: str) -> JsonObject | None:
+def find_condition(status: JsonObject, type_: str) -> JsonObject | None:
     for entry in status.get("conditions") or ():
         if entry["type"] == type_:
             found: JsonObject = entry
@@ -26,7 +26,7 @@ def find(status: JsonObject, type_: str) -> JsonObject | None:
 
 def is_true(crd: JsonObject, type_: str) -> bool:
     """Whether a definition's condition is present and true."""
-    found = find(crd.get("status") or {}, type_)
+    found = find_condition(crd.get("status") or {}, type_)
     return found is not None and found["status"] == "True"
 
 
@@ -37,7 +37,7 @@ def equivalent(left: JsonObject | None, right: JsonObject | None) -> bool:
     return all(left.get(key) == right.get(key) for key in ("type", "status", "reason", "message"))
 
 
-def set(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
+def set_condition(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
     """The status with a condition added or overwritten; its time changes only with its status."""
     entries = list(status.get("conditions") or ())
     for position, old in enumerate(entries):
@@ -52,7 +52,7 @@ def set(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
     return {**status, "conditions": entries}
 
 
-def remove(status: JsonObject, type_: str) -> JsonObject:
+def remove_condition(status: JsonObject, type_: str) -> JsonObject:
     """The status without a condition."""
     return {**status, "conditions": [entry for entry in status.get("conditions") or () if entry["type"] != type_]}
 

@@ -10,7 +10,7 @@ _escape = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 
-class PathError(ValueError):
+class FieldPathError(ValueError):
     """The path cannot be read, or leads to no field of the schema."""
 
 
@@ -26,24 +26,24 @@ def find_field(
         mark = parts[position]
         position += 1
         if mark not in (".", "["):
-            raise PathError(f"expected [ or . but got: {mark}")
+            raise FieldPathError(f"expected [ or . but got: {mark}")
         if mark == "[" and not brackets:
-            raise PathError("array notation is not allowed")
+            raise FieldPathError("array notation is not allowed")
         if position == len(parts):
-            raise PathError("unexpected end of JSON path")
+            raise FieldPathError("unexpected end of JSON path")
         name = parts[position]
         position += 1
         if mark == "[":
             if len(name) < 2 or name[0] != "'" or name[-1] != "'":
-                raise PathError(f"expected single quoted string but got {name}")
+                raise FieldPathError(f"expected single quoted string but got {name}")
             name = _unescaped(name[1:-1])
         node = _child(node, name)
         names.append(name)
         if mark == "[":
             if position == len(parts):
-                raise PathError("unexpected end of JSON path")
+                raise FieldPathError("unexpected end of JSON path")
             if parts[position] != "]":
-                raise PathError(f"expected ] but got {parts[position]}")
+                raise FieldPathError(f"expected ] but got {parts[position]}")
             position += 1
     return tuple(names), node
 
@@ -71,15 +71,15 @@ def _split(path: str) -> list[str]:
 
 def _child(node: JsonObject | None, name: str) -> JsonObject | None:
     if node is None:
-        raise PathError("does not refer to a valid field")
+        raise FieldPathError("does not refer to a valid field")
     properties = node.get("properties")
     if properties:
         if name not in properties:
-            raise PathError("does not refer to a valid field")
+            raise FieldPathError("does not refer to a valid field")
         found: JsonObject = properties[name]
         return found
     if "additionalProperties" not in node:
-        raise PathError("does not refer to a valid field")
+        raise FieldPathError("does not refer to a valid field")
     additional = node["additionalProperties"]
     return additional if isinstance(additional, dict) else None
 
@@ -88,5 +88,5 @@ def _unescaped(text: str) -> str:
     """The text of a single-quoted string."""
     for match in _escape.finditer(text):
         if match[1] not in _ESCAPES:
-            raise PathError(f"invalid string literal: invalid escape char {match[0]}")
+            raise FieldPathError(f"invalid string literal: invalid escape char {match[0]}")
     return _escape.sub(lambda match: _ESCAPES[match[1]], text)

@@ -8,9 +8,9 @@ from types import EllipsisType
 from polykind.contract import JsonObject
 from polykind.crd import conditions
 from polykind.crd.approval import approval_condition
-from polykind.crd.conditions import NON_STRUCTURAL, TERMINATING, condition, equivalent, find
-from polykind.crd.names import Taken, accept
-from polykind.crd.structural import unsupported, violations
+from polykind.crd.conditions import NON_STRUCTURAL, TERMINATING, condition, equivalent, find_condition
+from polykind.crd.naming import AcceptedNames, accept_names
+from polykind.crd.structural import structural_violations, unsupported_reason
 from polykind.errors import aggregate_message, invalid
 
 _TERMINATING = {
@@ -29,7 +29,7 @@ _TERMINATING = {
 
 def reconcile(
     crd: JsonObject,
-    others: Iterable[JsonObject] | Taken,
+    others: Iterable[JsonObject] | AcceptedNames,
     now: str,
     *,
     flaw: JsonObject | EllipsisType | None = ...,
@@ -38,17 +38,17 @@ def reconcile(
 
     `flaw` is the definition's nonstructural_condition, if it is known: it need not be made anew while the spec stays.
     """
-    status = accept(crd, others, now)
+    status = accept_names(crd, others, now)
     if flaw is ...:
         flaw = nonstructural_condition(crd)
     if flaw is None:
-        if find(status, NON_STRUCTURAL) is not None:
-            status = conditions.remove(status, NON_STRUCTURAL)
-    elif not equivalent(flaw, find(status, NON_STRUCTURAL)):
-        status = conditions.set(status, flaw, now)
+        if find_condition(status, NON_STRUCTURAL) is not None:
+            status = conditions.remove_condition(status, NON_STRUCTURAL)
+    elif not equivalent(flaw, find_condition(status, NON_STRUCTURAL)):
+        status = conditions.set_condition(status, flaw, now)
     approval = approval_condition(crd)
-    if approval is not None and not equivalent(approval, find(status, approval["type"])):
-        status = conditions.set(status, approval, now)
+    if approval is not None and not equivalent(approval, find_condition(status, approval["type"])):
+        status = conditions.set_condition(status, approval, now)
     return status
 
 
@@ -62,11 +62,11 @@ def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
             continue
-        why = unsupported(schema)
+        why = unsupported_reason(schema)
         if why is not None:
             message = f"failed to check validation schema for version {version['name']}: {why}"
             return condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
-        errors += violations(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+        errors += structural_violations(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
     return condition(NON_STRUCTURAL, "True", "Violations", aggregate_message(errors)) if errors else None
 
 

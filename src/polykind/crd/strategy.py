@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind.contract import JsonObject
-from polykind.crd.equality import alike_specs
+from polykind.crd.equality import equal_specs
 
 
 def empty_status() -> JsonObject:
@@ -21,7 +21,7 @@ def prepare_create(crd: JsonObject) -> JsonObject:
 def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
     """A changed definition: its status stays, but for a version that becomes the storage version."""
     generation = old["metadata"].get("generation", 0)
-    _set_generation(new, generation if alike_specs(new["spec"], old["spec"]) else generation + 1)
+    _set_generation(new, generation if equal_specs(new["spec"], old["spec"]) else generation + 1)
     new["status"] = _storing(old["status"], new)
     return new
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.crd.survey import (
+from polykind.crd.schema_walker import (
     EMBEDDED,
     INT_OR_STRING,
     LIST_MAP_KEYS,
     LIST_TYPE,
     MAP_TYPE,
     PRESERVE,
-    RULES,
+    VALIDATIONS,
+    all_schemas,
     has_invalid_type,
-    nodes,
 )
 from polykind.errors import FieldError, forbidden, invalid, required
-from polykind.schema.pattern import PatternError, compile_pattern
+from polykind.golang.regexp import PatternError, compile_pattern
 
 _ROOT, _ITEM, _FIELD = "at the root", "for specified array items", "for specified object fields"
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
@@ -34,7 +34,7 @@ _FORBIDDEN_INSIDE = {
     LIST_MAP_KEYS: "must be empty to be structural",
     LIST_TYPE: "must be undefined to be structural",
     MAP_TYPE: "must be undefined to be structural",
-    RULES: "must be empty to be structural",
+    VALIDATIONS: "must be empty to be structural",
 }
 _JUDGED_INSIDE = frozenset(_FORBIDDEN_INSIDE)
 _NARROWING = frozenset({"allOf", "anyOf", "oneOf", "not", "pattern"})
@@ -62,12 +62,16 @@ _SPECIFIED = frozenset({"items", "properties", "additionalProperties", EMBEDDED,
 def is_structural(schema: JsonObject) -> bool:
     """Whether nothing at all is in the way of reading a schema as structural."""
     try:
-        return not (any(map(has_invalid_type, nodes(schema))) or unsupported(schema) or violations(schema, ""))
+        return not (
+            any(map(has_invalid_type, all_schemas(schema)))
+            or unsupported_reason(schema)
+            or structural_violations(schema, "")
+        )
     except RecursionError:
         return False
 
 
-def unsupported(schema: JsonObject) -> str | None:
+def unsupported_reason(schema: JsonObject) -> str | None:
     """Why a schema cannot even be read as structural: keywords and shapes there is no place for."""
     if _READ.isdisjoint(schema):
         return None
@@ -75,7 +79,7 @@ def unsupported(schema: JsonObject) -> str | None:
         if key in schema and (schema[key] or key == "additionalItems"):
             return f"OpenAPIV3Schema '{name}' is not supported"
     for clause in _clauses(schema):
-        why = unsupported(clause)
+        why = unsupported_reason(clause)
         if why:
             return why
     if schema.get(PRESERVE) is False:
@@ -86,7 +90,7 @@ def unsupported(schema: JsonObject) -> str | None:
     children = [items, *(schema.get("properties") or {}).values(), schema.get("additionalProperties")]
     for child in children:
         if isinstance(child, dict):
-            why = unsupported(child)
+            why = unsupported_reason(child)
             if why:
                 return why
     return None
@@ -99,7 +103,7 @@ def _clauses(schema: JsonObject) -> list[JsonObject]:
     return [*inside, *(schema.get("allOf") or ()), *(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]
 
 
-def violations(schema: JsonObject, path: str) -> list[FieldError]:
+def structural_violations(schema: JsonObject, path: str) -> list[FieldError]:
     """Every way a readable schema falls short of being structural, in the order of the texts."""
     errors: list[FieldError] = []
     _specified(schema, _ROOT, path, errors)
@@ -240,7 +244,7 @@ def _clause(node: JsonObject, path: str, errors: list[FieldError], *, skip_any: 
         errors.extend(
             forbidden(f"{path}.{key}", why)
             for key, why in _FORBIDDEN_INSIDE.items()
-            if key in node and (node[key] or key not in (LIST_MAP_KEYS, RULES))
+            if key in node and (node[key] or key not in (LIST_MAP_KEYS, VALIDATIONS))
         )
     if node.get("additionalProperties", False) is not False:
         errors.append(forbidden(f"{path}.additionalProperties", "must be undefined to be structural"))

@@ -19,18 +19,18 @@ class CRDSummary(dict[str, Any]):
     Schemas are nearly all of a definition, and of a thousand definitions few are in use at a time.
     """
 
-    __slots__ = ("mark", "read")
+    __slots__ = ("load", "spec_digest")
 
     def __init__(self, outline: JsonObject, mark: bytes, read: Read) -> None:
         super().__init__(outline)
-        self.mark = mark
+        self.spec_digest = mark
         """Equal marks mean equal specs; specs that are written differently differ in it."""
-        self.read = read
+        self.load = read
 
 
-def whole(crd: JsonObject) -> JsonObject:
+def load_full(crd: JsonObject) -> JsonObject:
     """A definition with its schemas, if it is only an outline."""
-    return crd.read() if isinstance(crd, CRDSummary) else crd
+    return crd.load() if isinstance(crd, CRDSummary) else crd
 
 
 def summarize(crd: JsonObject, encoded_spec: bytes, read: Read) -> CRDSummary:
@@ -39,14 +39,14 @@ def summarize(crd: JsonObject, encoded_spec: bytes, read: Read) -> CRDSummary:
     if versions:
         versions = [{key: item for key, item in version.items() if key != "schema"} for version in versions]
     spec = {**crd["spec"], "versions": versions}
-    return CRDSummary({**crd, "spec": spec}, marked(encoded_spec), read)
+    return CRDSummary({**crd, "spec": spec}, spec_digest(encoded_spec), read)
 
 
-def marked(encoded_spec: bytes) -> bytes:
+def spec_digest(encoded_spec: bytes) -> bytes:
     return hashlib.blake2b(encoded_spec, digest_size=16).digest()
 
 
-class Parts(msgspec.Struct):
+class CRDParts(msgspec.Struct):
     """A definition's JSON, cut in pieces."""
 
     metadata: dict[str, Any]
@@ -76,12 +76,12 @@ class _Spec(msgspec.Struct, omit_defaults=True):
     preserveUnknownFields: Any = None  # noqa: N815
 
 
-parts = msgspec.json.Decoder(Parts).decode
+split_crd = msgspec.json.Decoder(CRDParts).decode
 """Raises msgspec.MsgspecError for what is not shaped like a definition."""
 _spec = msgspec.json.Decoder(_Spec).decode
 
 
-def skimmed(cut: Parts) -> JsonObject:
+def decode_without_schemas(cut: CRDParts) -> JsonObject:
     """A v1 definition as it was written but for its schemas, which are skipped, not decoded.
 
     Raises msgspec.MsgspecError where that cannot be done; then the whole of it must be decoded.

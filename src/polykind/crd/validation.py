@@ -7,17 +7,16 @@ from functools import wraps
 from typing import ParamSpec
 
 from polykind.contract import JsonObject
-from polykind.crd.approval import approval_problems
+from polykind.crd.api_conversion import to_internal
+from polykind.crd.approval import validate_approval
+from polykind.crd.cel_rules import RuleChecker
 from polykind.crd.conditions import ESTABLISHED, is_true
-from polykind.crd.convert import to_internal
-from polykind.crd.gostruct import as_json
-from polykind.crd.names import name_problems
-from polykind.crd.options import Options
-from polykind.crd.rules import Rules
-from polykind.crd.spec_rules import immutable_problems, spec_problems
+from polykind.crd.internal_json import as_json
+from polykind.crd.naming import validate_names
+from polykind.crd.ratcheting import ValidationOptions
+from polykind.crd.validation_spec import validate_immutable_fields, validate_spec
 from polykind.errors import BadRequestError, FieldError, invalid
-from polykind.schema.metarules import validate
-from polykind.schema.metarules import validate_update as validate_meta_update
+from polykind.schema.metadata_validation import validate_object_meta, validate_object_meta_update
 from polykind.schema.names import subdomain_name
 
 P = ParamSpec("P")
@@ -38,22 +37,22 @@ def _bounded(judge: Callable[P, list[FieldError]]) -> Callable[P, list[FieldErro
 
 @_bounded
 def validate_create(
-    crd: JsonObject, request_version: str = "v1", *, rules: Rules | None = None, defaulting: bool = True
+    crd: JsonObject, request_version: str = "v1", *, rules: RuleChecker | None = None, defaulting: bool = True
 ) -> list[FieldError]:
     """What is wrong with a new definition, as a request at an API version is told.
 
     Without `defaulting` schemas may hold no defaults, unless they held some before.
     """
-    return judge_create(crd, to_internal(crd["spec"]), request_version, rules, defaulting)
+    return validate_internal_create(crd, to_internal(crd["spec"]), request_version, rules, defaulting)
 
 
-def judge_create(
-    crd: JsonObject, inner: JsonObject, request_version: str, rules: Rules | None = None, defaulting: bool = True
+def validate_internal_create(
+    crd: JsonObject, inner: JsonObject, request_version: str, rules: RuleChecker | None = None, defaulting: bool = True
 ) -> list[FieldError]:
     """The same for a definition whose inner spec is not that of its v1 shape."""
     beta = request_version == "v1beta1"
     errors = _create_meta_problems(crd)
-    errors += spec_problems(inner, Options(inner, beta=beta, defaulting=defaulting), rules)
+    errors += validate_spec(inner, ValidationOptions(inner, beta=beta, defaulting=defaulting), rules)
     return errors + _status_problems(crd) + ([] if beta else _v1_problems(crd, None))
 
 
@@ -63,24 +62,24 @@ def validate_update(
     old: JsonObject,
     request_version: str = "v1",
     *,
-    rules: Rules | None = None,
+    rules: RuleChecker | None = None,
     defaulting: bool = True,
 ) -> list[FieldError]:
     """What is wrong with a changed definition; what was wrong before may stay so."""
     beta, established = request_version == "v1beta1", is_true(old, ESTABLISHED)
     inner, before = to_internal(new["spec"]), to_internal(old["spec"])
-    errors = validate_meta_update(new["metadata"], old["metadata"])
-    options = Options(inner, before, established=established, beta=beta, defaulting=defaulting)
-    errors += spec_problems(inner, options, rules)
-    errors += immutable_problems(new["spec"], old["spec"], established=established)
+    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    options = ValidationOptions(inner, before, established=established, beta=beta, defaulting=defaulting)
+    errors += validate_spec(inner, options, rules)
+    errors += validate_immutable_fields(new["spec"], old["spec"], established=established)
     return errors + _status_problems(new) + ([] if beta else _v1_problems(new, old))
 
 
 @_bounded
 def validate_status_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """What is wrong with a changed status: only metadata and the syntax of accepted names are looked at."""
-    errors = validate_meta_update(new["metadata"], old["metadata"])
-    return errors + name_problems(new["status"]["acceptedNames"], "status.acceptedNames")
+    errors = validate_object_meta_update(new["metadata"], old["metadata"])
+    return errors + validate_names(new["status"]["acceptedNames"], "status.acceptedNames")
 
 
 def _create_meta_problems(crd: JsonObject) -> list[FieldError]:
@@ -91,12 +90,12 @@ def _create_meta_problems(crd: JsonObject) -> list[FieldError]:
         problems = subdomain_name(name, prefix)
         return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
 
-    return validate(crd["metadata"], namespaced=False, name_rule=name_rule)
+    return validate_object_meta(crd["metadata"], namespaced=False, name_rule=name_rule)
 
 
 def _status_problems(crd: JsonObject) -> list[FieldError]:
     status = crd["status"]
-    errors = name_problems(status["acceptedNames"], "status.acceptedNames")
+    errors = validate_names(status["acceptedNames"], "status.acceptedNames")
     return errors + _stored_version_problems(status["storedVersions"], crd["spec"]["versions"] or [])
 
 
@@ -123,7 +122,7 @@ def _stored_version_problems(stored: list[str] | None, versions: list[JsonObject
 
 def _v1_problems(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
     """What only requests at v1 must heed."""
-    errors = approval_problems(crd, old)
+    errors = validate_approval(crd, old)
     if old is not None and old["spec"].get("preserveUnknownFields"):
         return errors
     if crd["spec"].get("preserveUnknownFields"):

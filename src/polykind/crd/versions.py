@@ -30,12 +30,12 @@ def priority_sort(names: Iterable[str]) -> list[str]:
     return sorted(names, key=priority_key)
 
 
-def served(crd: JsonObject) -> list[str]:
+def served_versions(crd: JsonObject) -> list[str]:
     """The names of the served versions, in the order of the definition."""
     return [version["name"] for version in crd["spec"]["versions"] or () if version["served"]]
 
 
-def storage(crd: JsonObject) -> str:
+def storage_version(crd: JsonObject) -> str:
     """The version objects are stored at."""
     for version in crd["spec"]["versions"] or ():
         if version["storage"]:
@@ -43,7 +43,7 @@ def storage(crd: JsonObject) -> str:
     raise LookupError(f"{crd['metadata'].get('name')} has no storage version")
 
 
-def find(crd: JsonObject, name: str) -> JsonObject | None:
+def find_version(crd: JsonObject, name: str) -> JsonObject | None:
     """A version by its name."""
     for version in crd["spec"]["versions"] or ():
         if version["name"] == name:
@@ -52,9 +52,9 @@ def find(crd: JsonObject, name: str) -> JsonObject | None:
     return None
 
 
-def schema(crd: JsonObject, name: str) -> JsonObject | None:
+def version_schema(crd: JsonObject, name: str) -> JsonObject | None:
     """The schema of a version as it was declared. Raises LookupError."""
-    version = find(crd, name)
+    version = find_version(crd, name)
     if version is None:
         raise LookupError(f"{crd['metadata'].get('name')} has no version {name}")
     return (version.get("schema") or {}).get("openAPIV3Schema")
@@ -62,7 +62,7 @@ def schema(crd: JsonObject, name: str) -> JsonObject | None:
 
 def deprecation_warning(crd: JsonObject, name: str) -> str | None:
     """What requests to a deprecated version are warned with."""
-    version = find(crd, name)
+    version = find_version(crd, name)
     if version is None or not version.get("deprecated"):
         return None
     own = version.get("deprecationWarning")
@@ -81,5 +81,5 @@ def deprecation_warning(crd: JsonObject, name: str) -> str | None:
 def storage_version_hash(crd: JsonObject) -> str:
     """What discovery tells of the storage version: a change of it means that objects want rewriting."""
     spec = crd["spec"]
-    name = f"{spec['group']}/{storage(crd)}/{spec['names']['kind']}"
+    name = f"{spec['group']}/{storage_version(crd)}/{spec['names']['kind']}"
     return base64.b64encode(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8]).decode()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from polykind.contract import JsonObject
-from polykind.crd.convert import to_internal
-from polykind.crd.survey import nodes, schemas
-from polykind.golang.text import go_quote
-from polykind.schema.formats import is_known
+from polykind.crd.api_conversion import to_internal
+from polykind.crd.schema_walker import all_schemas, root_schemas
+from polykind.golang.fmt import go_quote
+from polykind.schema.string_formats import is_known_format
 
 
 def warnings(crd: JsonObject, old: JsonObject | None = None) -> list[str]:
@@ -21,7 +21,7 @@ def warnings(crd: JsonObject, old: JsonObject | None = None) -> list[str]:
 def _unknown_formats(crd: JsonObject) -> list[str]:
     return [
         node["format"]
-        for schema in schemas(to_internal(crd["spec"]))
-        for node in nodes(schema)
-        if "format" in node and not is_known(node["format"], node.get("type", ""))
+        for schema in root_schemas(to_internal(crd["spec"]))
+        for node in all_schemas(schema)
+        if "format" in node and not is_known_format(node["format"], node.get("type", ""))
     ]

@@ -12,7 +12,7 @@ import orjson
 
 from polykind.contract import JsonObject
 from polykind.crd.structural import is_structural
-from polykind.crd.summary import whole
+from polykind.crd.summary import load_full
 from polykind.crd.versions import storage_version_hash
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -148,12 +148,12 @@ class CrdEntries:
         uid, generation = metadata.get("uid"), metadata.get("generation")
         if uid and generation:
             return f"{self.name}/{uid}/{generation}"
-        content = repr(whole(self.definition)["spec"]).encode(errors="surrogatepass")
+        content = repr(load_full(self.definition)["spec"]).encode(errors="surrogatepass")
         return f"{self.name}/{hashlib.sha256(content).hexdigest()}"
 
     def structural_schemas(self) -> dict[str, JsonObject]:
         """The schemas to publish, by their versions. They are read anew at each call."""
-        spec, found = whole(self.definition)["spec"], {}
+        spec, found = load_full(self.definition)["spec"], {}
         # Only a definition that does not prune can have schemas that are not structural.
         pruned = spec.get("preserveUnknownFields") is not True
         for version in map(_object, _items(spec.get("versions"))):

@@ -1,1 +1,1 @@
-"""Formats that must read or print exactly as Go's: fmt, strconv, time, net, regexp, base64."""
+"""Texts that must be read or printed exactly as Go's standard library does; each module is named after Go's package."""

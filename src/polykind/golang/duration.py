@@ -20,7 +20,7 @@ _FURTHEST = 1 << 63
 """What may be counted before the sign is looked at: backwards there is one nanosecond more."""
 
 
-def human(span: float) -> str:
+def human_duration(span: float) -> str:
     """A span in seconds with at most two units, the coarser the longer it is; at most 292 years, as Go counts."""
     seconds = int(min(span, _LONGEST // 10**9))
     if seconds < -1:
@@ -52,7 +52,7 @@ def _two(large: int, unit: str, small: int, fraction: str) -> str:
     return f"{large}{unit}{small}{fraction}" if small else f"{large}{unit}"
 
 
-def parse(text: str) -> int:
+def parse_duration(text: str) -> int:
     """The nanoseconds that a text such as 1m30.5s means. Raises ValueError in Go's words."""
     quoted = _quoted(text)
     rest = text[1:] if text[:1] in ("+", "-") else text

@@ -1,8 +1,18 @@
-"""The grammar of Go's regular expressions: what it refuses, in its words, and how RE2 is to be told."""
+"""Regular expressions with the grammar, meaning and error messages of Go's regexp package, matched by RE2.
+
+RE2 runs in linear time, so no pattern can make matching slow.
+"""
 
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
+
+import re2
+
+from polykind.golang.utf8 import replace_lone_surrogates
+
+re2.set_fallback_notification(re2.FALLBACK_EXCEPTION)
 
 _FLAGS = frozenset("imsU")
 _PERL_CLASSES = frozenset("dswDSW")
@@ -13,18 +23,61 @@ _POSIX = {
 _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
 _CATEGORIES = frozenset("CLMNPSZ")
-_MOST_REPEATS = 1000
+_MAX_REPEATS = 1000
 
 
 class PatternError(ValueError):
-    """A pattern that Go would not compile; the text is Go's."""
+    """A pattern that Go's regexp.Compile rejects; the message is Go's."""
 
     def __init__(self, code: str, expr: str) -> None:
         super().__init__(f"error parsing regexp: {code}: `{expr}`")
 
 
-class Scanner:
-    """One walk over a pattern; `respelled` has numeric escapes as characters and named groups in their older form."""
+class Pattern:
+    """A compiled pattern that is called as Go's MatchString.
+
+    `contains` is RE2's own search. It is faster, but raises UnicodeEncodeError for lone surrogates.
+    """
+
+    __slots__ = ("contains",)
+
+    def __init__(self, contains: Callable[[str], bool]) -> None:
+        self.contains = contains
+
+    def __call__(self, value: str) -> bool:
+        try:
+            return bool(self.contains(value))
+        except UnicodeEncodeError:
+            return bool(self.contains(replace_lone_surrogates(value)))
+
+
+def compile_pattern(text: str) -> Pattern:
+    """Compile a pattern with Go's meaning: \\d and \\w are ASCII, `$` matches only at the end. Raises PatternError."""
+    if not text.isprintable():
+        text = replace_lone_surrogates(text)
+    translated = to_re2(text)
+    try:
+        return Pattern(re2.compile(translated, re2.ASCII).contains)
+    except re2.error as error:
+        code, _, expr = str(error).partition(": ")
+        raise PatternError(_go_error_code(code), expr or text) from None
+    except Exception:
+        raise PatternError("invalid or unsupported Perl syntax", text) from None
+
+
+def to_re2(text: str) -> str:
+    """Translate a Go pattern for RE2, which lacks numeric escapes and (?<name>) groups. Raises PatternError."""
+    return _Translator(text).translate()
+
+
+def _go_error_code(code: str) -> str:
+    if code == "invalid repetition size":
+        return "invalid repeat count"
+    return "expression too large" if code.startswith("pattern too large") else code
+
+
+class _Translator:
+    """One pass over a pattern. It checks Go's grammar and collects RE2's spelling in `out`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -32,13 +85,13 @@ class Scanner:
         self.out: list[str] = []
         self.depth = 0
 
-    def scan(self) -> str:
+    def translate(self) -> str:
         text, size = self.text, len(self.text)
         operand = False
         repeat_from = -1
         while self.at < size:
             char, start = text[self.at], self.at
-            if char in "*+?" or (char == "{" and self._counted()):
+            if char in "*+?" or (char == "{" and self._is_count()):
                 end = self._repetition_end(start)
                 if not operand and repeat_from < 0:
                     raise PatternError("missing argument to repetition operator", text[start:end])
@@ -54,32 +107,32 @@ class Scanner:
                 if not self.depth:
                     raise PatternError("unexpected )", text)
                 self.depth -= 1
-                self._keep(1)
+                self._copy(1)
                 operand = True
             elif char == "|":
-                self._keep(1)
+                self._copy(1)
                 operand = False
             elif char == "[":
                 self._class()
                 operand = True
             elif char == "\\":
-                operand = self._escape_outside(operand)
+                operand = self._escape_outside_class(operand)
             else:
-                self._keep(1)
+                self._copy(1)
                 operand = True
         if self.depth:
             raise PatternError("missing closing )", text)
         return "".join(self.out)
 
-    def _keep(self, count: int) -> None:
+    def _copy(self, count: int) -> None:
         self.out.append(self.text[self.at : self.at + count])
         self.at += count
 
-    def _counted(self) -> bool:
+    def _is_count(self) -> bool:
         return self._count_bounds(self.at) is not None
 
     def _count_bounds(self, start: int) -> tuple[int, int, int] | None:
-        """The least, the most (-1: no limit) and the end of a {n}, {n,} or {n,m}; None if it is literal text."""
+        """Return minimum, maximum (-1: none) and end of {n}, {n,} or {n,m}. Return None if it is literal text."""
         end = self.text.find("}", start)
         if end < 0:
             return None
@@ -89,17 +142,17 @@ class Scanner:
                 return None
         if not low:
             return None
-        least = min(int(low[:9]), _MOST_REPEATS + 1)
-        most = least if not comma else min(int(high[:9]), _MOST_REPEATS + 1) if high else -1
-        return least, most, end + 1
+        minimum = min(int(low[:9]), _MAX_REPEATS + 1)
+        maximum = minimum if not comma else min(int(high[:9]), _MAX_REPEATS + 1) if high else -1
+        return minimum, maximum, end + 1
 
     def _repetition_end(self, start: int) -> int:
         end = start + 1
         if self.text[start] == "{":
             bounds = self._count_bounds(start)
             assert bounds is not None
-            least, most, end = bounds
-            if least > _MOST_REPEATS or most > _MOST_REPEATS or 0 <= most < least:
+            minimum, maximum, end = bounds
+            if minimum > _MAX_REPEATS or maximum > _MAX_REPEATS or 0 <= maximum < minimum:
                 raise PatternError("invalid repeat count", self.text[start:end])
         if self.text[end : end + 1] == "?":
             end += 1
@@ -109,7 +162,7 @@ class Scanner:
         text, start = self.text, self.at
         if not text.startswith("(?", start):
             self.depth += 1
-            self._keep(1)
+            self._copy(1)
             return False
         name_at = 0
         if text.startswith("(?P<", start) and len(text) - start > 4:
@@ -147,11 +200,11 @@ class Scanner:
                 raise PatternError("invalid or unsupported Perl syntax", text[start:at])
         raise PatternError("invalid or unsupported Perl syntax", text[start:])
 
-    def _escape_outside(self, operand: bool) -> bool:
+    def _escape_outside_class(self, operand: bool) -> bool:
         text = self.text
         following = text[self.at + 1 : self.at + 2]
         if following in ("A", "b", "B", "z") or (following and following in _PERL_CLASSES):
-            self._keep(2)
+            self._copy(2)
             return True
         if following == "Q":
             end = text.find("\\E", self.at + 2)
@@ -175,10 +228,10 @@ class Scanner:
             end = close + 1
         elif text[start + 2 : end] not in _CATEGORIES:
             raise PatternError("invalid character class range", text[start:end])
-        self._keep(end - start)
+        self._copy(end - start)
 
     def _escaped(self) -> str:
-        """The character that an escape stands for; moves past it."""
+        """Consume an escape sequence and return the character that it stands for."""
         text, start = self.text, self.at
         if start + 1 >= len(text):
             raise PatternError("trailing backslash at end of expression", "")
@@ -216,7 +269,7 @@ class Scanner:
 
     def _class(self) -> None:
         text, start = self.text, self.at
-        self._keep(2 if text.startswith("[^", start) else 1)
+        self._copy(2 if text.startswith("[^", start) else 1)
         first = True
         while self.at < len(text) and (first or text[self.at] != "]"):
             first = False
@@ -225,18 +278,18 @@ class Scanner:
                 if end >= 0:
                     if text[self.at + 2 : end].removeprefix("^") not in _POSIX:
                         raise PatternError("invalid character class range", text[self.at : end + 2])
-                    self._keep(end + 2 - self.at)
+                    self._copy(end + 2 - self.at)
                     continue
             if text[self.at] == "\\" and text[self.at + 1 : self.at + 2] in ("p", "P"):
                 self._unicode_class()
                 continue
             if text[self.at] == "\\" and text[self.at + 1 : self.at + 2] in _PERL_CLASSES:
-                self._keep(2)
+                self._copy(2)
                 continue
             self._range(start)
         if self.at >= len(text):
             raise PatternError("missing closing ]", text[start:])
-        self._keep(1)
+        self._copy(1)
 
     def _range(self, opened: int) -> None:
         text, start = self.text, self.at

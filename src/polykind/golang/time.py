@@ -29,7 +29,7 @@ _duration_part = re.compile(r"(\d*)(?:\.(\d*))?([^0-9.]+)", re.ASCII).match
 _NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9}
 
 
-def is_plain_time(text: str) -> bool:
+def is_normalized_time(text: str) -> bool:
     """Whether the text is a time exactly as Kubernetes writes one, so that reading and writing it gives it back."""
     if len(text) != 20 or text[19] != "Z" or text[10] != "T" or text[4] != "-" or text[7] != "-":
         return False
@@ -40,14 +40,14 @@ def is_plain_time(text: str) -> bool:
     return text[13] == text[16] == ":" and text != "0001-01-01T00:00:00Z"
 
 
-def normal_time(text: str) -> str | None:
+def normalize_time(text: str) -> str | None:
     """The time in UTC to the second, None for Go's zero time. Raises ValueError in Go's words."""
-    parts = parse(text, RFC3339)
+    parts = parse_time(text, RFC3339)
     year, month, day = int(parts[0]), int(parts[2]), int(parts[4])
     return _written(year, month, day, int(parts[6]), int(parts[8]), int(parts[10][:2]), parts[11])
 
 
-def parse(text: str, layout: str) -> list[str]:
+def parse_time(text: str, layout: str) -> list[str]:
     """The parts of a time by RFC 3339, or a layout that ends before. Raises ValueError in Go's words."""
     parts: list[str] = []
     rest, left = text, layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _USERINFO = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")

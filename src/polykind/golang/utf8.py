@@ -1,20 +1,34 @@
-"""Text from bytes that may be no UTF-8, read as Go reads it."""
+"""UTF-8 as Go reads it: each invalid byte becomes one U+FFFD."""
 
 from __future__ import annotations
 
 import codecs
 
 
-def _each(error: UnicodeError) -> tuple[str, int]:
-    """Every bad byte becomes one replacement character; Python's own handler joins some."""
+def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
+    """Replace every invalid byte by U+FFFD. Python's own "replace" handler merges some."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return "\ufffd" * (error.end - error.start), error.end
 
 
-codecs.register_error("polykind.each", _each)
+codecs.register_error("polykind.replace_each_byte", _replace_each_byte)
 
 
-def lenient(data: bytes) -> str:
-    """The text, with U+FFFD for each byte that belongs to no character."""
-    return data.decode(errors="polykind.each")
+def decode_utf8(data: bytes) -> str:
+    """Decode bytes, with U+FFFD for each byte that is not part of a valid character."""
+    return data.decode(errors="polykind.replace_each_byte")
+
+
+def replace_lone_surrogates(text: str) -> str:
+    """Replace lone surrogates by U+FFFD, as Go's JSON decoder does. Surrogate pairs become one character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def byte_length(text: str) -> int:
+    """Return the length in bytes of UTF-8, which is Go's len() of a string."""
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

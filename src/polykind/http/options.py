@@ -22,12 +22,13 @@ from polykind.errors import (
     too_long,
 )
 from polykind.golang import duration
-from polykind.golang.text import go_quote, json_float, json_name
-from polykind.golang.utf8 import lenient
+from polykind.golang.fmt import go_quote
+from polykind.golang.json import json_float, json_type_name
+from polykind.golang.utf8 import decode_utf8
 from polykind.http.query import Query, first, integer, parse_query, truth
-from polykind.selectors import fields, labels
-from polykind.selectors.fields import FieldSelector
-from polykind.selectors.labels import LabelSelector
+from polykind.selectors import field_selectors, label_selectors
+from polykind.selectors.field_selectors import FieldSelector
+from polykind.selectors.label_selectors import LabelSelector
 
 __all__ = [
     "CreateOptions",
@@ -54,8 +55,8 @@ class ListOptions:
     A watch from nowhere (no resourceVersion or 0) has `send_initial_events` set, as the reference sets it.
     """
 
-    label_selector: LabelSelector = labels.EVERYTHING
-    field_selector: FieldSelector = fields.EVERYTHING
+    label_selector: LabelSelector = label_selectors.SELECT_ALL
+    field_selector: FieldSelector = field_selectors.SELECT_ALL
     watch: bool = False
     allow_watch_bookmarks: bool = False
     resource_version: str = ""
@@ -77,8 +78,8 @@ class ListOptions:
         if watching and initial is None and not match and version in ("", "0"):
             initial, match = True, "NotOlderThan"
         options = cls(
-            label_selector=labels.parse(first(query, "labelSelector")),
-            field_selector=fields.parse(first(query, "fieldSelector")),
+            label_selector=label_selectors.parse_label_selector(first(query, "labelSelector")),
+            field_selector=field_selectors.parse_field_selector(first(query, "fieldSelector")),
             watch=watching or watch,
             allow_watch_bookmarks=truth(query, "allowWatchBookmarks") or False,
             resource_version=version,
@@ -289,7 +290,7 @@ def _member(value: Any, path: str, wanted: type, shown: str) -> Any:
     """The value if it is of the wanted type, None if there is none. Raises BadRequest in the words of Go's decoder."""
     if value is None or type(value) is wanted:
         return value
-    found = json_name(value)
+    found = json_type_name(value)
     if type(value) is float and wanted is int:
         found = f"number {json_float(value)}"
     struct, _, leaf = f"DeleteOptions.{path}".rpartition(".")
@@ -339,7 +340,7 @@ def manager_name(manager: str, user_agent: bytes) -> str:
 @lru_cache(maxsize=256)
 def _program(user_agent: bytes) -> str:
     out, size = [], 0
-    for char in lenient(user_agent.partition(b"/")[0]):
+    for char in decode_utf8(user_agent.partition(b"/")[0]):
         if not char.isprintable():
             continue
         size += len(char.encode())
@@ -364,7 +365,7 @@ def request_timeout(query: Query) -> float | None:
     if not text:
         return None
     try:
-        span = duration.parse(text)
+        span = duration.parse_duration(text)
     except ValueError as error:
         raise BadRequestError(f"invalid timeout specified in the request URL - {error}") from None
     return span / 10**9 if span > 0 else None

@@ -6,9 +6,9 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from polykind.errors import BadRequestError
-from polykind.golang.text import go_quote
-from polykind.golang.utf8 import lenient
-from polykind.selectors.requirement import as_int64
+from polykind.golang.fmt import go_quote
+from polykind.golang.utf8 import decode_utf8
+from polykind.selectors.requirement import parse_int64
 
 Query = dict[str, list[str]]
 bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
@@ -35,7 +35,7 @@ def parse_query(raw: bytes | str) -> Query:
 
 def _unescaped(text: str, raw: bytes | str) -> str:
     encoded = text.replace("+", " ").encode("latin-1" if isinstance(raw, bytes) else "utf-8")
-    return lenient(unquote_to_bytes(encoded))
+    return decode_utf8(unquote_to_bytes(encoded))
 
 
 def first(query: Query, name: str) -> str:
@@ -55,7 +55,7 @@ def integer(query: Query, name: str) -> int | None:
     values = query.get(name)
     if not values:
         return None
-    value = as_int64(values[0])
+    value = parse_int64(values[0])
     if value is None:
         why = "value out of range" if _integer(values[0]) else "invalid syntax"
         raise BadRequestError(f"strconv.ParseInt: parsing {go_quote(values[0])}: {why}")

@@ -13,7 +13,7 @@ from prometheus_client.core import (
     UnknownMetricFamily,
 )
 
-from polykind.golang.text import go_float
+from polykind.golang.fmt import go_float
 from polykind.metrics.metrics import Metrics
 
 

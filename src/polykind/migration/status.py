@@ -90,7 +90,7 @@ class DefinitionStatus:
                 return state.failed_condition(_generation(crd), now), None
             updated = state.same_generation(crd)
             condition = state.succeeded_condition(_generation(crd), now, updated=updated)
-            return condition, [versions.storage(crd)] if updated else None
+            return condition, [versions.storage_version(crd)] if updated else None
 
         await self._write(end)
 

@@ -6,7 +6,7 @@ import re
 
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, invalid, required
-from polykind.golang.text import json_bytes
+from polykind.golang.json import encode_json
 from polykind.migration.state import FAILED, SUCCEEDED, holds
 from polykind.schema import conditionrules
 from polykind.schema.names import dns1035_label, dns1123_subdomain
@@ -63,5 +63,5 @@ def _contradiction(conditions: list[JsonObject], why: str) -> FieldError:
     shown = "null"
     if conditions:
         told = [{name: c[name] for name in _CONDITION if name in c} for c in conditions]
-        shown = json_bytes(told, ordered=True).decode()
+        shown = encode_json(told, sort_keys=False).decode()
     return FieldError("FieldValueInvalid", "status.conditions", OMITTED, f"{shown}: {why}")

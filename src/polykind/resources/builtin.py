@@ -16,8 +16,8 @@ from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Resource, ServedVersion
-from polykind.schema import metarules, objectmeta
-from polykind.selectors import fields
+from polykind.schema import metadata_validation, object_meta
+from polykind.selectors import field_selectors
 
 LEGACY = "pkg/api/legacyscheme/scheme.go:30"
 """Where the reference's texts say that most types are known."""
@@ -83,7 +83,7 @@ class BuiltinVersion(ServedVersion):
         self.list_type = f"*{self.package}.{kind.list_kind}"
 
     def refuse_field(self, label: str) -> str:
-        return fields.unknown(label)
+        return field_selectors.unknown_field(label)
 
     def method_not_allowed(self, verb: str) -> errors.APIError:
         return errors.method_not_allowed()
@@ -102,7 +102,7 @@ class BuiltinVersion(ServedVersion):
             if is_known(api_version, kind, to_definitions=self.scheme != LEGACY):
                 why = f"converting ({version}.{kind}) to ({self.package}.{self.resource.kind}): unknown conversion"
             text = f'{kind} in version "{version}" cannot be handled as a {self.resource.kind}: {why}'
-            raise objectmeta.MisfitError(text, why)
+            raise object_meta.BadObjectMetaError(text, why)
 
     def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         forgets = _forgets(value)
@@ -147,8 +147,8 @@ class BuiltinVersion(ServedVersion):
 
     def _meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         if old is not None:
-            return metarules.validate_update(new["metadata"], old["metadata"])
-        return metarules.validate(new["metadata"], namespaced=self.resource.namespaced)
+            return metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
+        return metadata_validation.validate_object_meta(new["metadata"], namespaced=self.resource.namespaced)
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         return obj
@@ -199,7 +199,7 @@ class CoreVersion(BuiltinVersion):
         super().__init__(kind, "v1", struct)
 
     def refuse_field(self, label: str) -> str:
-        return fields.unsupported(label)
+        return field_selectors.unsupported_field(label)
 
 
 _STANDARD = frozenset(("kubernetes", "orphan", "foregroundDeletion"))

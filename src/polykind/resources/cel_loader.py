@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from polykind.contract import JsonObject
-from polykind.crd.rules import RuleCheck
-from polykind.crd.structural import unsupported
-from polykind.crd.survey import RULES, nodes
+from polykind.crd.cel_rules import RuleCheckRequest
+from polykind.crd.schema_walker import VALIDATIONS, all_schemas
+from polykind.crd.structural import unsupported_reason
 from polykind.errors import FieldError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def rules_of(openapi: JsonObject | None) -> Rules | None:
     """The rules of a schema, None if it has none, or is one from old times that cannot be read as structural."""
-    if not openapi or not any(RULES in node for node in nodes(openapi)) or unsupported(openapi):
+    if not openapi or not any(VALIDATIONS in node for node in all_schemas(openapi)) or unsupported_reason(openapi):
         return None
     from polykind.cel import compile_schema
 
@@ -33,7 +33,7 @@ class Compiler:
 
         return RuleCompiler()
 
-    def check(self, asked: RuleCheck) -> list[FieldError]:
+    def check(self, asked: RuleCheckRequest) -> list[FieldError]:
         return self._compiler.check(asked)
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:

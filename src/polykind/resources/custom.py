@@ -16,18 +16,18 @@ from polykind.codec.table import TableFormat
 from polykind.contract import Converter, JsonObject
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.crd import versions as crd_versions
-from polykind.crd.cabundle import has_bad_bundle
+from polykind.crd.ca_bundle import has_invalid_ca_bundle
 from polykind.crd.conditions import ESTABLISHED, is_true
 from polykind.crd.structural import is_structural
-from polykind.crd.summary import whole
+from polykind.crd.summary import load_full
 from polykind.errors import FieldError
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.resources.cel_loader import rules_of
 from polykind.resources.resource import Resource, ServedVersion
 from polykind.resources.singleflight import Singleflight
-from polykind.schema import Schema, metarules, objectmeta
-from polykind.schema.equality import same
-from polykind.schema.scale import validate_scale
+from polykind.schema import CompiledSchema, metadata_validation, object_meta
+from polykind.schema.equality import deep_equal
+from polykind.schema.scale_validation import validate_scale
 from polykind.taskless import in_task
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class CustomResource(Resource):
         self.converter = converter
         """None: changing the apiVersion is all there is to it."""
         self.keep = keep
-        self.storage = crd_versions.storage(crd)
+        self.storage = crd_versions.storage_version(crd)
         self.declared = {v["name"] for v in spec["versions"]}
-        self._schemas: dict[str, Schema] = {}
+        self._schemas: dict[str, CompiledSchema] = {}
         self._rules: dict[str, Rules | None] = {}
         for stanza in spec["versions"]:
             if stanza.get("served"):
@@ -90,17 +90,17 @@ class CustomResource(Resource):
     @cached_property
     def unreachable(self) -> bool:
         """Whether nobody can be asked to convert: the certificates to trust cannot be read. No such is established."""
-        return not is_true(self.crd, ESTABLISHED) and has_bad_bundle(self.crd["spec"])
+        return not is_true(self.crd, ESTABLISHED) and has_invalid_ca_bundle(self.crd["spec"])
 
     def openapi(self, version: str) -> JsonObject | None:
         """The schema of a version as it was declared."""
-        return crd_versions.schema(self._whole, version)
+        return crd_versions.version_schema(self._whole, version)
 
     @cached_property
     def _whole(self) -> JsonObject:
-        return whole(self.crd)
+        return load_full(self.crd)
 
-    def schema(self, version: str) -> Schema:
+    def schema(self, version: str) -> CompiledSchema:
         """The machine of a version's schema, compiled when first needed; versions with equal schemas share one."""
         machine = self._schemas.get(version)
         if machine is None:
@@ -111,7 +111,7 @@ class CustomResource(Resource):
                     machine = known
                     break
             else:
-                machine = schema.compile(openapi, preserve_unknown=preserve)
+                machine = schema.CompiledSchema(openapi, preserve_unknown=preserve)
             self._schemas[version] = machine
         return machine
 
@@ -192,7 +192,7 @@ class CustomVersion(ServedVersion):
         return self._model
 
     @property
-    def schema(self) -> Schema:
+    def schema(self) -> CompiledSchema:
         return self.resource.schema(self.version)
 
     # ------------------------------------------------------------------ payloads
@@ -202,14 +202,14 @@ class CustomVersion(ServedVersion):
         if api_version is None:
             raise errors.BadRequestError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
         group, _, version = api_version.rpartition("/") if isinstance(api_version, str) else ("", "", "")
-        meta, unknown = objectmeta.coerce(
+        meta, unknown = object_meta.coerce(
             value.get("metadata"), strict=True, kind=kind, version=version, served=self.resource.kind
         )
         value["metadata"] = meta
         # Of another kind there is no schema: such an object is taken as it is, to be refused for its kind.
         if kind == self.resource.kind and group == self.resource.group:
             if version in self.resource.declared:
-                pruned, sound = self.resource.schema(version).take(value, report=report)
+                pruned, sound = self.resource.schema(version).prune_default_and_validate(value, report=report)
                 unknown = unknown + pruned
                 self._sound = value if sound and version == self.version else None
             elif not self.resource.crd["spec"].get("preserveUnknownFields"):
@@ -218,8 +218,8 @@ class CustomVersion(ServedVersion):
 
     def default(self, merged: JsonObject) -> JsonObject:
         # What is applied is not read as metadata: a time that is none is as good as absent.
-        merged["metadata"], _ = objectmeta.coerce(merged.get("metadata"), strict=False)
-        self.schema.default(merged)
+        merged["metadata"], _ = object_meta.coerce(merged.get("metadata"), strict=False)
+        self.schema.apply_defaults(merged)
         return merged
 
     def settle(self, obj: JsonObject) -> None:
@@ -229,7 +229,7 @@ class CustomVersion(ServedVersion):
             # The storage version gives its own defaults, when the object is read.
             return
         had_status = "status" in obj
-        self.schema.default(obj)
+        self.schema.apply_defaults(obj)
         if self.has_status and not had_status:
             obj.pop("status", None)
 
@@ -241,7 +241,7 @@ class CustomVersion(ServedVersion):
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
         if found := self._type_errors(obj):
             return self._mistaken(found, obj, None)
-        found = metarules.validate(obj["metadata"], namespaced=self.resource.namespaced)
+        found = metadata_validation.validate_object_meta(obj["metadata"], namespaced=self.resource.namespaced)
         sound, self._sound = obj is self._sound, None
         if not sound:
             found += self.schema.validate(obj, None, scale=self.scale)
@@ -260,14 +260,14 @@ class CustomVersion(ServedVersion):
         changed = any(k not in new for k in old if k != "status" or not self.has_status)
         changed = changed or any(k not in old or new[k] != old[k] for k in judged)
         # What is equal to Python may not be to Go: true and 1.
-        changed = changed or not all(same(new[k], old[k]) for k in judged)
+        changed = changed or not all(deep_equal(new[k], old[k]) for k in judged)
         generation = old["metadata"].get("generation", 1) + (1 if changed else 0)
         meta["generation"] = generation
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         if found := self._type_errors(new):
             return self._mistaken(found, new, old)
-        found = metarules.validate_update(new["metadata"], old["metadata"])
+        found = metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
         return self._ruled(found + self.schema.validate(new, old, scale=self.scale), new, old)
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
@@ -287,7 +287,7 @@ class CustomVersion(ServedVersion):
         found = self._type_errors(new)
         if found:
             return found
-        found = metarules.validate_update(new["metadata"], old["metadata"])
+        found = metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
         return self._ruled(found + self.schema.validate_status(new, old, scale=self.scale), new, old)
 
     def _type_errors(self, obj: JsonObject) -> list[FieldError]:
@@ -300,7 +300,7 @@ class CustomVersion(ServedVersion):
 
     def _mistaken(self, found: list[FieldError], new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What is said of an object that is not of this type: nothing of its values, but the rest all the same."""
-        found = found + self.schema.validate_apart(new, old)
+        found = found + self.schema.validate_beyond_values(new, old)
         # The reference has its rules fail on what is of no type they know; ours are never shown such.
         unfit = not _blocked(found) and _blocked(self.schema.validate(new, old))
         return found if unfit else self._ruled(found, new, old)
@@ -321,7 +321,7 @@ class CustomVersion(ServedVersion):
         return warned
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
-        return metarules.finalizer_warnings(new["metadata"], (old or {}).get("metadata"))
+        return metadata_validation.finalizer_warnings(new["metadata"], (old or {}).get("metadata"))
 
     # ------------------------------------------------------------------ storing
 
@@ -371,11 +371,11 @@ class CustomVersion(ServedVersion):
             found = f"{self.resource.group}/{entry.version}"
             raise errors.UnknownReasonError(f"request to convert CR from an invalid group/version: {found}")
         obj = entry.decode()
-        meta, _ = objectmeta.coerce(obj.get("metadata"), strict=False, kind=self.resource.kind, version=entry.version)
+        meta, _ = object_meta.coerce(obj.get("metadata"), strict=False, kind=self.resource.kind, version=entry.version)
         if not meta.get("generation"):
             meta["generation"] = 1
         obj["metadata"] = meta
-        self.resource.schema(entry.version).read(obj)
+        self.resource.schema(entry.version).prune_and_default_stored(obj)
         return obj
 
     def _form(self, entry: CachedObject, obj: JsonObject) -> Representation:

@@ -17,7 +17,7 @@ from polykind.codec import json_codec, negotiation, partial_metadata
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.singleflight import Singleflight
-from polykind.selectors import fields
+from polykind.selectors import field_selectors
 
 if TYPE_CHECKING:
     from polykind.apply.typemodel import TypeModel
@@ -193,7 +193,7 @@ class ServedVersion(ABC):
 
     def refuse_field(self, label: str) -> str:
         """How a field selector on an unknown field is refused."""
-        return fields.unsupported(label)
+        return field_selectors.unsupported_field(label)
 
     async def after_write(self, name: str, dry_run: bool) -> None:
         """What must be settled before a write is answered."""

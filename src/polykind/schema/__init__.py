@@ -1,5 +1,5 @@
-"""Structural schemas applied to values: prune, drop nulls, default, validate; the rules of metadata and of names."""
+"""Structural schemas: pruning, defaulting, validation, and the syntax of object names and metadata."""
 
-from polykind.schema.machine import Schema, compile
+from polykind.schema.compiled_schema import CompiledSchema
 
-__all__ = ["Schema", "compile"]
+__all__ = ["CompiledSchema"]

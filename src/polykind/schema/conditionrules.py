@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required, too_long
-from polykind.schema.names import qualified_name, regex_error, size
+from polykind.golang.utf8 import byte_length
+from polykind.schema.names import qualified_name, regex_error
 
 _STATUSES = ("False", "True", "Unknown")
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
@@ -49,8 +50,8 @@ def _condition(condition: JsonObject, at: str) -> list[FieldError]:
     else:
         if not _is_reason(reason):
             found.append(invalid(f"{at}.reason", reason, regex_error(_REASON_RULE, _REASON, *_EXAMPLES)))
-        if size(reason) > _LONGEST_REASON:
+        if byte_length(reason) > _LONGEST_REASON:
             found.append(too_long(f"{at}.reason", _LONGEST_REASON))
-    if size(condition.get("message") or "") > LONGEST_MESSAGE:
+    if byte_length(condition.get("message") or "") > LONGEST_MESSAGE:
         found.append(too_long(f"{at}.message", LONGEST_MESSAGE))
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.schema.equality import same
-from polykind.schema.node import ABSENT, Node
+from polykind.schema.equality import deep_equal
+from polykind.schema.node import ABSENT, SchemaNode
 
 
 class Correlation:
@@ -13,7 +13,7 @@ class Correlation:
 
     __slots__ = ("_children", "_equal", "_keyed", "new", "node", "old")
 
-    def __init__(self, new: Any, old: Any, node: Node) -> None:
+    def __init__(self, new: Any, old: Any, node: SchemaNode) -> None:
         self.new, self.old, self.node = new, old, node
         self._children: dict[str | int, Correlation | None] = {}
         self._equal: bool | None = None
@@ -49,7 +49,7 @@ class Correlation:
             return None
         if self._keyed is None:
             self._keyed = {}
-            if self.node.types == ("array",) and self.node.map_keys:
+            if self.node.types == ("array",) and self.node.list_map_keys:
                 for item in self.old:
                     key = self._key_of(item)
                     if key is not None:
@@ -62,7 +62,7 @@ class Correlation:
         if type(item) is not dict:
             return None
         key = []
-        for name in self.node.map_keys:
+        for name in self.node.list_map_keys:
             value = item.get(name)
             if type(value) not in (str, int, float, bool):
                 return None
@@ -79,7 +79,7 @@ class Correlation:
             for at in range(len(new)):
                 child = self.index(at)
                 if child is None:
-                    return same(old, new) if self._keyed is None else False
+                    return deep_equal(old, new) if self._keyed is None else False
                 if not child.unchanged():
                     return False
             return True
@@ -91,4 +91,4 @@ class Correlation:
                 if child is None or not child.unchanged():
                     return False
             return True
-        return same(old, new)
+        return deep_equal(old, new)

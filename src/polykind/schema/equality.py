@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def same(left: Any, right: Any) -> bool:
+def deep_equal(left: Any, right: Any) -> bool:
     """Deep equality with types."""
     if left is right:
         return True
@@ -56,19 +56,19 @@ def _walked(left: Any, right: Any) -> bool:
     return True
 
 
-def fresh(value: Any) -> Any:
+def deep_copy(value: Any) -> Any:
     """A copy that shares no container with the original."""
     if type(value) is dict:
-        return {key: fresh(item) for key, item in value.items()}
+        return {key: deep_copy(item) for key, item in value.items()}
     if type(value) is list:
-        return [fresh(item) for item in value]
+        return [deep_copy(item) for item in value]
     return value
 
 
-def identity(value: Any) -> Any:
+def hashable_key(value: Any) -> Any:
     """A hashable stand-in: two values are the same exactly if theirs are equal."""
     if type(value) is dict:
-        return (dict, frozenset((key, identity(item)) for key, item in value.items()))
+        return (dict, frozenset((key, hashable_key(item)) for key, item in value.items()))
     if type(value) is list:
-        return (list, tuple(map(identity, value)))
+        return (list, tuple(map(hashable_key, value)))
     return (type(value), value)

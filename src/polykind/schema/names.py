@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from polykind.golang.utf8 import byte_length
+
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + "(\\." + _LABEL + ")*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -38,7 +40,7 @@ _KEY_RULE = (
 )
 _VALUE_RULE = f"a valid label must be an empty string or {_KEY_RULE.removeprefix('must ')}"
 
-NameRule = Callable[[str, bool], list[str]]
+NameCheck = Callable[[str, bool], list[str]]
 """Takes a name and whether it is only the beginning of one (generateName)."""
 
 
@@ -50,15 +52,10 @@ def regex_error(rule: str, pattern: str, *examples: str) -> str:
     return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def size(text: str) -> int:
-    """The length in bytes of UTF-8, as the reference counts."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-
-
 def dns1123_label(value: str) -> list[str]:
     if len(value) <= 63 and _label(value):
         return []
-    problems = [_too_long(63, "characters")] if size(value) > 63 else []
+    problems = [_too_long(63, "characters")] if byte_length(value) > 63 else []
     if not _label(value):
         if _subdomain(value):
             problems.append("must not contain dots")
@@ -74,7 +71,7 @@ def dns1123_subdomain(value: str) -> list[str]:
 
 
 def dns1035_label(value: str) -> list[str]:
-    problems = [_too_long(63, "characters")] if size(value) > 63 else []
+    problems = [_too_long(63, "characters")] if byte_length(value) > 63 else []
     if not _label_1035(value):
         problems.append(regex_error(_LABEL_1035_RULE, _LABEL_1035, "my-name", "abc-123"))
     return problems
@@ -97,7 +94,7 @@ def qualified_name(value: str) -> list[str]:
         problems.extend(f"prefix part {problem}" for problem in _subdomain_problems(prefix, "bytes"))
     if not name:
         problems.append("name part must be non-empty")
-    elif size(name) > 63:
+    elif byte_length(name) > 63:
         problems.append(f"name part {_too_long(63, 'bytes')}")
     if not _key(name):
         problems.append(f"name part {rule}")
@@ -107,7 +104,7 @@ def qualified_name(value: str) -> list[str]:
 def label_value(value: str) -> list[str]:
     if len(value) <= 63 and (not value or _key(value)):
         return []
-    problems = [_too_long(63, "bytes")] if size(value) > 63 else []
+    problems = [_too_long(63, "bytes")] if byte_length(value) > 63 else []
     if value and not _key(value):
         problems.append(regex_error(_VALUE_RULE, _VALUE, "MyValue", "my_value", "12345"))
     return problems
@@ -138,7 +135,7 @@ def label_name(value: str, prefix: bool = False) -> list[str]:
 
 
 def _subdomain_problems(value: str, unit: str) -> list[str]:
-    problems = [_too_long(253, unit)] if size(value) > 253 else []
+    problems = [_too_long(253, unit)] if byte_length(value) > 253 else []
     if not _subdomain(value):
         problems.append(regex_error(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
     return problems

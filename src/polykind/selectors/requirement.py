@@ -36,11 +36,11 @@ class Requirement:
                 return lambda labels: key in labels
             case "!":
                 return lambda labels: key not in labels
-        bound = as_int64(self.values[0])
+        bound = parse_int64(self.values[0])
         sign = 1 if self.operator == "gt" else -1
 
         def compare(labels: Labels) -> bool:
-            value = as_int64(labels.get(key, ""))
+            value = parse_int64(labels.get(key, ""))
             return value is not None and bound is not None and sign * value > sign * bound
 
         return compare
@@ -57,7 +57,7 @@ class Requirement:
         return f"{self.key}{sign}{','.join(self.values)}"
 
 
-def complaints(key: str, operator: str, values: Sequence[str] | None) -> list[FieldError]:
+def validate_requirement(key: str, operator: str, values: Sequence[str] | None) -> list[FieldError]:
     """What is wrong with a term; `values` None and empty differ only in how they are shown."""
     out = []
     if said := key_complaints(key):
@@ -75,7 +75,7 @@ def complaints(key: str, operator: str, values: Sequence[str] | None) -> list[Fi
         out += [
             invalid(f"values[{i}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
             for i, value in enumerate(given)
-            if as_int64(value) is None
+            if parse_int64(value) is None
         ]
     for i, value in enumerate(given):
         if bad := value_complaints(value):
@@ -83,7 +83,7 @@ def complaints(key: str, operator: str, values: Sequence[str] | None) -> list[Fi
     return out
 
 
-def as_int64(text: str) -> int | None:
+def parse_int64(text: str) -> int | None:
     """The decimal number that a text spells, if it is one of 64 bits."""
     if len(text) > 4000 or not _integer(text):
         return None

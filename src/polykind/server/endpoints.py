@@ -22,7 +22,7 @@ from polykind.codec.protobuf_envelope import encode_object
 from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.http.conditional import Headers, compressed, content, for_a_year
 from polykind.http.query import first, parse_query
 from polykind.http.request import Request

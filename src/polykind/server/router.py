@@ -13,7 +13,7 @@ from polykind.apis.authorization.strategy import ReviewVersion
 from polykind.auth.authentication import Authentication
 from polykind.contract import UnavailableError, UnknownOutcomeError
 from polykind.conversion.observer import Counted
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.http.options import request_timeout
 from polykind.http.query import bad_escape, parse_query, truth
 from polykind.http.request import Request

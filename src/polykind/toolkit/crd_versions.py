@@ -13,7 +13,7 @@ from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_review import accepted
 from polykind.conversion.failure import Failure
 from polykind.errors import APIError, aggregate_message
-from polykind.schema import Schema, metarules, objectmeta
+from polykind.schema import CompiledSchema, metadata_validation, object_meta
 
 if TYPE_CHECKING:
     from polykind.cel import Rules
@@ -76,7 +76,7 @@ class DefinedVersion:
         self.stanza = stanza
         self.openapi: JsonObject = (stanza.get("schema") or {}).get("openAPIV3Schema") or {}
         preserve = bool(definition.manifest["spec"].get("preserveUnknownFields"))
-        self.schema = Schema(self.openapi or None, preserve_unknown=preserve)
+        self.schema = CompiledSchema(self.openapi or None, preserve_unknown=preserve)
 
     @cached_property
     def rules(self) -> Rules | None:
@@ -92,10 +92,10 @@ class DefinedVersion:
         out: JsonObject = copy_json(obj)
         try:
             kind = self.definition.kind.partition(".")[0]
-            out["metadata"], unknown = objectmeta.coerce(
+            out["metadata"], unknown = object_meta.coerce(
                 out.get("metadata"), strict=True, kind=kind, version=self.name, served=kind
             )
-            return out, unknown + self.schema.admit(out, report=True)
+            return out, unknown + self.schema.prune_and_default(out, report=True)
         except APIError as error:
             raise Unfit(error.message) from None
 
@@ -111,7 +111,7 @@ class DefinedVersion:
     def defaulted(self, obj: JsonObject) -> JsonObject:
         """The object with the version's defaults, which nobody fills in after a conversion."""
         out: JsonObject = copy_json(obj)
-        self.schema.default(out)
+        self.schema.apply_defaults(out)
         return out
 
     def complaints(self, obj: JsonObject) -> list[str]:
@@ -120,7 +120,7 @@ class DefinedVersion:
         if self.definition.namespaced:
             # A manifest need not name one: the path of the request does.
             metadata = {"namespace": "default", **metadata}
-        found = metarules.validate(metadata, namespaced=self.definition.namespaced)
+        found = metadata_validation.validate_object_meta(metadata, namespaced=self.definition.namespaced)
         found += self.schema.validate(obj)
         if not found and self.rules is not None:
             found = self.rules.validate(obj, None)[0]

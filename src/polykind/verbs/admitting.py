@@ -13,10 +13,10 @@ from polykind.apply import entries
 from polykind.apply.model import Type
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.http.options import DeleteOptions, WriteOptions
 from polykind.http.query import first
-from polykind.schema import objectmeta
+from polykind.schema import object_meta
 from polykind.verbs.context import RequestContext
 
 _SCALE = ("Scale", "autoscaling/v1")
@@ -52,7 +52,7 @@ async def mutated(
     call.whole, call.unread = False, {}
     if read is None and not call.version.typed:
         call.misfit = misfit(made["metadata"])
-        made["metadata"], _ = objectmeta.coerce(made["metadata"], strict=False)
+        made["metadata"], _ = object_meta.coerce(made["metadata"], strict=False)
     if why := entries.complaint(made["metadata"].get("managedFields")):
         _restore_managers(made["metadata"], obj["metadata"])
         call.request.warn(_BAD_MANAGERS + why)
@@ -138,7 +138,7 @@ def _complaint(call: RequestContext, obj: JsonObject) -> str:
     try:
         version.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
         _, unknown = version.decode(json_codec.decode(json_codec.encode(obj)), True)
-    except objectmeta.MisfitError as error:
+    except object_meta.BadObjectMetaError as error:
         return error.why
     except errors.APIError:
         # Whoever reads it next says so.
@@ -167,8 +167,8 @@ def _defaulted(call: RequestContext, obj: JsonObject) -> JsonObject:
 def misfit(metadata: JsonObject) -> str:
     """What a decoder has against metadata, but for what the server writes over."""
     try:
-        objectmeta.coerce({name: value for name, value in metadata.items() if name not in _WRITTEN_OVER}, strict=True)
-    except objectmeta.MisfitError as error:
+        object_meta.coerce({name: value for name, value in metadata.items() if name not in _WRITTEN_OVER}, strict=True)
+    except object_meta.BadObjectMetaError as error:
         return error.why
     return ""
 

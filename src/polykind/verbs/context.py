@@ -12,7 +12,7 @@ from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, IdSource, JsonObject, RevisionRead, Store
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.http.options import parse_query
 from polykind.http.request import Request
 from polykind.metrics.metrics import Metrics

@@ -13,7 +13,7 @@ from polykind.auth.authorizer import Access
 from polykind.auth.rbac.rule_coverage import EVERYTHING, Rule, escalation_error, user_rules
 from polykind.auth.user import ADMIN_GROUP
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.schema import names
 from polykind.verbs.context import RequestContext
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.schema import names
 from polykind.verbs.context import RequestContext
 

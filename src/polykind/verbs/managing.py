@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind.apply import managed
 from polykind.contract import JsonObject
 from polykind.http.options import manager_name
-from polykind.schema import metarules
+from polykind.schema import metadata_validation
 from polykind.verbs.context import RequestContext
 
 _THE_SERVERS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
@@ -56,5 +56,5 @@ async def _track(call: RequestContext, live: JsonObject | None, new: JsonObject,
 
 def dedupe_owners(call: RequestContext, meta: JsonObject, *, made: bool = False) -> None:
     """Drop repeated owners, with a warning; what was `made` by a patch is only looked at late, and told so."""
-    for warning in metarules.dedupe_owners(meta, after_admission=made):
+    for warning in metadata_validation.dedupe_owner_references(meta, after_admission=made):
         call.request.warn(warning)

@@ -15,7 +15,7 @@ from polykind.http.options import PatchOptions
 from polykind.http.response import Response
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.names import path_segment
-from polykind.schema.objectmeta import MisfitError
+from polykind.schema.object_meta import BadObjectMetaError
 from polykind.verbs import answer
 from polykind.verbs.apply import apply_change, apply_create, read_applied
 from polykind.verbs.context import RequestContext
@@ -160,7 +160,7 @@ def decode_patched(
             elif not kind:
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
             obj, unknown = call.version.decode(value, validation != "Ignore")
-    except (MisfitError, Undecodable) as error:
+    except (BadObjectMetaError, Undecodable) as error:
         raise _unfit(shown(), error.why) from None
     except errors.BadRequestError as error:
         raise _unfit(shown(), error.message) from None

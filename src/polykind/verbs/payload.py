@@ -11,7 +11,7 @@ from polykind.codec import json_codec, negotiation, type_meta, yaml_codec
 from polykind.codec.protobuf_envelope import open_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.verbs.context import RequestContext
 
 _SHOWN = 30

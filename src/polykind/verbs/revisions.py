@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.http.query import truth
 from polykind.verbs.context import RequestContext
 

@@ -17,11 +17,11 @@ from polykind.codec.protobuf_envelope import open_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.codec.table import SCALES
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.http.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
 from polykind.http.response import Response
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH
-from polykind.schema.scale import keys_of, nested
+from polykind.schema.scale_validation import nested_value, split_path
 from polykind.verbs import admitting, answer, revisions
 from polykind.verbs.apply import only_owned, read_applied
 from polykind.verbs.context import RequestContext
@@ -204,7 +204,7 @@ async def _change(
         path = _paths(call)["specReplicasPath"]
         if replicas == _UNSET:
             raise errors.BadRequestError(f"the spec replicas field {go_quote(path)} cannot be empty")
-        new = _with(old, keys_of(path), replicas)
+        new = _with(old, split_path(path), replicas)
         meta = new["metadata"] = dict(old["metadata"])
         given = scale["metadata"].get("resourceVersion")
         if given:
@@ -278,7 +278,7 @@ def _paths(call: RequestContext) -> JsonObject:
 
 def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
     """The value at a path, None where there is none; a 500 where something else stands there."""
-    value, problem = nested(obj, path, kind, name)
+    value, problem = nested_value(obj, path, kind, name)
     if problem:
         raise errors.UnknownReasonError(problem)
     return value

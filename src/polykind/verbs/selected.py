@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.codec import json_codec
 from polykind.http.options import ListOptions
-from polykind.selectors import scalar
+from polykind.selectors import selectable_fields
 from polykind.verbs.context import RequestContext
 
 
@@ -29,13 +29,13 @@ class Selected:
 
     def __init__(self, call: RequestContext, options: ListOptions) -> None:
         version = call.version
-        selectable = {scalar.label(p): p for p in version.selectable}
+        selectable = {selectable_fields.selector_name(p): p for p in version.selectable}
         self._labels = options.label_selector
         allowed = {"metadata.name", *selectable}
         if call.resource.namespaced:
             allowed.add("metadata.namespace")
         self._fields = options.field_selector
-        self._fields.require(allowed, version.refuse_field)
+        self._fields.check_fields(allowed, version.refuse_field)
         self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
         self._cache = call.resource.cache
         self._namespaced = call.resource.namespaced
@@ -44,9 +44,12 @@ class Selected:
         self.name: str | None = call.name or self._fields.name
         if self.namespace is None and self._namespaced and self._fields.namespace is not None:
             self.namespace = self._fields.namespace
-        pinned = {t.field for t in self._fields.terms if t.equal}
-        only_pins = all(t.equal for t in self._fields.terms) and pinned <= {"metadata.name", "metadata.namespace"}
-        contradictory = len(pinned) < len(self._fields.terms) or (self.namespace, self.name) != (
+        pinned = {t.field for t in self._fields.requirements if t.equal}
+        only_pins = all(t.equal for t in self._fields.requirements) and pinned <= {
+            "metadata.name",
+            "metadata.namespace",
+        }
+        contradictory = len(pinned) < len(self._fields.requirements) or (self.namespace, self.name) != (
             self._fields.namespace if "metadata.namespace" in pinned else self.namespace,
             self._fields.name if "metadata.name" in pinned else self.name,
         )
@@ -67,7 +70,9 @@ class Selected:
             return True
         if form.fields is None:
             value = json_codec.decode(form.data)
-            form.fields = scalar.extract(value, self._paths) if isinstance(value, dict) else {}
+            form.fields = (
+                selectable_fields.selectable_field_texts(value, self._paths) if isinstance(value, dict) else {}
+            )
         return self._fields.matches(form.fields.get)
 
     @property

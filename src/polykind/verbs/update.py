@@ -10,8 +10,8 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
 from polykind.http.response import Response
-from polykind.schema import metarules, names
-from polykind.schema.equality import same
+from polykind.schema import metadata_validation, names
+from polykind.schema.equality import deep_equal
 from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.commit import LostRace, as_given, commit, modified, remove
 from polykind.verbs.context import RequestContext
@@ -136,7 +136,7 @@ def _share(new: JsonObject, old: JsonObject) -> None:
     """Make the parts that have not changed one and the same, so that nobody need compare them again."""
     for name, value in new.items():
         before = old.get(name)
-        if value is not before and name != "metadata" and same(value, before):
+        if value is not before and name != "metadata" and deep_equal(value, before):
             new[name] = before
 
 
@@ -199,8 +199,10 @@ def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObj
     else:
         version.prepare_update(new, old)
         judge = version.validate_update
-    found = metarules.validate(meta, namespaced=call.resource.namespaced, name_rule=names.path_segment)
-    found += metarules.validate_update(meta, before)
+    found = metadata_validation.validate_object_meta(
+        meta, namespaced=call.resource.namespaced, name_rule=names.path_segment
+    )
+    found += metadata_validation.validate_object_meta_update(meta, before)
     found += judge(new, old)
     if version.reads_params and not (found or call.subresource or call.backend.authorizer.allows_everything):
         from polykind.verbs import params

@@ -14,7 +14,7 @@ from polykind.codec import json_codec, type_meta, yaml_codec
 from polykind.contract import JsonObject
 from polykind.conversion.failure import text
 from polykind.errors import BadRequestError
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _SCHEME = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 _SUPPORTED = ("v1", "v1beta1")

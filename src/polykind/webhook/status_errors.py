@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from polykind.codec import json_codec
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _SHOWN = 2048
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105 - RFC 9110's token, no secret

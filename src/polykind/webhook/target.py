@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from polykind.contract import JsonObject
 from polykind.conversion.failure import text
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.webhook.resolver import Endpoint, Resolver
 
 _PATH_SAFE = "/$&+,:;=@~"

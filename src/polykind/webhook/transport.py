@@ -21,7 +21,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.connector import Connection
 from yarl import URL
 
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 from polykind.webhook import certificate_errors, transport_errors
 from polykind.webhook.resolver import Endpoint
 from polykind.webhook.status_errors import Answer

@@ -15,7 +15,7 @@ from polykind.apis.core.types import NAMESPACE, SCALE
 from polykind.apis.machinery import Undecodable, decode
 from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
 from polykind.errors import APIError
-from polykind.golang.text import Literal
+from polykind.golang.json import NumberLiteral
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=3),
@@ -212,14 +212,16 @@ def test_numbers_are_refused_as_they_are_spelled() -> None:
     field = "json: cannot unmarshal number {} into Go struct field JSONSchemaProps.{} of type {}"
     where = "spec.versions.schema.openAPIV3Schema"
     for spelled in ("1.0", "1e3", "1.10", "1e400"):
-        assert why({"minLength": Literal(spelled)}) == field.format(spelled, f"{where}.minLength", "int64")
+        assert why({"minLength": NumberLiteral(spelled)}) == field.format(spelled, f"{where}.minLength", "int64")
     assert why({"minLength": 1 << 63}) == field.format(1 << 63, f"{where}.minLength", "int64")
-    assert why({"minimum": Literal("1e400")}) == field.format("1e400", f"{where}.minimum", "float64")
-    assert why({"default": Literal("1e400")}) == "json: cannot unmarshal number 1e400 into Go value of type float64"
+    assert why({"minimum": NumberLiteral("1e400")}) == field.format("1e400", f"{where}.minimum", "float64")
+    assert (
+        why({"default": NumberLiteral("1e400")}) == "json: cannot unmarshal number 1e400 into Go value of type float64"
+    )
 
 
 def test_untyped_numbers_are_floats_where_they_are_spelled_so() -> None:
-    assert repr(kept({"default": {"a": Literal("1.0")}, "enum": [1 << 64], "minimum": Literal("2.0")})) == (
+    assert repr(kept({"default": {"a": NumberLiteral("1.0")}, "enum": [1 << 64], "minimum": NumberLiteral("2.0")})) == (
         "{'default': {'a': 1.0}, 'minimum': 2, 'enum': [1.8446744073709552e+19]}"
     )
 

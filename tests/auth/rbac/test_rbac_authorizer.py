@@ -13,7 +13,7 @@ from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
 from polykind.auth.rbac.rule_coverage import Rule
 from polykind.auth.user import User
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 ANN = User("ann", groups=("makers", "system:authenticated"))
 ROBOT = User("system:serviceaccount:team:robot")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polykind.schema.formats import KNOWN_FORMATS
+from polykind.schema.string_formats import KNOWN_FORMATS
 from polykind.toolkit.crd_versions import DefinedVersion, Definition
 from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.generate import Generator

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from polykind.schema.pattern import compile_pattern
+from polykind.golang.regexp import compile_pattern
 from polykind.toolkit.proving.choices import RandomChoices
 from polykind.toolkit.proving.patterns import Unsaid, texts
 

@@ -14,7 +14,7 @@ from polykind.codec.table import POLICIES, POLICY_BINDINGS
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import LEGACY, BuiltinResource, BuiltinVersion
-from polykind.schema import metarules
+from polykind.schema import metadata_validation
 
 _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
 """What of the metadata a write of the status does not change."""
@@ -61,7 +61,7 @@ class AdmissionVersion(BuiltinVersion):
         return self._meta_errors(obj, None) + self.problems(obj, None)
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return metarules.validate(new["metadata"], namespaced=False) + self.problems(new, old)
+        return metadata_validation.validate_object_meta(new["metadata"], namespaced=False) + self.problems(new, old)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         _leave_out_empty(self._match(new))

@@ -12,8 +12,8 @@ from polykind.codec.table import WEBHOOK_CONFIGURATIONS
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import LEGACY, BuiltinResource, BuiltinVersion
-from polykind.schema import metarules
-from polykind.schema.equality import same
+from polykind.schema import metadata_validation
+from polykind.schema.equality import deep_equal
 
 
 class WebhookConfigurationResource(BuiltinResource):
@@ -50,13 +50,13 @@ class WebhookConfigurationVersion(BuiltinVersion):
         return self._meta_errors(obj, None) + rules.problems(obj.get("webhooks") or ())
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
-        changed = not same(new.get("webhooks") or [], old.get("webhooks") or [])
+        changed = not deep_equal(new.get("webhooks") or [], old.get("webhooks") or [])
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + changed
         if not new["metadata"]["generation"]:
             del new["metadata"]["generation"]
 
     def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = metarules.validate(new["metadata"], namespaced=False)
+        found = metadata_validation.validate_object_meta(new["metadata"], namespaced=False)
         return found + rules.problems(new.get("webhooks") or (), old.get("webhooks") or ())
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:

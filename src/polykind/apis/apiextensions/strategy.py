@@ -18,10 +18,10 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
 from polykind.codec.table import DEFAULT
 from polykind.contract import JsonObject
-from polykind.crd import conditions, convert
-from polykind.crd.emptiness import bare_definition, bare_spec
+from polykind.crd import api_conversion, conditions
+from polykind.crd.empty_values import drop_empty_from_spec, drop_empty_values
 from polykind.crd.status import terminating_condition
-from polykind.crd.summary import CRDSummary, marked, parts, skimmed, summarize
+from polykind.crd.summary import CRDSummary, decode_without_schemas, spec_digest, split_crd, summarize
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinVersion
 from polykind.resources.cel_loader import Compiler
@@ -95,7 +95,7 @@ class CRDResource(Resource):
         meta = obj["metadata"]
         if not meta.get("deletionTimestamp"):
             pending = terminating_condition("InstanceDeletionPending")
-            obj["status"] = conditions.set(obj["status"], pending, self._now())
+            obj["status"] = conditions.set_condition(obj["status"], pending, self._now())
             if FINALIZER not in (meta.get("finalizers") or []):
                 meta["finalizers"] = [*(meta.get("finalizers") or []), FINALIZER]
         return True
@@ -124,7 +124,7 @@ class DefinitionVersion(BuiltinVersion):
             )
 
     async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        return convert.at_version(obj, api_version)
+        return api_conversion.at_version(obj, api_version)
 
     def _decoded(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
         obj, unknown = rules.decode(value, self.api, report)
@@ -190,11 +190,11 @@ class DefinitionVersion(BuiltinVersion):
         return found + self._gate_problems(crd, before)
 
     def told(self, obj: JsonObject) -> JsonObject:
-        return {**obj, "spec": bare_spec(obj["spec"])}
+        return {**obj, "spec": drop_empty_from_spec(obj["spec"])}
 
     def _as_stored(self, obj: JsonObject) -> None:
         """Once it is judged nobody is told any more of what is stated and empty."""
-        obj["spec"] = bare_spec(obj["spec"])
+        obj["spec"] = drop_empty_from_spec(obj["spec"])
 
     def _gate_problems(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
         if self.resource.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
@@ -216,7 +216,7 @@ class DefinitionVersion(BuiltinVersion):
         if not isinstance(version, DefinitionVersion):
             return None
         stated: Literal["v1", "v1beta1"] = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
-        return version._shown(bare_definition(rules.decode(obj, stated, False)[0]))
+        return version._shown(drop_empty_values(rules.decode(obj, stated, False)[0]))
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         return self._canonical(obj)
@@ -245,7 +245,7 @@ def stored_definition(entry: CachedObject) -> JsonObject:
     if entry.normalized:
         return obj
     try:
-        return bare_definition(rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0])
+        return drop_empty_values(rules.decode(obj, "v1beta1" if entry.version == "v1beta1" else "v1", False)[0])
     except errors.BadRequestError as error:
         raise errors.InternalError(
             f"the definition {entry.name} in the store cannot be read: {error.message}"
@@ -257,10 +257,10 @@ def outline(entry: CachedObject) -> CRDSummary:
     read = partial(stored_definition, entry)
     if entry.version == "v1":
         try:
-            cut = parts(entry.raw)
-            crd = skimmed(cut)
+            cut = split_crd(entry.raw)
+            crd = decode_without_schemas(cut)
             return CRDSummary(
-                crd if entry.normalized else rules.decode(crd, "v1", False)[0], marked(bytes(cut.spec)), read
+                crd if entry.normalized else rules.decode(crd, "v1", False)[0], spec_digest(bytes(cut.spec)), read
             )
         except (msgspec.MsgspecError, errors.APIError):
             pass
@@ -272,7 +272,7 @@ def restated(entry: CachedObject, metadata: JsonObject, status: JsonObject) -> b
     """A stored definition with other metadata and status, to be stored; its spec, most of it, is not decoded."""
     metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
     if entry.normalized and entry.version == "v1":
-        cut = parts(entry.raw)
+        cut = split_crd(entry.raw)
         return b'{"apiVersion":"%b","kind":"%b","metadata":%b,"spec":%b,"status":%b}' % (
             cut.apiVersion.encode(),
             cut.kind.encode(),

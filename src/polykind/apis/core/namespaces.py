@@ -12,7 +12,7 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import CoreVersion, unqualified
 from polykind.resources.resource import Resource, ServedVersion
-from polykind.schema import metarules, names
+from polykind.schema import metadata_validation, names
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 INITIAL = (*IMMORTAL, "kube-node-lease")
@@ -83,7 +83,7 @@ class NamespaceVersion(CoreVersion):
         meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
 
     def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        found = metarules.validate(obj["metadata"], namespaced=False, name_rule=names.label_name)
+        found = metadata_validation.validate_object_meta(obj["metadata"], namespaced=False, name_rule=names.label_name)
         found += unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
         return found + unqualified((obj.get("spec") or {}).get("finalizers"), "spec.finalizers")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from polykind.golang.text import Literal, json_float
+from polykind.golang.json import NumberLiteral, json_float
 
 MOST_UNKNOWN = 100
 DEEPEST = 250
@@ -119,7 +119,7 @@ def described(value: object, literal: bool = False) -> str:
         return "bool"
     if not literal:
         return "number"
-    if isinstance(value, Literal):
+    if isinstance(value, NumberLiteral):
         return f"number {value.text}"
     return f"number {json_float(value) if isinstance(value, float) else value}"
 

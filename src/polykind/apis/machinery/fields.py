@@ -9,8 +9,8 @@ from typing import Any
 from polykind.apis.machinery.decoding import DEEPEST, DecodeError, Decoding, Place, Promoted, deeper, described
 from polykind.contract import JsonObject
 from polykind.golang.base64 import Base64Error, decode_base64, encode_base64
-from polykind.golang.text import Literal, shortest_whole
-from polykind.golang.time import normal_time
+from polykind.golang.json import NumberLiteral, shortest_int
+from polykind.golang.time import normalize_time
 
 
 class Kind:
@@ -100,10 +100,10 @@ class Float(Kind):
     def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
         if type(value) is int and -(1 << 53) <= value <= 1 << 53:
             return value
-        if type(value) in (int, float, Literal):
+        if type(value) in (int, float, NumberLiteral):
             number = finite(value)
             if number is not None:
-                return shortest_whole(number) if number.is_integer() and abs(number) < 1e21 else number
+                return shortest_int(number) if number.is_integer() and abs(number) < 1e21 else number
         run.mismatch(value, self.go, at, literal=True)
         return 0
 
@@ -142,7 +142,7 @@ class Time(Kind):
         if type(value) is not str:
             raise DecodeError(got=described(value), wanted="string").placed(at)
         try:
-            return normal_time(value)
+            return normalize_time(value)
         except ValueError as error:
             raise DecodeError(str(error)) from None
 
@@ -160,7 +160,7 @@ class IntOrString(Kind):
             return value
         if type(value) is str:
             return value
-        numeric = type(value) in (int, float, Literal)
+        numeric = type(value) in (int, float, NumberLiteral)
         run.mismatch(value, "int32" if numeric else "string", at, literal=numeric)
         return 0
 
@@ -334,7 +334,7 @@ def sorted_keys(
         if depth > DEEPEST:
             raise DecodeError("exceeded max depth")
         return [sorted_keys(item, run, depth + 1, order) for item in value]
-    if form is Literal or (form is int and not INT64.holds(value)):
+    if form is NumberLiteral or (form is int and not INT64.holds(value)):
         number = finite(value)
         if number is None:
             run.corrupt(str(DecodeError(got=described(value, literal=True), wanted="float64")))

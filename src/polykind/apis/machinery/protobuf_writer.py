@@ -34,7 +34,7 @@ from polykind.apis.machinery.fields import (
 from polykind.codec.protobuf_wire import BYTES, FIXED64, delimited, integer, utf8, varint
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
-from polykind.golang.text import go_json
+from polykind.golang.json import go_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)

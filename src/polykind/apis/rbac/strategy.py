@@ -12,8 +12,8 @@ from polykind.codec.table import DEFAULT, ROLE_BINDINGS
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import LEGACY, BuiltinResource, BuiltinVersion, unqualified
-from polykind.schema import metarules, names
-from polykind.selectors.objects import selector_problems
+from polykind.schema import metadata_validation, names
+from polykind.selectors.selector_objects import validate_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
 
@@ -55,12 +55,14 @@ class RbacVersion(BuiltinVersion):
 
     def changes(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         """What is wrong with a change, however good what comes of it is."""
-        found = metarules.validate_update(new["metadata"], old["metadata"])
+        found = metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
         return found + unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
 
     def _named(self, obj: JsonObject) -> list[FieldError]:
         meta = obj["metadata"]
-        found = metarules.validate(meta, namespaced=self.resource.namespaced, name_rule=names.path_segment)
+        found = metadata_validation.validate_object_meta(
+            meta, namespaced=self.resource.namespaced, name_rule=names.path_segment
+        )
         return found + unqualified(meta.get("finalizers"), "metadata.finalizers[{}]")
 
 
@@ -117,10 +119,10 @@ class ClusterRoleVersion(RoleVersion):
             found.append(errors.required(at, why))
         # What was once let in may stay, as far as the values of labels go.
         before = ((old or {}).get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
-        lenient = any(selector_problems(selector, "") for selector in before)
+        lenient = any(validate_label_selector(selector, "") for selector in before)
         for index, selector in enumerate(selectors):
-            found += selector_problems(selector, f"{at}[{index}]", lenient=lenient)
-            if selector_problems(selector, ""):
+            found += validate_label_selector(selector, f"{at}[{index}]", lenient=lenient)
+            if validate_label_selector(selector, ""):
                 found.append(errors.invalid(f"{at}[{index}]", None, "invalid label selector."))
         return found
 

@@ -14,7 +14,7 @@ from polykind.auth.authorizer_union import join_errors
 from polykind.auth.rbac.rule_coverage import Rule, path_matches
 from polykind.auth.user import User, service_account_name
 from polykind.contract import JsonObject
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _MAX_CACHED_DECISIONS = 8192
 """When this many decisions are cached, the cache is cleared."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from polykind.auth.authorizer import Authorizer
 from polykind.auth.user import User
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 Rule = dict[str, list[str]]
 """A rule of a role: verbs, apiGroups, resources, resourceNames, nonResourceURLs. Empty fields may be absent."""

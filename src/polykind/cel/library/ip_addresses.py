@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
 from polykind.cel.runtime_values import KIND_BY_CLASS
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _hex = re.compile(r"[0-9a-fA-F]*").match
 

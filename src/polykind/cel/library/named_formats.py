@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel.runtime_values import KIND_BY_CLASS, NONE, Optional
 from polykind.golang.url import URLError, parse_url
-from polykind.schema import formats, names
+from polykind.schema import names, string_formats
 
 _UUID = r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"
 _DATE_TIME = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$"
@@ -25,7 +25,7 @@ KIND_BY_CLASS[Format] = "kubernetes.NamedFormat"
 
 
 def _known(name: str, complaint: str) -> Callable[[str], list[str]]:
-    accepts = formats.accepts(name)
+    accepts = string_formats.format_check(name)
     return lambda text: [] if accepts is None or accepts(text) else [complaint]
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import re2
 
 from polykind.cel.evaluation_errors import EvalError
-from polykind.golang.regexp import Scanner
-from polykind.schema.pattern import PatternError, compile_pattern, whole
+from polykind.golang.regexp import PatternError, compile_pattern, to_re2
+from polykind.golang.utf8 import replace_lone_surrogates
 
 
 @lru_cache(maxsize=256)
 def compile_regex(text: str) -> Any:
     """A compiled pattern. Raises PatternError."""
     compile_pattern(text)
-    return re2.compile(Scanner(whole(text)).scan(), re2.ASCII)
+    return re2.compile(to_re2(replace_lone_surrogates(text)), re2.ASCII)
 
 
 def _pattern(text: str, complaint: str) -> Any:
@@ -28,16 +28,16 @@ def _pattern(text: str, complaint: str) -> Any:
 
 
 def matches(text: str, expression: str) -> bool:
-    return bool(_pattern(expression, "").search(whole(text)))
+    return bool(_pattern(expression, "").search(replace_lone_surrogates(text)))
 
 
 def _find(text: str, expression: str) -> str:
-    found = _pattern(expression, "Illegal regex: ").search(whole(text))
+    found = _pattern(expression, "Illegal regex: ").search(replace_lone_surrogates(text))
     return found.group() if found else ""
 
 
 def _find_all(text: str, expression: str, most: int = -1) -> list[str]:
-    text = whole(text)
+    text = replace_lone_surrogates(text)
     matches = _pattern(expression, "Illegal regex: ").finditer(text)
     found: list[str] = []
     end = -1

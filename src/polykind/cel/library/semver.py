@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import KIND_BY_CLASS
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _digits = re.compile(r"[0-9]+").fullmatch
 _word = re.compile(r"[0-9A-Za-z-]+").fullmatch

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from polykind.cel import arithmetic, timestamps
 from polykind.cel.evaluation_errors import CostExceededError, EvalError
 from polykind.cel.runtime_values import SchemaObject, kind_of, runtime_type
-from polykind.golang.text import go_quote
+from polykind.golang.fmt import go_quote
 
 _PRECISE = 6
 _MOST_PRECISE = 10_000

@@ -19,7 +19,7 @@ from polykind.discovery.openapi.parameters import shared_parameters
 from polykind.discovery.openapi.protobuf import document
 from polykind.discovery.openapi.schemas import V2, V3, Dialect, kind_schema, list_schema, model_name, ordered
 from polykind.discovery.openapi.templates import encoded_paths
-from polykind.golang.text import escape_html
+from polykind.golang.json import escape_html
 
 _CRD_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 _BUILTIN_INFO: Final = {"title": "Kubernetes", "version": "1.36"}

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 
 from polykind.contract import JsonObject, copy_json
-from polykind.schema.equality import same
+from polykind.schema.equality import deep_equal
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.hosting import review
 from polykind.toolkit.proving import fragments
@@ -22,9 +22,9 @@ def batch_independence(case: Case) -> Finding | None:
     """An object is converted the same way whatever is converted before it or with it."""
     passage = case.passage
     one, two, three = passage.answers
-    if not same(two, three):
+    if not deep_equal(two, three):
         return None
-    if not same(one, two):
+    if not deep_equal(one, two):
         said = "converted after another object, it becomes something else than converted again"
         return case.found("batch-independence", said, list(differences(two, one)))
     batch = _company(passage)
@@ -33,7 +33,7 @@ def batch_independence(case: Case) -> Finding | None:
         answers = _review(passage, order)
         wanted = alone if order is batch else alone[::-1]
         for obj, got, want in zip(order, answers, wanted, strict=True):
-            if want is not None and _identity(got) == _identity(obj) and not same(got, want):
+            if want is not None and _identity(got) == _identity(obj) and not deep_equal(got, want):
                 said = f"converted with {len(batch) - 1} others, it becomes something else than alone"
                 return Finding("batch-independence", obj, said, list(differences(want, got)))
     return None
@@ -55,7 +55,7 @@ def _able(passage: Passage, obj: JsonObject) -> bool:
 def _settled(converter: Converter, obj: JsonObject, passage: Passage) -> JsonObject | None:
     converter.raw(obj, passage.goal)
     out = converter.raw(obj, passage.goal)
-    return out if same(out, converter.raw(obj, passage.goal)) else None
+    return out if deep_equal(out, converter.raw(obj, passage.goal)) else None
 
 
 def order_kept(case: Case) -> Finding | None:
@@ -91,7 +91,7 @@ def _identity(obj: JsonObject) -> tuple[str, str]:
 def input_untouched(case: Case) -> Finding | None:
     """Calls share nothing: a change to one answer changes neither another answer nor what comes next."""
     passage = case.passage
-    if not same(*passage.answers[1:]):
+    if not deep_equal(*passage.answers[1:]):
         return None
     converter, goal = passage.converter, passage.goal
     handed = copy_json(passage.obj)
@@ -105,7 +105,7 @@ def input_untouched(case: Case) -> Finding | None:
     _spoil(first)
     third = converter.answer(copy_json(passage.obj), goal)
     for said, got in (("an answer given before", second), ("the next answer", third)):
-        if not same(got, kept):
+        if not deep_equal(got, kept):
             text = f"changing an answer changes {said}: they share something"
             return case.found("input-untouched", text, list(differences(kept, got)))
     return None
@@ -136,6 +136,6 @@ def _spoil(value: Any) -> None:
 def deterministic(case: Case) -> Finding | None:
     """The same object gives the same answer every time."""
     _, two, three = case.passage.answers
-    if same(two, three):
+    if deep_equal(two, three):
         return None
     return case.found("deterministic", "the same object was converted twice, to two results", differences(two, three))

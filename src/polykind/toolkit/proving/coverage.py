@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.schema.node import META_KEYS, Node
+from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.toolkit.crd_versions import DefinedVersion
 
 
@@ -32,7 +32,7 @@ class Coverage:
                 out.append(path)
         return out
 
-    def _walk(self, node: Node | None, value: Any, path: str) -> None:
+    def _walk(self, node: SchemaNode | None, value: Any, path: str) -> None:
         self._met.add(path)
         if node is None:
             return

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from polykind.schema.equality import same
-from polykind.schema.node import Node
+from polykind.schema.equality import deep_equal
+from polykind.schema.node import SchemaNode
 
 Path = tuple[str | int, ...]
 ABSENT: Any = object()
@@ -39,7 +39,7 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference
     elif before is ABSENT or after is ABSENT:
         if before is not after:
             yield Difference(path, before, after)
-    elif not same(before, after):
+    elif not deep_equal(before, after):
         yield Difference(path, before, after)
 
 
@@ -66,7 +66,7 @@ def spelled(path: Path) -> str:
     return out
 
 
-def general(node: Node | None, path: Path) -> str:
+def general(node: SchemaNode | None, path: Path) -> str:
     """The path of the schema that describes a field: `spec.ports[*].name`, and `.*` for any key of a map."""
     out = ""
     for step in path:
@@ -74,7 +74,7 @@ def general(node: Node | None, path: Path) -> str:
             out += "[*]"
             node = node.items if node else None
             continue
-        named = node is None or node.has_property(step) or node.more is None
+        named = node is None or node.has_property(step) or node.additional is None
         dot = "." if out else ""
         out += f"{dot}{step}" if named else f"{dot}*"
         node = node.child(step) if node else None

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject, copy_json
-from polykind.schema.equality import same
+from polykind.schema.equality import deep_equal
 from polykind.schema.node import META_KEYS
 from polykind.toolkit.crd_versions import DefinedVersion
 from polykind.toolkit.proving import scalars
@@ -77,7 +77,7 @@ def applied(version: DefinedVersion, obj: JsonObject, path: Path, value: Any) ->
     except (LookupError, TypeError):
         return None
     out = admitted(version, out)
-    if same(out, obj) or version.complaints(out):
+    if deep_equal(out, obj) or version.complaints(out):
         return None
     return Edit(path, before, value, out)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from polykind.contract import JsonObject, copy_json
-from polykind.schema.node import META_KEYS, Node
+from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.toolkit.crd_versions import DefinedVersion, Unfit
 from polykind.toolkit.proving import metadata
 from polykind.toolkit.proving.choices import Choices, Unlucky, likely, pick
@@ -70,7 +70,7 @@ class Generator:
         limits = ((raw.get("properties") or {}).get("metadata") or {}).get("properties") or {}
         out = {
             **metadata.head(choices, self.version, limits),
-            **self._maker.object(choices, body, Node(body), BUDGET, density),
+            **self._maker.object(choices, body, SchemaNode(body), BUDGET, density),
         }
         if raw.get("x-kubernetes-validations"):
             out, said = self._maker.repair.settled(choices, raw, self._maker.node(raw), out, resource=True)

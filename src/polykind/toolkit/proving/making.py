@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polykind.contract import JsonObject, copy_json
-from polykind.schema.equality import identity
-from polykind.schema.node import META_KEYS, Node
-from polykind.schema.values import check
+from polykind.schema.equality import hashable_key
+from polykind.schema.node import META_KEYS, SchemaNode
+from polykind.schema.value_validation import validate_value
 from polykind.toolkit.proving import metadata, scalars
 from polykind.toolkit.proving.branches import FORBIDDEN, Branches, has_junctors, origin
 from polykind.toolkit.proving.choices import Choices, Unlucky, between, likely, pick
@@ -29,7 +29,7 @@ class Maker:
         self.aims: set[int] = set()
         """The ids of nodes that are to be there, where they can be."""
         self._branches = Branches()
-        self._nodes: dict[int, tuple[JsonObject, Node]] = {}
+        self._nodes: dict[int, tuple[JsonObject, SchemaNode]] = {}
 
     def value(self, choices: Choices, raw: JsonObject, budget: float = 4, density: int = 50, **hints: Any) -> Any:
         """A value of a node of the schema, found good for that node alone. Raises Unlucky."""
@@ -39,7 +39,7 @@ class Maker:
         for _ in range(_TRIES):
             out = self._value(choices, raw, budget, density, hints.get("texts", ()))
             if judged:
-                faults = check(self.node(raw), out).faults
+                faults = validate_value(self.node(raw), out).errors
                 if faults:
                     said = faults[0].text.strip().removeprefix("in body ")
                     continue
@@ -62,11 +62,11 @@ class Maker:
                 break
         return out
 
-    def node(self, raw: JsonObject) -> Node:
+    def node(self, raw: JsonObject) -> SchemaNode:
         """The node of a schema, made once; the schema is kept with it, so that its id stays its own."""
         found = self._nodes.get(id(raw))
         if found is None:
-            found = self._nodes[id(raw)] = (raw, Node(raw))
+            found = self._nodes[id(raw)] = (raw, SchemaNode(raw))
         return found[1]
 
     def _value(self, choices: Choices, raw: JsonObject, budget: float, density: int, texts: Sequence[str]) -> Any:
@@ -81,7 +81,7 @@ class Maker:
         kind = node.types[0] if node.types else ""
         if raw.get("x-kubernetes-int-or-string"):
             kind = raw.get("type") or ("string" if node.pattern or likely(choices, 50) else "integer")
-        if kind == "object" or (not kind and (node.embedded or raw.get("properties"))):
+        if kind == "object" or (not kind and (node.embedded_resource or raw.get("properties"))):
             return self.object(choices, raw, node, budget, density)
         if kind == "array":
             return self._list(choices, raw, node, budget, density)
@@ -98,13 +98,13 @@ class Maker:
             return choices.upto(1) == 1
         return anything(choices)
 
-    def object(self, choices: Choices, raw: JsonObject, node: Node, budget: float, density: int) -> JsonObject:
+    def object(self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int) -> JsonObject:
         """An object of a node, not yet found good."""
         out: JsonObject = {}
         forbidden = raw.get(FORBIDDEN, ())
         properties = raw.get("properties") or {}
         names = [name for name in properties if name not in forbidden]
-        if node.embedded:
+        if node.embedded_resource:
             names = [name for name in names if name not in META_KEYS]
         optional = [name for name in names if name not in node.required]
         wanted = min(len(optional) * density / 100, budget)
@@ -119,7 +119,7 @@ class Maker:
             if needed or aimed or likely(choices, percent):
                 self._put(choices, out, name, properties[name], share, density, needed=needed)
         self._more(choices, raw, node, out, share, density)
-        if node.embedded:
+        if node.embedded_resource:
             metadata.embed(choices, out)
         return out
 
@@ -136,7 +136,9 @@ class Maker:
             if needed:
                 raise error.below(name) from None
 
-    def _more(self, choices: Choices, raw: JsonObject, node: Node, out: JsonObject, share: float, density: int) -> None:
+    def _more(
+        self, choices: Choices, raw: JsonObject, node: SchemaNode, out: JsonObject, share: float, density: int
+    ) -> None:
         """Keys that the schema does not name: of a map, of what is preserved, and of what is required all the same."""
         least = node.min_properties or 0
         room = ENDLESS if node.max_properties is None else node.max_properties
@@ -152,15 +154,15 @@ class Maker:
                     key += "x"
                 make: Callable[[], Any] = lambda: self.value(choices, child, share / 2, density)  # noqa: E731
                 out[key] = choices.part(make if child else lambda: anything(choices))
-        elif node.preserve and likely(choices, 40 if raw.get("properties") else 80):
+        elif node.preserve_unknown and likely(choices, 40 if raw.get("properties") else 80):
             for _ in range(min(room - len(out), between(choices, 1, 2))):
                 key = pick(choices, _FIELDS)
-                if not node.has_property(key) and not (node.embedded and key in META_KEYS):
+                if not node.has_property(key) and not (node.embedded_resource and key in META_KEYS):
                     out[key] = choices.part(lambda: anything(choices))
         for name in missing:
-            out.setdefault(name, anything(choices) if node.preserve else None)
+            out.setdefault(name, anything(choices) if node.preserve_unknown else None)
 
-    def _list(self, choices: Choices, raw: JsonObject, node: Node, budget: float, density: int) -> list[Any]:
+    def _list(self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int) -> list[Any]:
         least = node.min_items or 0
         items = raw.get("items") or {}
         few = 3 if budget >= 2 or items.get("type") not in ("object", "array") else 2
@@ -182,12 +184,14 @@ class Maker:
             raise Unlucky(f"no {least} items were found that differ")
         return out
 
-    def _key(self, items: JsonObject, node: Node, item: Any) -> Any:
+    def _key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
         """What tells an item of a set or a map from the others, with the defaults that it will get."""
         if node.list_type != "map" or not isinstance(item, dict):
-            return identity(item)
+            return hashable_key(item)
         properties = items.get("properties") or {}
-        return identity([item.get(name, (properties.get(name) or {}).get("default")) for name in node.map_keys])
+        return hashable_key(
+            [item.get(name, (properties.get(name) or {}).get("default")) for name in node.list_map_keys]
+        )
 
 
 def anything(choices: Choices, depth: int = 0) -> Any:

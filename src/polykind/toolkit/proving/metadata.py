@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind.contract import JsonObject
 from polykind.schema import names
-from polykind.schema.node import Node
+from polykind.schema.node import SchemaNode
 from polykind.toolkit.crd_versions import DefinedVersion
 from polykind.toolkit.proving import scalars
 from polykind.toolkit.proving.choices import Choices, likely, pick
@@ -64,7 +64,7 @@ def _name(choices: Choices, limits: JsonObject) -> str:
     """A name that the schema's own limits allow, as far as it can be found."""
     if not limits:
         return scalars.name(choices)
-    node = Node(limits)
+    node = SchemaNode(limits)
     for _ in range(_TRIES if node.pattern else 0):
         found = scalars.text(choices, node)
         if found and not names.subdomain_name(found, False):

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from polykind.golang.regexp import Scanner
-from polykind.schema.pattern import PatternError, compile_pattern
+from polykind.golang.regexp import PatternError, compile_pattern, to_re2
 from polykind.toolkit.proving.choices import Choices, between, likely, pick
 
 PRINTABLE = string.ascii_lowercase + string.digits + string.ascii_uppercase + string.punctuation + " "
@@ -118,7 +117,7 @@ class Parser:
     """One walk over a pattern that Go accepts. Anchors and flags match nothing here; the text is checked at the end."""
 
     def __init__(self, pattern: str) -> None:
-        self.text = Scanner(pattern).scan()
+        self.text = to_re2(pattern)
         self.at = 0
 
     def parse(self) -> Piece:

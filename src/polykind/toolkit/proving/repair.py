@@ -9,8 +9,8 @@ from typing import Any
 from polykind.cel import compile_schema
 from polykind.contract import JsonObject, copy_json
 from polykind.errors import FieldError
-from polykind.schema.node import Node
-from polykind.schema.prune import default
+from polykind.schema.node import SchemaNode
+from polykind.schema.pruning import apply_defaults
 from polykind.toolkit.proving.choices import Choices, Unlucky, likely, pick
 from polykind.toolkit.proving.patterns import Unsaid
 from polykind.toolkit.proving.patterns import texts as texts_of
@@ -51,7 +51,7 @@ class Repair:
         self._rules: dict[int, tuple[JsonObject, Any]] = {}
 
     def settled(
-        self, choices: Choices, raw: JsonObject, node: Node, value: Any, *, resource: bool = False
+        self, choices: Choices, raw: JsonObject, node: SchemaNode, value: Any, *, resource: bool = False
     ) -> tuple[Any, str]:
         """A value that obeys, and nothing; or the last one and the rule that it breaks."""
         broken = self._broken(raw, node, value, resource)
@@ -67,7 +67,7 @@ class Repair:
                 value, broken = changed, found
         return value, _told(broken[0]) if broken else ""
 
-    def _broken(self, raw: JsonObject, node: Node, value: Any, resource: bool) -> list[FieldError]:
+    def _broken(self, raw: JsonObject, node: SchemaNode, value: Any, resource: bool) -> list[FieldError]:
         kept = self._rules.get(id(raw))
         if kept is None:
             kept = self._rules[id(raw)] = (raw, compile_schema(raw, resource=resource))
@@ -75,7 +75,7 @@ class Repair:
         if rules is None or value is None:
             return []
         filled = copy_json(value)
-        default(node, filled, root=resource)
+        apply_defaults(node, filled, root=resource)
         return rules.validate(filled, None)[0]
 
     def _changed(self, choices: Choices, raw: JsonObject, value: Any, said: str) -> Any:

@@ -6,7 +6,7 @@ import math
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 
-from polykind.schema.node import Node
+from polykind.schema.node import SchemaNode
 from polykind.toolkit.proving.choices import Choices, between, likely, pick
 from polykind.toolkit.proving.patterns import ENDLESS, Unsaid, texts
 
@@ -20,7 +20,7 @@ _HEX = "0123456789abcdef"
 _SMALL, _LARGE = 12, 1 << 40
 
 
-def text(choices: Choices, node: Node, hints: Sequence[str] = ()) -> str | None:
+def text(choices: Choices, node: SchemaNode, hints: Sequence[str] = ()) -> str | None:
     """A text for a node, None if none was found; `hints` are texts that may be welcome there."""
     least, most = node.min_length or 0, ENDLESS if node.max_length is None else node.max_length
     if hints and likely(choices, 60):
@@ -57,7 +57,7 @@ def name(choices: Choices) -> str:
     return f"{word}-{choices.upto(99)}" if likely(choices, 40) else word
 
 
-def integer(choices: Choices, node: Node) -> int:
+def integer(choices: Choices, node: SchemaNode) -> int:
     """A whole number in a node's bounds: mostly small, at times at the bounds, rarely large."""
     wide = 31 if node.format == "int32" else 53 if not node.format else 63
     low, high = -(1 << wide), (1 << wide) - 1
@@ -80,7 +80,7 @@ def integer(choices: Choices, node: Node) -> int:
     return min(high, start + choices.upto(_SMALL)) * step
 
 
-def number(choices: Choices, node: Node) -> int | float:
+def number(choices: Choices, node: SchemaNode) -> int | float:
     """A number in a node's bounds: whole, or with a fraction that JSON and floats say alike."""
     whole = integer(choices, node)
     if node.multiple_of and node.multiple_of < 1:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from polykind.contract import JsonObject, copy_json
-from polykind.schema.equality import same
-from polykind.schema.node import Node
-from polykind.schema.prune import default_of
+from polykind.schema.equality import deep_equal
+from polykind.schema.node import SchemaNode
+from polykind.schema.pruning import effective_default
 from polykind.toolkit.proving.differences import Path
 
 MOST = 3000
@@ -39,7 +39,7 @@ def smallest(obj: JsonObject, found: T, fails: Callable[[JsonObject], T | None])
     return obj, found
 
 
-def undefaulted(node: Node | None, value: Any) -> Any:
+def undefaulted(node: SchemaNode | None, value: Any) -> Any:
     """A value without the fields that defaults fill in again."""
     if node is None:
         return value
@@ -50,8 +50,8 @@ def undefaulted(node: Node | None, value: Any) -> Any:
     out = {}
     for key, item in value.items():
         child = node.child(key)
-        filled = default_of(child) if child is not None and node.has_property(key) else None
-        if filled is None or not same(filled, item):
+        filled = effective_default(child) if child is not None and node.has_property(key) else None
+        if filled is None or not deep_equal(filled, item):
             out[key] = undefaulted(child, item)
     return out
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from polykind.contract import JsonObject
-from polykind.schema.equality import same
+from polykind.schema.equality import deep_equal
 from polykind.toolkit.crd_versions import Definition, Unfit
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.proving.case import Case, Finding
@@ -156,7 +156,7 @@ class Trial:
         """An object, and edits of what the converter makes of it."""
         case = Case(self._passage(pair, obj), self.losses)
         with suppress(Stopped):
-            if same(*case.passage.answers[1:]):
+            if deep_equal(*case.passage.answers[1:]):
                 written = case.passage.written
                 found = [editor.edited(choices, written) for _ in range(EDITS)]
                 case.edits = [edit for edit in found if edit is not None]

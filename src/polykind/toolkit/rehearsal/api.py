@@ -68,7 +68,7 @@ class Api:
             if kind is not None and kind.crd["metadata"].get("generation") != written["metadata"]["generation"]:
                 return False
         live = await self.ask("GET", f"{DEFINITIONS}/{written['metadata']['name']}")
-        return crd_versions.storage(live) in live["status"]["storedVersions"]
+        return crd_versions.storage_version(live) in live["status"]["storedVersions"]
 
     async def migrate(self, definition: JsonObject, name: str) -> None:
         """Have every object written at the storage version. Raises Refused, naming those that cannot be."""

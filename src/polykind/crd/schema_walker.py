@@ -1,0 +1,104 @@
+"""All the schemas inside a schema, and what can be told from looking at each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.errors import FieldError, forbidden, required
+
+TYPES = frozenset({"array", "boolean", "integer", "number", "object", "string"})
+
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED = "x-kubernetes-embedded-resource"
+INT_OR_STRING = "x-kubernetes-int-or-string"
+LIST_TYPE = "x-kubernetes-list-type"
+LIST_MAP_KEYS = "x-kubernetes-list-map-keys"
+MAP_TYPE = "x-kubernetes-map-type"
+VALIDATIONS = "x-kubernetes-validations"
+
+_EXTENSIONS = frozenset({PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE})
+_ONE = frozenset({"not", "items", "additionalProperties", "additionalItems"})
+_LISTED = frozenset({"allOf", "anyOf", "oneOf"})
+_NAMED = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
+_NESTING = _ONE | _LISTED | _NAMED
+
+
+def all_schemas(schema: JsonObject) -> list[JsonObject]:
+    """The schema and every schema below it, parents first."""
+    out: list[JsonObject] = []
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        out.append(node)
+        if not _NESTING.isdisjoint(node):
+            waiting.extend(reversed(_children(node)))
+    return out
+
+
+def _children(node: JsonObject) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    for key, value in node.items():
+        if key in _NESTING:
+            inside: Iterable[Any] = value.values() if key in _NAMED else value if isinstance(value, list) else (value,)
+            found += [child for child in inside if isinstance(child, dict)]
+    return found
+
+
+def root_schemas(inner: JsonObject) -> list[JsonObject]:
+    """The root schemas of an inner spec: the one all versions share, then those of single versions."""
+    stanzas = [inner.get("validation"), *(version.get("schema") for version in inner.get("versions") or ())]
+    return [s["openAPIV3Schema"] for s in stanzas if s is not None and s.get("openAPIV3Schema") is not None]
+
+
+def has_default(node: JsonObject) -> bool:
+    return "default" in node
+
+
+def has_extension(node: JsonObject) -> bool:
+    return not _EXTENSIONS.isdisjoint(node) or bool(node.get(LIST_MAP_KEYS) or node.get(VALIDATIONS))
+
+
+def has_invalid_type(node: JsonObject) -> bool:
+    return bool(node.get("type")) and node["type"] not in TYPES
+
+
+def has_non_atomic_set_items(node: JsonObject) -> bool:
+    """Whether the node is a set of lists or maps that could be merged inside, so that sameness means little."""
+    items = node.get("items")
+    if node.get(LIST_TYPE) != "set" or not isinstance(items, dict):
+        return False
+    if items.get("type") == "array":
+        return items.get(LIST_TYPE) not in (None, "atomic")
+    return items.get("type") == "object" and items.get(MAP_TYPE) != "atomic"
+
+
+def validate_list_keys(node: JsonObject, path: str) -> list[FieldError]:
+    """What keeps items of a set or a keyed list from being told apart: null, and keys that are missing or null."""
+    items, list_type = node.get("items"), node.get(LIST_TYPE)
+    if list_type not in ("set", "map") or not isinstance(items, dict):
+        return []
+    errors = []
+    if items.get("nullable"):
+        errors.append(
+            forbidden(f"{path}.items.nullable", f"cannot be nullable when x-kubernetes-list-type is {list_type}")
+        )
+    if list_type == "set":
+        return errors
+    needed = items.get("required") or ()
+    properties = items.get("properties") or {}
+    for key in node.get(LIST_MAP_KEYS) or ():
+        field = properties.get(key)
+        if field is None:
+            continue
+        at = f"{path}.items.properties[{key}]"
+        if key not in needed and "default" not in field:
+            detail = (
+                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+            )
+            errors.append(required(f"{at}.default", detail))
+        if field.get("nullable"):
+            detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
+            errors.append(forbidden(f"{at}.nullable", detail))
+    return errors

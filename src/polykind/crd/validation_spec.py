@@ -1,0 +1,215 @@
+"""The rules of a definition's spec, written for its inner shape: group, scope, versions, names, stanzas, conversion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.crd import internal_json
+from polykind.crd.cel_rules import RuleChecker
+from polykind.crd.equality import equal_settings
+from polykind.crd.naming import validate_spec_names
+from polykind.crd.ratcheting import ValidationOptions
+from polykind.crd.schema_walker import all_schemas, has_default, has_extension, root_schemas
+from polykind.crd.structural import unsupported_reason
+from polykind.crd.validation_conversion import validate_conversion
+from polykind.crd.validation_root_schema import SchemaContext, validate_version_schema
+from polykind.crd.validation_version_entry import (
+    validate_deprecation,
+    validate_printer_columns,
+    validate_selectable_fields,
+    validate_subresources,
+)
+from polykind.errors import FieldError, forbidden, invalid, not_supported, required
+from polykind.schema.names import dns1035_label, dns1123_subdomain
+
+_PER_VERSION = (
+    ("schema", "validation", "schemas", "validation"),
+    ("subresources", "subresources", "subresources", "subresources"),
+    (
+        "additionalPrinterColumns",
+        "additionalPrinterColumns",
+        "additionalPrinterColumns",
+        "additionalPrinterColumns",
+    ),
+)
+"""A stanza of versions, its place at the top, and its names in the texts of the two rules about having both."""
+
+
+def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleChecker | None) -> list[FieldError]:
+    """What is wrong with an inner spec."""
+    preserve = bool(spec.get("preserveUnknownFields"))
+    all_nodes = [node for schema in root_schemas(spec) for node in all_schemas(schema)]
+    defaults = options.defaults_refused is None and any(has_default(node) for node in all_nodes)
+    stanza = SchemaContext(
+        options,
+        structural=not preserve or defaults or options.structural_required or any(map(has_extension, all_nodes)),
+        rules=rules,
+    )
+    errors = _group_and_scope(spec)
+    errors += _missing_schemas(spec, options, preserve)
+    if defaults and preserve:
+        detail = "must be false in order to use defaults in the schema"
+        errors.append(invalid("spec.preserveUnknownFields", True, detail))
+    for index, version in enumerate(spec["versions"] or ()):
+        errors += _version_problems(spec, version, f"spec.versions[{index}]", stanza)
+    errors += _shape_problems(spec)
+    errors += _version_field_problems(spec)
+    errors += validate_spec_names(spec["names"])
+    errors += _hoisted_problems(spec, stanza)
+    conversion = spec.get("conversion")
+    if conversion is not None and conversion["strategy"] != "None" and preserve:
+        detail = "must be None if spec.preserveUnknownFields is true"
+        errors.append(invalid("spec.conversion.strategy", internal_json.as_json(conversion["strategy"]), detail))
+    return errors + validate_conversion(conversion, options)
+
+
+def validate_immutable_fields(new: JsonObject, old: JsonObject, *, established: bool) -> list[FieldError]:
+    """What may never change: the resource's name, and once it is established its scope and kind."""
+    errors: list[FieldError] = []
+    detail = "field is immutable"
+    if established:
+        if new["scope"] != old["scope"]:
+            errors.append(invalid("spec.scope", internal_json.as_json(new["scope"]), detail))
+        if new["names"]["kind"] != old["names"]["kind"]:
+            errors.append(invalid("spec.names.kind", new["names"]["kind"], detail))
+    if new["group"] != old["group"]:
+        errors.append(invalid("spec.group", new["group"], detail))
+    if new["names"]["plural"] != old["names"]["plural"]:
+        errors.append(invalid("spec.names.plural", new["names"]["plural"], detail))
+    return errors
+
+
+def _group_and_scope(spec: JsonObject) -> list[FieldError]:
+    errors = []
+    group, scope = spec["group"], spec["scope"]
+    if not group:
+        errors.append(required("spec.group"))
+    elif whys := dns1123_subdomain(group):
+        errors.append(invalid("spec.group", group, ",".join(whys)))
+    elif "." not in group:
+        errors.append(invalid("spec.group", group, "should be a domain with at least one dot"))
+    if not scope:
+        errors.append(required("spec.scope"))
+    elif scope not in ("Cluster", "Namespaced"):
+        errors.append(not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
+    return errors
+
+
+def _missing_schemas(spec: JsonObject, options: ValidationOptions, preserve: bool) -> list[FieldError]:
+    if _has_schema(spec.get("validation")):
+        return []
+    missing = [(i, v) for i, v in enumerate(spec["versions"] or ()) if not _has_schema(v.get("schema"))]
+    if options.schema_required:
+        return [required(f"spec.versions[{index}].schema.openAPIV3Schema") for index, _ in missing]
+    if preserve:
+        return []
+    detail = "because otherwise all fields are pruned"
+    return [required(f"spec.versions[{index}].schema.openAPIV3Schema", detail) for index, v in missing if v["served"]]
+
+
+def _has_schema(stanza: JsonObject | None) -> bool:
+    return stanza is not None and stanza.get("openAPIV3Schema") is not None
+
+
+def _version_problems(spec: JsonObject, version: JsonObject, path: str, stanza: SchemaContext) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if whys := dns1035_label(version["name"]):
+        errors.append(invalid(f"{path}.name", version["name"], ",".join(whys)))
+    errors += validate_deprecation(version, path)
+    subresources = _subresources_of(spec, version["name"])
+    errors += validate_version_schema(
+        version.get("schema"), f"{path}.schema", version["name"], stanza, _has_status(subresources)
+    )
+    errors += validate_subresources(version.get("subresources"), f"{path}.subresources")
+    errors += validate_printer_columns(version.get("additionalPrinterColumns"), path)
+    fields = version.get("selectableFields")
+    if fields:
+        if not _has_schema(version.get("schema")):
+            detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
+            errors.append(invalid(f"{path}.selectableFields", "", detail))
+        else:
+            errors += _selectable(fields, version["schema"]["openAPIV3Schema"], path, stanza.options, version["name"])
+    return errors
+
+
+def _selectable(
+    fields: list[JsonObject], schema: JsonObject | None, path: str, options: ValidationOptions, version: str | None
+) -> list[FieldError]:
+    more_allowed = options.many_selectable_allowed(version)
+    why = unsupported_reason(schema) if schema is not None else None
+    if why is None:
+        return validate_selectable_fields(fields, schema, path, more_allowed=more_allowed)
+    unreadable = invalid(f"{path}.schema.openAPIV3Schema", "", why)
+    return [unreadable, *validate_selectable_fields(fields, None, path, more_allowed=more_allowed)]
+
+
+def _subresources_of(spec: JsonObject, name: str) -> JsonObject | None:
+    if not any("subresources" in version for version in spec["versions"]):
+        top: JsonObject | None = spec.get("subresources")
+        return top
+    found: JsonObject | None = next(v for v in spec["versions"] if v["name"] == name).get("subresources")
+    return found
+
+
+def _has_status(subresources: JsonObject | None) -> bool:
+    return subresources is not None and "status" in subresources
+
+
+def _shape_problems(spec: JsonObject) -> list[FieldError]:
+    """A stanza stands at the top or in versions, not in both; and at the top if all versions have the same."""
+    versions = spec["versions"] or []
+    errors: list[FieldError] = []
+    for stanza, top, plural, _ in _PER_VERSION:
+        if _states(spec, top) and any(_states(version, stanza) for version in versions):
+            detail = f"top-level and per-version {plural} are mutually exclusive"
+            errors.append(forbidden(f"spec.{top}", detail))
+    for stanza, _, plural, top in _PER_VERSION:
+        if versions and _identical([version.get(stanza) for version in versions]):
+            detail = (
+                f"per-version {plural} may not all be set to identical values (top-level {top} should be used instead)"
+            )
+            errors.append(invalid("spec.versions", internal_json.versions(versions), detail))
+    names = [version["name"] for version in versions]
+    if len(set(names)) != len(names):
+        errors.append(invalid("spec.versions", internal_json.versions(versions), "must contain unique version names"))
+    if sum(version["storage"] for version in versions) != 1:
+        detail = "must have exactly one version marked as storage version"
+        errors.append(invalid("spec.versions", internal_json.versions(spec["versions"]), detail))
+    return errors
+
+
+def _states(part: JsonObject, stanza: str) -> bool:
+    """Whether a stanza is there; no columns are none."""
+    return part.get(stanza) not in (None, [])
+
+
+def _identical(values: list[Any]) -> bool:
+    return values[0] not in (None, []) and all(equal_settings(value, values[0]) for value in values)
+
+
+def _version_field_problems(spec: JsonObject) -> list[FieldError]:
+    name = spec.get("version")
+    if not name:
+        return []
+    errors = []
+    if whys := dns1035_label(name):
+        errors.append(invalid("spec.version", name, ",".join(whys)))
+    if spec["versions"] and spec["versions"][0]["name"] != name:
+        errors.append(invalid("spec.version", name, "must match the first version in spec.versions"))
+    return errors
+
+
+def _hoisted_problems(spec: JsonObject, stanza: SchemaContext) -> list[FieldError]:
+    versions = spec["versions"] or ()
+    status = _has_status(spec.get("subresources")) or any(_has_status(v.get("subresources")) for v in versions)
+    validation = spec.get("validation")
+    errors = validate_version_schema(validation, "spec.validation", spec.get("version", ""), stanza, status)
+    errors += validate_subresources(spec.get("subresources"), "spec.subresources")
+    errors += validate_printer_columns(spec.get("additionalPrinterColumns"), "spec")
+    fields = spec.get("selectableFields")
+    if fields and validation is None:
+        errors.append(invalid("spec.selectableFields", "", "may only be set when validations.schema is included"))
+    elif fields:
+        errors += _selectable(fields, spec["validation"].get("openAPIV3Schema"), "spec", stanza.options, None)
+    return errors

@@ -1,0 +1,123 @@
+"""Resources inside resources: their type and metadata are those of any object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.schema import metadata_validation, names
+from polykind.schema.node import SchemaNode
+from polykind.schema.object_meta import ObjectMetaDecodeError, round_trip
+
+
+class EmbeddedResourceError(Exception):
+    """An embedded resource whose type or metadata cannot be read."""
+
+    def __init__(self, error: FieldError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def coerce_embedded(node: SchemaNode | None, value: Any, path: str, unknown: list[str], *, strict: bool) -> None:
+    """Clean the metadata of embedded resources in place; the paths of its unknown fields go into `unknown`.
+
+    Strict: raises MisfitError for what is malformed; otherwise that is dropped.
+    """
+    if node is None:
+        return
+    if type(value) is dict:
+        if node.embedded_resource:
+            _coerce_resource(value, path, unknown, strict=strict)
+        for key, item in value.items():
+            if type(item) in (dict, list):
+                child = node.child(key)
+                if child is not None:
+                    coerce_embedded(child, item, _below(node, path, key), unknown, strict=strict)
+    elif type(value) is list and node.items is not None:
+        for at, item in enumerate(value):
+            if type(item) in (dict, list):
+                coerce_embedded(node.items, item, f"{path}[{at}]", unknown, strict=strict)
+
+
+def _coerce_resource(value: JsonObject, path: str, unknown: list[str], *, strict: bool) -> None:
+    for key in ("apiVersion", "kind"):
+        if key in value and type(value[key]) is not str:
+            if strict:
+                raise EmbeddedResourceError(errors.invalid(_joined(path, key), value[key], "must be a string"))
+            del value[key]
+    if "metadata" not in value:
+        return
+    meta = value["metadata"]
+    if not strict and meta is not None and type(meta) is not dict:
+        return
+    here = _joined(path, "metadata")
+    try:
+        clean, extra = round_trip(meta, strict=strict)
+    except ObjectMetaDecodeError as error:
+        raise EmbeddedResourceError(errors.invalid(here, meta, str(error))) from None
+    unknown.extend(f"{here}.{name}" for name in extra)
+    value["metadata"] = clean
+
+
+def validate_embedded(node: SchemaNode | None, value: Any, path: str, found: list[FieldError]) -> None:
+    """The rules of type and metadata for every embedded resource."""
+    if node is None:
+        return
+    if type(value) is dict:
+        if node.embedded_resource:
+            _validate_resource(value, path, found)
+        for key in sorted(value):
+            if type(value[key]) in (dict, list):
+                child = node.child(key)
+                if child is not None:
+                    validate_embedded(child, value[key], _below(node, path, key), found)
+    elif type(value) is list and node.items is not None:
+        for at, item in enumerate(value):
+            if type(item) in (dict, list):
+                validate_embedded(node.items, item, f"{path}[{at}]", found)
+
+
+def _validate_resource(value: JsonObject, path: str, found: list[FieldError]) -> None:
+    found.extend(errors.required(_joined(path, key)) for key in ("apiVersion", "kind") if key not in value)
+    for key in ("apiVersion", "kind"):
+        if key not in value:
+            continue
+        text, here = value[key], _joined(path, key)
+        if type(text) is not str:
+            found.append(errors.invalid(here, text, "must be a string"))
+        elif not text:
+            found.append(errors.invalid(here, text, "must not be empty"))
+        elif key == "apiVersion":
+            if text.count("/") > 1:
+                found.append(errors.invalid(here, text, f"unexpected GroupVersion string: {text}"))
+        else:
+            problems = names.dns1035_label(text.lower())
+            if problems:
+                told = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+                found.append(errors.invalid(here, text, told))
+    if "metadata" in value:
+        here = _joined(path, "metadata")
+        try:
+            meta, _ = round_trip(value["metadata"], strict=True)
+        except ObjectMetaDecodeError as error:
+            found.append(errors.invalid(here, value["metadata"], str(error)))
+            return
+        if not meta.get("name"):
+            meta = {**meta, "name": "fakename"}
+        rule = names.path_segment
+        found.extend(
+            metadata_validation.validate_object_meta(
+                meta, namespaced=bool(meta.get("namespace")), name_rule=rule, path=here
+            )
+        )
+
+
+def _below(node: SchemaNode, path: str, key: str) -> str:
+    """The path of a property, or of a key that only additionalProperties describes."""
+    return _joined(path, key) if node.has_property(key) else f"{path}[{key}]"
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key

@@ -1,0 +1,60 @@
+"""Lists of type set and map: no item, and no set of keys, twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.errors import FieldError
+from polykind.schema.equality import hashable_key
+from polykind.schema.node import SchemaNode
+
+
+def validate_list_types(node: SchemaNode | None, value: Any, path: str, found: list[FieldError]) -> None:
+    if node is None:
+        return
+    if type(value) is dict:
+        more = node.additional
+        if more is not None:
+            for key in sorted(value):
+                if type(value[key]) in (dict, list):
+                    validate_list_types(more, value[key], f"{path}[{key}]", found)
+        for key in sorted(value):
+            if type(value[key]) in (dict, list):
+                validate_list_types(node.property_node(key), value[key], f"{path}.{key}" if path else key, found)
+    elif type(value) is list:
+        validate_list_type(node, value, path, found)
+        if node.items is not None:
+            for at, item in enumerate(value):
+                if type(item) in (dict, list):
+                    validate_list_types(node.items, item, f"{path}[{at}]", found)
+
+
+def validate_list_type(node: SchemaNode, value: list[Any], path: str, found: list[FieldError]) -> None:
+    """The rules of one list, without those of its items."""
+    if node.list_type == "set":
+        found.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _repeated(value))
+    elif node.list_type == "map":
+        _validate_map(node, value, path, found)
+
+
+def _validate_map(node: SchemaNode, value: list[Any], path: str, found: list[FieldError]) -> None:
+    for at, item in enumerate(value):
+        if item is not None and type(item) is not dict:
+            text = "must be an object for an array of list-type map"
+            found.append(errors.invalid(f"{path}[{at}]", item, text))
+            return
+    keys = [{name: item[name] for name in node.list_map_keys if item and name in item} for item in value]
+    found.extend(errors.duplicate(f"{path}[{at}]", keys[at]) for at in _repeated(keys))
+
+
+def _repeated(values: list[Any]) -> list[int]:
+    """Where a value occurs for the second time; further occurrences are not told."""
+    times: dict[Any, int] = {}
+    again = []
+    for at, value in enumerate(values):
+        key = hashable_key(value)
+        count = times[key] = times.get(key, 0) + 1
+        if count == 2:
+            again.append(at)
+    return again

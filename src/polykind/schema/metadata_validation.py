@@ -1,0 +1,309 @@
+"""The rules of object metadata: its names, labels, owners, finalizers, managed fields, and what may not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind import errors
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.golang.fmt import go_quote
+from polykind.golang.json import go_json
+from polykind.golang.utf8 import byte_length
+from polykind.schema import names
+from polykind.schema.equality import deep_equal, hashable_key
+from polykind.schema.names import NameCheck
+
+_MOST_ANNOTATION_BYTES = 256 * 1024
+_MOST_MANAGER_BYTES = 128
+_MOST_SUBRESOURCE_BYTES = 256
+_USUAL = ("", "status", "scale")
+_STANDARD_FINALIZERS = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
+_OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_IMMUTABLE = (
+    ("name", ""),
+    ("namespace", ""),
+    ("uid", ""),
+    ("creationTimestamp", None),
+    ("deletionTimestamp", None),
+    ("deletionGracePeriodSeconds", None),
+)
+"""What may not change, and what stands for it where it is not set."""
+_DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+
+def validate_object_meta(
+    meta: JsonObject, *, namespaced: bool, name_rule: NameCheck = names.subdomain_name, path: str = "metadata"
+) -> list[FieldError]:
+    """The rules for a new object."""
+    found: list[FieldError] = []
+    generate_name, name = _text(meta, "generateName"), _text(meta, "name")
+    if generate_name:
+        _tell(found, f"{path}.generateName", generate_name, name_rule(generate_name, True))
+    if not name:
+        found.append(errors.required(f"{path}.name", "name or generateName is required"))
+    else:
+        _tell(found, f"{path}.name", name, name_rule(name, False))
+    namespace = _text(meta, "namespace")
+    if namespaced and not namespace:
+        found.append(errors.required(f"{path}.namespace"))
+    elif namespaced:
+        _tell(found, f"{path}.namespace", namespace, names.dns1123_label(namespace))
+    elif namespace:
+        found.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
+    generation = _whole(meta, "generation")
+    if generation < 0:
+        found.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
+    for key, rule in _OF_NEW:
+        if key in meta:
+            rule(meta, path, found)
+    return found
+
+
+def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:
+    """The rules for a change."""
+    found: list[FieldError] = []
+    if old.get("deletionTimestamp") is not None:
+        added = sorted(set(_texts(new, "finalizers")) - set(_texts(old, "finalizers")))
+        if added:
+            shown = ", ".join(map(go_quote, added))
+            text = (
+                "no new finalizers can be added if the object is being deleted, "
+                f"found new finalizers []string{{{shown}}}"
+            )
+            found.append(errors.forbidden(f"{path}.finalizers", text))
+    if not _text(new, "resourceVersion"):
+        found.append(errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
+    generation = _whole(new, "generation")
+    if generation < _whole(old, "generation"):
+        found.append(errors.invalid(f"{path}.generation", generation, "must not be decremented"))
+    for key, unset in _IMMUTABLE:
+        value, before = new.get(key, unset), old.get(key, unset)
+        if value is before or (type(value) is str and value == before):
+            continue
+        if deep_equal(value, before):
+            continue
+        if key == "uid":
+            # To the reference it is no mere string, and such things are shown as JSON.
+            found.append(_invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
+        else:
+            found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
+    for key, rule in _OF_CHANGES:
+        if key in new:
+            rule(new, path, found)
+    return found
+
+
+def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[str]:
+    """What the reference warns of about finalizers that `old` does not have."""
+    added = set(_texts(meta, "finalizers"))
+    if not added:
+        return []
+    if old:
+        added.difference_update(_texts(old, "finalizers"))
+    found: list[str] = []
+    for name in sorted(added):
+        start = f"metadata.finalizers: {go_quote(name)}: "
+        found.extend(start + problem for problem in names.qualified_name(name))
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            shape = " including a path (/)" if "." in name else ""
+            found.append(
+                f"{start}prefer a domain-qualified finalizer name{shape} "
+                "to avoid accidental conflicts with other finalizer writers"
+            )
+    return found
+
+
+def dedupe_owner_references(meta: JsonObject, *, after_admission: bool = False) -> list[str]:
+    """Drop, in place, owner references that repeat an earlier one; the warning about it, if any."""
+    owners = meta.get("ownerReferences")
+    if not isinstance(owners, list) or len(owners) < 2:
+        return []
+    seen: set[Any] = set()
+    repeated, unique = [], []
+    for owner in owners:
+        key = hashable_key(owner)
+        if key in seen:
+            repeated.append(_text(owner, "uid") if isinstance(owner, dict) else "")
+        else:
+            seen.add(key)
+            unique.append(owner)
+    if not repeated:
+        return []
+    meta["ownerReferences"] = unique
+    when = " after mutating admission happens" if after_admission else ""
+    return [f"{_DUPLICATE_OWNERS.format(when)}{', '.join(repeated)}"]
+
+
+def _tell(found: list[FieldError], path: str, value: str, problems: list[str]) -> None:
+    if problems:
+        found.extend(errors.invalid(path, value, problem) for problem in problems)
+
+
+def _labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    labels = _map(meta, "labels")
+    if not labels:
+        return
+    if names.are_usual_labels(labels):
+        return
+    path = f"{path}.labels"
+    for key, value in sorted(labels.items()):
+        _tell(found, path, key, names.qualified_name(key))
+        if isinstance(value, str):
+            _tell(found, path, value, names.label_value(value))
+
+
+def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    annotations = _map(meta, "annotations")
+    if not annotations:
+        return
+    path = f"{path}.annotations"
+    total = 0
+    for key, value in sorted(annotations.items()):
+        _tell(found, path, key, names.qualified_name(key.lower()))
+        total += byte_length(key) + (byte_length(value) if isinstance(value, str) else 0)
+    if total > _MOST_ANNOTATION_BYTES:
+        found.append(errors.too_long(path, _MOST_ANNOTATION_BYTES))
+
+
+def _owners(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    if not meta.get("ownerReferences"):
+        return
+    path = f"{path}.ownerReferences"
+    owners = [owner for owner in _list(meta, "ownerReferences") if isinstance(owner, dict)]
+    controller = ""
+    for owner in owners:
+        api_version, kind, name = _text(owner, "apiVersion"), _text(owner, "kind"), _text(owner, "name")
+        group, version = _group_version(api_version)
+        if not version:
+            found.append(errors.invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
+        if not kind:
+            found.append(errors.invalid(f"{path}.kind", kind, "must not be empty"))
+        if not name:
+            found.append(errors.invalid(f"{path}.name", name, "must not be empty"))
+        if not _text(owner, "uid"):
+            found.append(errors.invalid(f"{path}.uid", "", "must not be empty"))
+        if (group, version, kind) == ("", "v1", "Event"):
+            text = "/v1, Kind=Event is disallowed from being an owner"
+            found.append(_invalid_struct(path, _owner_text(owner), text))
+        if owner.get("controller") is True:
+            current = f"{kind}/{name}"
+            if controller:
+                text = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {controller} and {current}'
+                )
+                found.append(_invalid_struct(path, f"[{','.join(map(_owner_text, owners))}]", text))
+            else:
+                controller = current
+
+
+def _invalid_struct(path: str, encoded: str, text: str) -> FieldError:
+    """A value that the reference writes in the order of its struct's fields, which no sorted encoding gives."""
+    return FieldError("FieldValueInvalid", path, errors.OMITTED, f"{encoded}: {text}")
+
+
+def _owner_text(owner: JsonObject) -> str:
+    shown = {key: owner.get(key, "") for key in _OWNER_ORDER if key in owner or key not in _OWNER_ORDER[4:]}
+    return "{" + ",".join(f"{go_json(key)}:{go_json(value)}" for key, value in shown.items()) + "}"
+
+
+def _finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    finalizers = _texts(meta, "finalizers")
+    if not finalizers:
+        return
+    path = f"{path}.finalizers"
+    for name in finalizers:
+        _tell(found, path, name, names.qualified_name(name))
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        found.append(errors.invalid(path, finalizers, text))
+
+
+def _managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    for at, entry in enumerate(_list(meta, "managedFields")):
+        if _is_usual(entry):
+            continue
+        entry = entry if isinstance(entry, dict) else {}
+        here = f"{path}.managedFields[{at}]"
+        operation, fields_type = _text(entry, "operation"), _text(entry, "fieldsType")
+        if operation not in ("Apply", "Update"):
+            found.append(errors.invalid(f"{here}.operation", operation, "must be `Apply` or `Update`"))
+        if fields_type and fields_type != "FieldsV1":
+            found.append(errors.invalid(f"{here}.fieldsType", fields_type, "must be `FieldsV1`"))
+        found.extend(validate_field_manager(_text(entry, "manager"), f"{here}.manager"))
+        if byte_length(_text(entry, "subresource")) > _MOST_SUBRESOURCE_BYTES:
+            found.append(errors.too_long(f"{here}.subresource", _MOST_SUBRESOURCE_BYTES))
+
+
+_OF_NEW = (
+    ("labels", _labels),
+    ("annotations", _annotations),
+    ("ownerReferences", _owners),
+    ("finalizers", _finalizers),
+    ("managedFields", _managed_fields),
+)
+_OF_CHANGES = tuple(rule for rule in _OF_NEW if rule[0] != "finalizers")
+
+
+def _is_usual(entry: Any) -> bool:
+    """Whether a managed fields entry has what nearly all of them have, and so nothing wrong with it."""
+    if type(entry) is not dict or entry.get("fieldsType") != "FieldsV1" or entry.get("subresource", "") not in _USUAL:
+        return False
+    manager = entry.get("manager")
+    return (
+        entry.get("operation") in ("Apply", "Update")
+        and type(manager) is str
+        and len(manager) <= _MOST_MANAGER_BYTES
+        and manager.isascii()
+        and manager.isprintable()
+    )
+
+
+def validate_field_manager(name: str, path: str) -> list[FieldError]:
+    """The rules for the name of a field manager."""
+    found = [errors.too_long(path, _MOST_MANAGER_BYTES)] if byte_length(name) > _MOST_MANAGER_BYTES else []
+    if name.isprintable():
+        return found
+    position = 0
+    for char in name:
+        if not char.isprintable():
+            text = f"invalid character U+{ord(char):04X} (at position {position})"
+            found.append(errors.invalid(path, name, text))
+        position += byte_length(char)
+    return found
+
+
+def _group_version(api_version: str) -> tuple[str, str]:
+    """Group and version; both empty if there are too many slashes."""
+    group, slash, version = api_version.partition("/")
+    if not slash:
+        return "", group
+    return ("", "") if "/" in version else (group, version)
+
+
+def _text(meta: JsonObject, key: str) -> str:
+    value = meta.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _whole(meta: JsonObject, key: str) -> int:
+    value = meta.get(key)
+    return value if isinstance(value, int) else 0
+
+
+def _list(meta: JsonObject, key: str) -> list[Any]:
+    value = meta.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _texts(meta: JsonObject, key: str) -> list[str]:
+    return [item for item in _list(meta, key) if isinstance(item, str)] if key in meta else []
+
+
+def _map(meta: JsonObject, key: str) -> dict[str, Any]:
+    value = meta.get(key)
+    return value if isinstance(value, dict) else {}
