@@ -1,5 +1,5 @@
-# make run     start a server here, on https://127.0.0.1:6443
-# make test    what CI runs: lint, then every test but the longest on etcd (make test-etcd)
+# make run     start a server on https://127.0.0.1:6443 with its data in .polykind
+# make test    run what CI runs: the linters, then all tests except the longest ones on etcd (make test-etcd)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
@@ -13,10 +13,16 @@ export PATH := $(PATH):$(CURDIR)/$(TOOLS)/bin
 run: $(VENV)/.installed
 	$(BIN)/polykind serve --data-dir .polykind
 
-test: lint $(TOOLS)/kubectl.ready
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not etcd" $(ARGS)
+# Tests that drive servers in other processes, where coverage cannot see the code.
+PROCESSES := tests/clients tests/conformance tests/docs tests/replicas tests/robustness tests/testing
 
-# Everything on etcd: the store, replicas, faults, and the whole conformance kit.
+test: lint $(TOOLS)/kubectl.ready
+	@echo "The tests usually take about eight minutes on two cores, the first run two more to install."
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not etcd" $(PROCESSES) $(ARGS)
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not etcd" $(PROCESSES:%=--ignore=%) \
+		--cov --cov-report=term:skip-covered $(ARGS)
+
+# Everything on etcd: the store, replicas, faults, and all conformance scenarios.
 test-etcd: $(VENV)/.test $(TOOLS)/kubectl.ready
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests/store tests/replicas $(ARGS)
 
