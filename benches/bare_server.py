@@ -17,8 +17,7 @@ from pathlib import Path
 import uvloop
 
 from polykind.http.listener import HttpServer
-from polykind.http.request import Request
-from polykind.http.response import Response, Sink, Stream, frame
+from polykind.http.messages import Request, Response, Sink, Stream, encode_chunk
 from polykind.store.sqlite import SqliteStore
 
 
@@ -36,7 +35,7 @@ class Bare:
             await self.store.put(f"/bare/{self.stored}", self.body, expect=0)
             return self.answer
         if request.method == "POST":
-            framed = frame(request.body)
+            framed = encode_chunk(request.body)
             for sink in self.sinks:
                 sink.send(framed)
             return Response(200, b"{}")

@@ -10,7 +10,7 @@ from polykind import errors
 from polykind.auth.authentication import Authentication
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
-from polykind.http.request import Request
+from polykind.http.messages import Request
 
 AUTHENTICATED = "system:authenticated"
 

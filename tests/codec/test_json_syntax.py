@@ -45,14 +45,14 @@ BEGIN = "looking for beginning of value"
     ],
 )
 def test_complaints(body: bytes, says: str) -> None:
-    assert json_syntax.complaint(body) == says
+    assert json_syntax.syntax_error(body) == says
 
 
 @pytest.mark.parametrize(
     "body", [b"{}", b" [ ] ", b"0", b"-0.5E-7", b'{"a":{"b":[{},[],1]}}', b"[" * 10000 + b"]" * 10000]
 )
 def test_no_complaint_about_json(body: bytes) -> None:
-    assert json_syntax.complaint(body) is None
+    assert json_syntax.syntax_error(body) is None
 
 
 @given(st.text(alphabet='{}[],:"\\u0e.-1tn \n', max_size=15))
@@ -60,12 +60,12 @@ def test_it_agrees_with_the_standard_library(text: str) -> None:
     try:
         json.loads(text, parse_constant=lambda name: pytest.fail(name))
     except ValueError:
-        assert json_syntax.complaint(text.encode()) is not None
+        assert json_syntax.syntax_error(text.encode()) is not None
     else:
-        assert json_syntax.complaint(text.encode()) is None
+        assert json_syntax.syntax_error(text.encode()) is None
 
 
 def test_repeated_keys() -> None:
     body = b'{"a":1,"b":[{"x":1,"x":[{"y":0,"y":0}]}],"a":{"c":1,"\\u0063":2},"a":3}'
-    assert json_syntax.repeated_keys(body) == ["b[0].x", "b[0].x[0].y", "a", "a.c"]
-    assert json_syntax.repeated_keys(b'[[{"x":"x","y":"}"}],{"x":1}]') == []
+    assert json_syntax.duplicate_keys(body) == ["b[0].x", "b[0].x[0].y", "a", "a.c"]
+    assert json_syntax.duplicate_keys(b'[[{"x":"x","y":"}"}],{"x":1}]') == []

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.codec import negotiation
-from polykind.codec.negotiation import Accepted
+from polykind.codec.negotiation import ResponseFormat
 from polykind.errors import NotAcceptableError, UnsupportedMediaTypeError
 
 PATCHES = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
@@ -21,33 +21,33 @@ REFUSED = (
 @pytest.mark.parametrize(
     ("accept", "accepted"),
     [
-        ("", Accepted()),
-        ("*/*", Accepted()),
-        ("*", Accepted()),
-        ("application/json", Accepted()),
-        ("application/json, */*", Accepted()),
-        ("application/yaml", Accepted("yaml")),
-        ("application/vnd.kubernetes.protobuf, application/json", Accepted()),
-        ("text/html, application/*;q=0.5", Accepted()),
-        ("application/json;q=0.1,application/yaml", Accepted("yaml")),
-        ("application/json;pretty=1", Accepted(pretty=True)),
-        ("application/json;stream=watch", Accepted(stream="watch")),
-        ("application/json;sv=v1", Accepted()),
-        ("application/json;charset=utf-8", Accepted()),
+        ("", ResponseFormat()),
+        ("*/*", ResponseFormat()),
+        ("*", ResponseFormat()),
+        ("application/json", ResponseFormat()),
+        ("application/json, */*", ResponseFormat()),
+        ("application/yaml", ResponseFormat("yaml")),
+        ("application/vnd.kubernetes.protobuf, application/json", ResponseFormat()),
+        ("text/html, application/*;q=0.5", ResponseFormat()),
+        ("application/json;q=0.1,application/yaml", ResponseFormat("yaml")),
+        ("application/json;pretty=1", ResponseFormat(pretty=True)),
+        ("application/json;stream=watch", ResponseFormat(stream="watch")),
+        ("application/json;sv=v1", ResponseFormat()),
+        ("application/json;charset=utf-8", ResponseFormat()),
         (
             f"{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
-            Accepted("json", "Table", "meta.k8s.io", "v1"),
+            ResponseFormat("json", "Table", "meta.k8s.io", "v1"),
         ),
-        ("application/yaml;as=Table;v=v1;g=meta.k8s.io", Accepted("yaml", "Table", "meta.k8s.io", "v1")),
-        (f"application/json, {TABLE}", Accepted()),
-        ("application/json;as=Table;v=v2;g=meta.k8s.io, application/json", Accepted()),
+        ("application/yaml;as=Table;v=v1;g=meta.k8s.io", ResponseFormat("yaml", "Table", "meta.k8s.io", "v1")),
+        (f"application/json, {TABLE}", ResponseFormat()),
+        ("application/json;as=Table;v=v2;g=meta.k8s.io, application/json", ResponseFormat()),
         (
             "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io",
-            Accepted("json", "PartialObjectMetadata", "meta.k8s.io", "v1beta1"),
+            ResponseFormat("json", "PartialObjectMetadata", "meta.k8s.io", "v1beta1"),
         ),
     ],
 )
-def test_what_is_accepted(accept: str, accepted: Accepted) -> None:
+def test_what_is_accepted(accept: str, accepted: ResponseFormat) -> None:
     assert negotiation.negotiate(accept) == accepted
 
 
@@ -74,7 +74,7 @@ def test_what_is_not(accept: str) -> None:
 
 
 def test_watches_do_not_come_as_yaml() -> None:
-    assert negotiation.negotiate_watch("*/*") == Accepted()
+    assert negotiation.negotiate_watch("*/*") == ResponseFormat()
     with pytest.raises(NotAcceptableError) as refused:
         negotiation.negotiate_watch("application/yaml")
     assert refused.value.message == (
@@ -85,13 +85,13 @@ def test_watches_do_not_come_as_yaml() -> None:
 
 @pytest.mark.parametrize("accept", ["", "*/*;q=0.1", "application/json;q=0", "text/html, application/yaml;foo"])
 def test_built_in_resources_are_found_by_a_form_that_is_named(accept: str) -> None:
-    negotiation.check_named(accept, streams=False)
+    negotiation.check_names_media_type(accept, streams=False)
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/*", "*", "application/JSON", ","])
 def test_built_in_resources_are_not_found_by_any_other(accept: str) -> None:
     with pytest.raises(NotAcceptableError) as refused:
-        negotiation.check_named(accept, streams=True)
+        negotiation.check_names_media_type(accept, streams=True)
     assert refused.value.message == (
         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
         "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
@@ -104,10 +104,10 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 def test_protobuf_is_for_built_in_objects_and_for_the_metadata_of_any() -> None:
     partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-    assert negotiation.negotiate(PROTOBUF, offers=negotiation.BUILT_IN) == Accepted("protobuf")
-    assert negotiation.negotiate(partial) == Accepted("protobuf", "PartialObjectMetadata", "meta.k8s.io", "v1")
-    assert negotiation.negotiate_watch(f"{PROTOBUF};stream=watch", offers=negotiation.BUILT_IN).media == "protobuf"
-    assert negotiation.negotiate_error(PROTOBUF) == Accepted("protobuf")
+    assert negotiation.negotiate(PROTOBUF, offers=negotiation.BUILTIN_MEDIA) == ResponseFormat("protobuf")
+    assert negotiation.negotiate(partial) == ResponseFormat("protobuf", "PartialObjectMetadata", "meta.k8s.io", "v1")
+    assert negotiation.negotiate_watch(f"{PROTOBUF};stream=watch", offers=negotiation.BUILTIN_MEDIA).media == "protobuf"
+    assert negotiation.negotiate_error(PROTOBUF) == ResponseFormat("protobuf")
     assert negotiation.negotiate_error(partial) is None
     for refused in (PROTOBUF, f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1"):
         with pytest.raises(NotAcceptableError):
@@ -115,8 +115,8 @@ def test_protobuf_is_for_built_in_objects_and_for_the_metadata_of_any() -> None:
 
 
 def test_errors_are_negotiated_without_transforms() -> None:
-    assert negotiation.negotiate_error("application/yaml") == Accepted("yaml")
-    assert negotiation.negotiate_error(f"{TABLE},application/yaml") == Accepted("yaml")
+    assert negotiation.negotiate_error("application/yaml") == ResponseFormat("yaml")
+    assert negotiation.negotiate_error(f"{TABLE},application/yaml") == ResponseFormat("yaml")
     assert negotiation.negotiate_error(TABLE) is None
 
 
@@ -149,7 +149,7 @@ def test_bodies_of_unknown_form(content_type: str) -> None:
 
 def test_patches() -> None:
     merge = "application/merge-patch+json"
-    assert negotiation.patch_type(f"{merge}; charset=utf-8", offers=PATCHES) == merge
+    assert negotiation.patch_media_type(f"{merge}; charset=utf-8", offers=PATCHES) == merge
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_patches() -> None:
 )
 def test_patches_of_unknown_form(content_type: str) -> None:
     with pytest.raises(UnsupportedMediaTypeError) as refused:
-        negotiation.patch_type(content_type, offers=PATCHES)
+        negotiation.patch_media_type(content_type, offers=PATCHES)
     assert refused.value.message == (
         "the body of the request was in an unknown format - accepted media types include: "
         "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"

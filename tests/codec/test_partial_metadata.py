@@ -55,12 +55,12 @@ def test_partial_list() -> None:
 
 
 def test_wrong_shapes_are_refused() -> None:
-    assert partial_metadata.is_a_list(partial_metadata.CUSTOM_LIST).message == (
+    assert partial_metadata.is_a_list_error(partial_metadata.CUSTOM_LIST).message == (
         "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"
     )
-    alone = partial_metadata.not_a_list(partial_metadata.CUSTOM_OBJECT)
+    alone = partial_metadata.not_a_list_error(partial_metadata.CUSTOM_OBJECT)
     assert (alone.code, alone.message) == (500, "content is not a list")
-    other = partial_metadata.not_a_list("*apiextensions.CustomResourceDefinition")
+    other = partial_metadata.not_a_list_error("*apiextensions.CustomResourceDefinition")
     assert (other.code, other.message) == (
         406,
         "you requested PartialObjectMetadataList, but the requested object is not a list "

@@ -16,7 +16,7 @@ from polykind.apis.machinery.fields import Struct
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
-from polykind.codec.protobuf_envelope import encode_list, encode_object, open_envelope, watch_frame
+from polykind.codec.protobuf_envelope import decode_envelope, encode_list, encode_object, encode_watch_frame
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.errors import APIError, NotFoundError
 from tests.crd.build import settled, version
@@ -44,7 +44,7 @@ SCHEMA: dict[str, Any] = {
 
 def decode_object(data: bytes, type_: Struct) -> dict[str, Any]:
     """The canonical object of an envelope."""
-    api_version, kind, message = open_envelope(data)
+    api_version, kind, message = decode_envelope(data)
     fields = decode_message(message, type_)
     return decode({"kind": kind, "apiVersion": api_version, **fields}, type_, report=False)[0]
 
@@ -64,11 +64,11 @@ def test_definitions_come_back_as_they_were() -> None:
 def test_lists_are_made_of_messages_without_their_kind() -> None:
     item = encode_message({"metadata": {"name": "a"}}, NAMESPACE)
     listed = encode_list("v1", "NamespaceList", {"resourceVersion": "7"}, [item, item])
-    api_version, kind, message = open_envelope(listed)
+    api_version, kind, message = decode_envelope(listed)
     assert (api_version, kind) == ("v1", "NamespaceList")
     assert message == b"\n\x07\n\x00\x12\x017\x1a\x00" + 2 * (b"\x12" + bytes([len(item)]) + item)
     old = encode_list("meta.k8s.io/v1beta1", "PartialObjectMetadataList", {}, [b"x"], numbers=(2, 1))
-    assert open_envelope(old)[2] == b"\n\x01x\x12\x06\n\x00\x12\x00\x1a\x00"
+    assert decode_envelope(old)[2] == b"\n\x01x\x12\x06\n\x00\x12\x00\x1a\x00"
 
 
 def test_schemas_as_deep_as_they_may_be() -> None:
@@ -80,10 +80,10 @@ def test_schemas_as_deep_as_they_may_be() -> None:
 
 
 def test_zero_values_are_written_and_pointers_are_not() -> None:
-    assert open_envelope(encode_object({}, DELETE_OPTIONS)) == ("", "", b"")
-    _, _, message = open_envelope(encode_object({"gracePeriodSeconds": -1}, DELETE_OPTIONS))
+    assert decode_envelope(encode_object({}, DELETE_OPTIONS)) == ("", "", b"")
+    _, _, message = decode_envelope(encode_object({"gracePeriodSeconds": -1}, DELETE_OPTIONS))
     assert message == b"\x08" + b"\xff" * 9 + b"\x01"
-    _, _, message = open_envelope(encode_object({"status": {"phase": "Active"}}, NAMESPACE))
+    _, _, message = decode_envelope(encode_object({"status": {"phase": "Active"}}, NAMESPACE))
     assert message.endswith(b"\x12\x00\x1a\x08\n\x06Active")
 
 
@@ -98,7 +98,7 @@ def test_options_of_a_deletion() -> None:
 
 
 def test_events_of_a_watch() -> None:
-    frame = watch_frame("ADDED", NOT_FOUND)
+    frame = encode_watch_frame("ADDED", NOT_FOUND)
     (size,) = struct.unpack(">I", frame[:4])
     assert size == len(frame) - 4
     assert frame[4:].startswith(b"\n\x05ADDED\x12")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polykind.codec.type_meta import read_type_meta
+from polykind.codec.json_codec import read_type_meta
 from polykind.errors import BadRequestError
 
 PARSE = "couldn't get version/kind; json parse error: json: cannot unmarshal "

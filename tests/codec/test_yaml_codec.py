@@ -64,7 +64,7 @@ def test_aliases_do_not_share() -> None:
     ],
 )
 def test_malformed_bodies(body: bytes, says: str) -> None:
-    with pytest.raises(yaml_codec.MalformedYAML) as refused:
+    with pytest.raises(yaml_codec.MalformedYAMLError) as refused:
         yaml_codec.decode(body)
     assert refused.value.message == says
     assert refused.value.code == 400
@@ -87,13 +87,13 @@ def test_repeated_keys() -> None:
 def test_alias_bombs_are_refused() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
-    with pytest.raises(yaml_codec.MalformedYAML, match="document contains excessive aliasing"):
+    with pytest.raises(yaml_codec.MalformedYAMLError, match="document contains excessive aliasing"):
         yaml_codec.decode("\n".join(lines).encode())
 
 
 @pytest.mark.parametrize("body", [b"[" * 5000, b"{a: " * 5000, b"- " * 5000, b"[" * 5000 + b"]" * 5000])
 def test_deep_bodies_are_refused(body: bytes) -> None:
-    with pytest.raises(yaml_codec.MalformedYAML):
+    with pytest.raises(yaml_codec.MalformedYAMLError):
         yaml_codec.decode(body)
 
 
@@ -164,7 +164,7 @@ def test_json_is_read_alike(value: Any) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         value = yaml_codec.decode(text.encode())
-    except yaml_codec.MalformedYAML:
+    except yaml_codec.MalformedYAMLError:
         return
     json_codec.encode(value)
 
@@ -179,7 +179,7 @@ def test_json_is_read_as_yaml_reads_it() -> None:
 
 @pytest.mark.parametrize("key", ['"%s"' % ("k" * 1023), '"%s"  ' % ("k" * 1021), '"a"\n', '"a" \r'])
 def test_a_key_of_json_that_is_too_long_or_not_on_the_line_of_its_colon_is_refused(key: str) -> None:
-    with pytest.raises(yaml_codec.MalformedYAML, match=r"did not find expected ',' or '}'"):
+    with pytest.raises(yaml_codec.MalformedYAMLError, match=r"did not find expected ',' or '}'"):
         yaml_codec.decode(f'{{"b":1,{key}:2}}'.encode())
 
 

@@ -43,7 +43,7 @@ from polykind.codec import yaml_scalar
     ],
 )
 def test_plain_scalars(text: str, value: Any) -> None:
-    got = yaml_scalar.resolve(text)
+    got = yaml_scalar.resolve_plain(text)
     assert got == value
     assert type(got) is type(value)
 
@@ -59,7 +59,7 @@ def test_plain_scalars(text: str, value: Any) -> None:
     ],
 )
 def test_tags(tag: str, text: str, value: Any) -> None:
-    assert yaml_scalar.tagged(f"tag:yaml.org,2002:{tag}", text) == value
+    assert yaml_scalar.resolve_tagged(f"tag:yaml.org,2002:{tag}", text) == value
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_tags(tag: str, text: str, value: Any) -> None:
 )
 def test_false_tags(tag: str, text: str, says: str) -> None:
     with pytest.raises(yaml_scalar.ScalarError) as refused:
-        yaml_scalar.tagged(f"tag:yaml.org,2002:{tag}", text)
+        yaml_scalar.resolve_tagged(f"tag:yaml.org,2002:{tag}", text)
     assert str(refused.value) == says
 
 
@@ -106,4 +106,4 @@ def test_texts_that_need_quotes(text: str, quotes: bool) -> None:
     ],
 )
 def test_floats(value: float, text: str) -> None:
-    assert yaml_scalar.general(value) == text
+    assert yaml_scalar.format_float_g(value) == text

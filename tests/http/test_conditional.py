@@ -6,9 +6,8 @@ import gzip
 
 import pytest
 
-from polykind.http.conditional import compressed, content, for_a_year
-from polykind.http.request import Request
-from polykind.http.response import JSON, Response
+from polykind.http.conditional import compress, document_response, expires_in_a_year
+from polykind.http.messages import JSON, Request, Response
 
 BODY = b"0123456789"
 EARLIER, THEN, LATER = (f"Mon, 16 Nov {year} 07:15:40 GMT" for year in (2007, 2026, 2037))
@@ -20,7 +19,9 @@ def request(method: str = "GET", **headers: str) -> Request:
 
 
 def served(method: str = "GET", **headers: str) -> Response:
-    return content(request(method, **headers), BODY, JSON, ((b"Vary", b"Accept"),), etag="T", modified=1794813340)
+    return document_response(
+        request(method, **headers), BODY, JSON, ((b"Vary", b"Accept"),), etag="T", modified=1794813340
+    )
 
 
 def test_a_document_tells_its_tag_and_its_time() -> None:
@@ -116,7 +117,7 @@ def test_a_part_beyond_the_end() -> None:
 )
 def test_what_is_long_is_compressed_for_who_takes_it(accepted: str, shrunk: bool) -> None:
     long = b"a" * 2000
-    answer = compressed(request(accept_encoding=accepted), Response(200, long))
+    answer = compress(request(accept_encoding=accepted), Response(200, long))
     assert isinstance(answer.body, bytes)
     assert (gzip.decompress(answer.body) if shrunk else answer.body) == long
     assert ((b"Content-Encoding", b"gzip") in answer.headers) is shrunk
@@ -124,12 +125,12 @@ def test_what_is_long_is_compressed_for_who_takes_it(accepted: str, shrunk: bool
 
 
 def test_what_is_short_is_not_compressed() -> None:
-    assert compressed(request(accept_encoding="gzip"), Response(200, BODY)).body == BODY
+    assert compress(request(accept_encoding="gzip"), Response(200, BODY)).body == BODY
 
 
 def test_a_year_from_a_leap_day_is_the_first_of_march() -> None:
-    assert for_a_year(1835396100) == b"Thu, 01 Mar 2029 00:15:00 UTC"
+    assert expires_in_a_year(1835396100) == b"Thu, 01 Mar 2029 00:15:00 UTC"
 
 
 def test_what_has_no_tag_is_sent_again_whatever_its_time() -> None:
-    assert content(request(if_modified_since=LATER), BODY, JSON, modified=1794813340).status == 200
+    assert document_response(request(if_modified_since=LATER), BODY, JSON, modified=1794813340).status == 200

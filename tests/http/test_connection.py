@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from polykind.http.connection import Connection
 from polykind.http.listener import HttpServer, Limits
-from polykind.http.request import Request
-from polykind.http.response import Response
+from polykind.http.messages import Request, Response
 
 
 class Wire:

@@ -17,8 +17,7 @@ import pytest
 from polykind import errors
 from polykind.http.connection import App
 from polykind.http.listener import HttpServer, Limits
-from polykind.http.request import Request
-from polykind.http.response import Response, Sink, Stream, frame
+from polykind.http.messages import Request, Response, Sink, Stream, encode_chunk
 from polykind.pki import certificates
 from tests.http.peer import Served, get, post, served, until
 
@@ -483,7 +482,7 @@ async def test_a_stream_keeps_the_order_and_ends_cleanly(serve: Serve) -> None:
         assert (await peer.head())[1]["Transfer-Encoding"] == "chunked"
         await until(lambda: app.sinks)
         for number in range(100):
-            app.sinks[0].send(frame(b"%d" % number))
+            app.sinks[0].send(encode_chunk(b"%d" % number))
         assert [await peer.chunk() for _ in range(100)] == [b"%d" % n for n in range(100)]
         app.sinks[0].finish()
         assert await peer.chunk() == b""
@@ -522,7 +521,7 @@ async def test_a_request_behind_a_stream_is_answered_after_it(serve: Serve) -> N
         await peer.head()
         await until(lambda: app.sinks)
         await asyncio.sleep(0.1)
-        app.sinks[0].send(frame(b"still there"))
+        app.sinks[0].send(encode_chunk(b"still there"))
         app.sinks[0].finish()
         assert [await peer.chunk(), await peer.chunk()] == [b"still there", b""]
         assert json.loads((await peer.answer()).body)["path"] == "/next"
@@ -535,12 +534,12 @@ async def test_a_stream_that_waited_for_its_reader_once_lives_on(serve: Serve) -
         peer.send(get("/watch"))
         await peer.head()
         await until(lambda: app.sinks)
-        app.sinks[0].send(frame(b"x" * 8_000_000))
+        app.sinks[0].send(encode_chunk(b"x" * 8_000_000))
         waiting = asyncio.create_task(app.sinks[0].drained())
         assert len(await peer.chunk()) == 8_000_000
         await waiting
         await asyncio.sleep(0.2)
-        app.sinks[0].send(frame(b"y"))
+        app.sinks[0].send(encode_chunk(b"y"))
         assert await peer.chunk() == b"y"
 
 
@@ -553,7 +552,7 @@ async def test_a_stream_that_waits_for_a_reader_in_vain_is_cut(serve: Serve) -> 
         await until(lambda: app.sinks)
         # Under TLS the first write goes to the socket's buffer whole, and only the next one is felt.
         for _ in range(2):
-            app.sinks[0].send(frame(b"x" * 8_000_000))
+            app.sinks[0].send(encode_chunk(b"x" * 8_000_000))
         with pytest.raises(ConnectionError):
             await app.sinks[0].drained()
     assert app.ended == 1
@@ -571,7 +570,7 @@ async def test_a_deaf_watcher_is_cut_off_and_others_are_not(serve: Serve, caplog
         taken = 0
         for _ in range(400):
             for sink in app.sinks:
-                sink.send(frame(b"x" * 50_000))
+                sink.send(encode_chunk(b"x" * 50_000))
             taken += len(await keen.chunk())
         assert taken == 400 * 50_000
         assert app.ended == 1
@@ -588,7 +587,7 @@ async def test_an_aborted_stream_does_not_look_finished(serve: Serve) -> None:
         await until(lambda: app.sinks)
         app.sinks[0].abort()
         assert await peer.ended()
-        app.sinks[0].send(frame(b"into the void"))
+        app.sinks[0].send(encode_chunk(b"into the void"))
         app.sinks[0].finish()
     assert app.ended == 1
 

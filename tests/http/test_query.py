@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.http.query import first, parse_query, truth
+from polykind.http.messages import bool_value, first_value, parse_query
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,9 @@ def test_parsing(raw: str, query: dict[str, list[str]]) -> None:
     [("", None), ("w=1", True), ("w=true", True), ("w=maybe", True), ("w=", True), ("w=0", False), ("w=FALSE", False)],
 )
 def test_booleans(raw: str, value: bool | None) -> None:
-    assert truth(parse_query(raw), "w") is value
+    assert bool_value(parse_query(raw), "w") is value
 
 
 @given(st.text())
 def test_any_text_is_read(raw: str) -> None:
-    assert first(parse_query(raw), "never given") == ""
+    assert first_value(parse_query(raw), "never given") == ""

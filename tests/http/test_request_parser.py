@@ -6,8 +6,8 @@ import pytest
 
 from polykind import errors
 from polykind.http.listener import Limits
-from polykind.http.request import Request
-from polykind.http.request_parser import Arrival
+from polykind.http.messages import Request
+from polykind.http.request_parser import RequestParser
 
 
 class Taking:
@@ -33,7 +33,7 @@ class Taking:
 
 def headers(*lines: str) -> dict[bytes, bytes]:
     taking = Taking()
-    Arrival(Limits(), taking).feed("\r\n".join(["GET / HTTP/1.1", *lines, "", ""]).encode())
+    RequestParser(Limits(), taking).feed("\r\n".join(["GET / HTTP/1.1", *lines, "", ""]).encode())
     (request,) = taking.requests
     return request.headers
 
@@ -54,13 +54,13 @@ def test_headers_of_impersonation_are_kept_apart_and_marked() -> None:
 @pytest.mark.parametrize("head", [b"GET /" + b"a" * 300, b"GET / HTTP/1.1\r\nA: " + b"a" * 300 + b"\r\n\r\n"])
 def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
     taking = Taking()
-    Arrival(Limits(head=256), taking).feed(head)
+    RequestParser(Limits(head=256), taking).feed(head)
     assert (taking.refused, taking.requests) == (431, [])
 
 
 def test_a_method_that_nobody_knows_is_told_by_its_name() -> None:
     taking = Taking()
-    arrival = Arrival(Limits(), taking)
+    arrival = RequestParser(Limits(), taking)
     arrival.feed(b"BREW /pot?a=b HTTP/1.1\r\nContent-Length: 3\r\n\r\ntea")
     arrival.feed(b"get / HTTP/1.1\r\n\r\n")
     arrival.feed(b"PUT / HTTP/1.1\r\n\r\n")
@@ -74,13 +74,13 @@ def test_a_method_that_nobody_knows_is_told_by_its_name() -> None:
 @pytest.mark.parametrize("sent", [b"B\xffEW / HTTP/1.1\r\n\r\n", b"\x16\x03\x01 / HTTP/1.1\r\n\r\n", b"BREW\r\n\r\n"])
 def test_what_is_no_method_is_refused(sent: bytes) -> None:
     taking = Taking()
-    Arrival(Limits(), taking).feed(sent)
+    RequestParser(Limits(), taking).feed(sent)
     assert (taking.refused, taking.requests) == (400, [])
 
 
 def test_a_method_that_nobody_knows_is_refused_behind_another_request() -> None:
     taking = Taking()
-    Arrival(Limits(), taking).feed(b"GET / HTTP/1.1\r\n\r\nBREW / HTTP/1.1\r\n\r\n")
+    RequestParser(Limits(), taking).feed(b"GET / HTTP/1.1\r\n\r\nBREW / HTTP/1.1\r\n\r\n")
     assert (taking.refused, [r.method for r in taking.requests]) == (400, ["GET"])
 
 
@@ -90,5 +90,5 @@ def test_a_method_that_nobody_knows_is_refused_behind_another_request() -> None:
 )
 def test_only_who_has_more_to_send_is_told_to_go_on(more: str, told: int) -> None:
     taking = Taking()
-    Arrival(Limits(), taking).feed(f"PUT / HTTP/1.1\r\nExpect: 100-continue\r\n{more}\r\n\r\n".encode())
+    RequestParser(Limits(), taking).feed(f"PUT / HTTP/1.1\r\nExpect: 100-continue\r\n{more}\r\n\r\n".encode())
     assert taking.expectations == told

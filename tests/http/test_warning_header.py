@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.http.warning_header import headers
+from polykind.http.messages import warning_headers
 
 
 def told(*texts: str) -> list[str]:
-    found = headers(list(texts))
+    found = warning_headers(list(texts))
     assert all(name == b"Warning" for name, _ in found)
     return [value.decode() for _, value in found]
 

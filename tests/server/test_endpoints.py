@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from polykind.http.request import Request
-from polykind.http.response import Response
+from polykind.http.messages import Request, Response
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, definition
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from polykind.contract import UnknownOutcomeError
-from polykind.http.request import Request
+from polykind.http.messages import Request
 from tests.support.live import Live, live
 from tests.support.widgets import ALL, GROUP, WIDGETS, definition, widget
 

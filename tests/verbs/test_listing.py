@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from polykind.contract import RevisionRead
-from polykind.http.request import Request
-from polykind.http.response import Response
+from polykind.http.messages import Request, Response
 from polykind.store.sqlite import SqliteStore
 from tests.conversion.hook import Hook, failing
 from tests.support.client import Reply

@@ -14,10 +14,10 @@ from polykind.apis.core.types import NAMESPACE
 from polykind.apis.machinery.fields import Struct
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.meta.types import DELETE_OPTIONS, PARTIAL_OBJECT_METADATA, STATUS
-from polykind.codec.protobuf_envelope import encode_object, envelope, open_envelope
-from polykind.codec.protobuf_wire import parts
+from polykind.codec.protobuf_envelope import decode_envelope, encode_envelope, encode_object
+from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import JsonObject
-from polykind.http.request import Request
+from polykind.http.messages import Request
 from polykind.verbs.context import RequestContext
 from polykind.verbs.projection import Messages
 from tests.support.client import Client, Reply
@@ -91,14 +91,16 @@ THINGS: JsonObject = {
 
 
 def read(data: bytes, type_: Struct) -> JsonObject:
-    api_version, kind, message = open_envelope(data)
+    api_version, kind, message = decode_envelope(data)
     fields = decode_message(message, type_)
     return machinery.decode({"kind": kind, "apiVersion": api_version, **fields}, type_, report=False)[0]
 
 
 def items(data: bytes, type_: Struct) -> list[JsonObject]:
-    _, _, message = open_envelope(data)
-    return [decode_message(raw, type_) for number, raw in parts(message) if number == 2 and isinstance(raw, bytes)]
+    _, _, message = decode_envelope(data)
+    return [
+        decode_message(raw, type_) for number, raw in iter_fields(message) if number == 2 and isinstance(raw, bytes)
+    ]
 
 
 def written(obj: Any, type_: Struct) -> bytes:
@@ -136,11 +138,11 @@ async def events(server: Live, path: str, type_: Struct, accept: str, count: int
 
 
 def event(data: bytes, type_: Struct) -> tuple[str, Any]:
-    frame = dict(parts(data))
+    frame = dict(iter_fields(data))
     kind, raw = frame[1], frame[2]
     assert isinstance(kind, bytes)
     assert isinstance(raw, bytes)
-    ((number, encoded),) = parts(raw)
+    ((number, encoded),) = iter_fields(raw)
     assert number == 1
     assert isinstance(encoded, bytes)
     return kind.decode(), read(encoded, STATUS if kind == b"ERROR" else type_)
@@ -165,12 +167,12 @@ async def test_a_definition_lives_in_protobuf(client: Client) -> None:
     patched = await client.call("PATCH", f"{DEFINITIONS}/{name}", patch, "application/strategic-merge-patch+json")
     assert read(patched.body, DEFINITION)["metadata"]["labels"] == {"a": "1", "b": "2"}
     listed = await call(client, "GET", f"{DEFINITIONS}?labelSelector=a=1")
-    assert open_envelope(listed.body)[:2] == ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList")
+    assert decode_envelope(listed.body)[:2] == ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList")
     assert [item["metadata"]["name"] for item in items(listed.body, DEFINITION)] == [name]
     options = written({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "other"}}, DELETE_OPTIONS)
     refused = await call(client, "DELETE", f"{DEFINITIONS}/{name}", options)
     assert (refused.status, read(refused.body, STATUS)["reason"]) == (409, "Conflict")
-    deleted = await call(client, "DELETE", f"{DEFINITIONS}/{name}", envelope("v1", "DeleteOptions", b""))
+    deleted = await call(client, "DELETE", f"{DEFINITIONS}/{name}", encode_envelope("v1", "DeleteOptions", b""))
     assert deleted.status == 200, deleted
 
 
@@ -182,7 +184,7 @@ async def test_errors_come_in_protobuf(client: Client) -> None:
 
 
 async def test_a_namespace_need_not_say_what_it_is(client: Client) -> None:
-    made = await call(client, "POST", NAMESPACES, envelope("", "", b"\n\x06\n\x04bare"))
+    made = await call(client, "POST", NAMESPACES, encode_envelope("", "", b"\n\x06\n\x04bare"))
     assert read(made.body, NAMESPACE)["status"] == {"phase": "Active"}
 
 
@@ -201,16 +203,16 @@ async def test_a_namespace_need_not_say_what_it_is(client: Client) -> None:
             "the object provided is unrecognized (must be of type Namespace): unexpected EOF (6b3873000a0c0a)",
         ),
         (
-            envelope("v1", "Namespace", b"\n\x06\n"),
+            encode_envelope("v1", "Namespace", b"\n\x06\n"),
             'Namespace in version "v1" cannot be handled as a Namespace: unexpected EOF',
         ),
         (
-            envelope("v1", "Namespace", b"\x08\x06"),
+            encode_envelope("v1", "Namespace", b"\x08\x06"),
             'Namespace in version "v1" cannot be handled as a Namespace: '
             "proto: wrong wireType = 0 for field ObjectMeta",
         ),
         (
-            envelope("v2", "Namespace", b""),
+            encode_envelope("v2", "Namespace", b""),
             'Namespace in version "v2" cannot be handled as a Namespace: no kind "Namespace" is registered for '
             'version "v2" in scheme "pkg/api/legacyscheme/scheme.go:30"',
         ),
@@ -226,10 +228,10 @@ async def test_bodies_that_are_no_namespace(client: Client, body: bytes, why: st
     [
         (b"\x00", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
         (b"k8s\x00", "empty body"),
-        (envelope("v1", "DeleteOptions", b"\x08"), "unexpected EOF"),
-        (envelope("v1", "DeleteOptions", b"\n\x00"), "proto: wrong wireType = 2 for field GracePeriodSeconds"),
+        (encode_envelope("v1", "DeleteOptions", b"\x08"), "unexpected EOF"),
+        (encode_envelope("v1", "DeleteOptions", b"\n\x00"), "proto: wrong wireType = 2 for field GracePeriodSeconds"),
         (
-            envelope("v1", "Pod", b""),
+            encode_envelope("v1", "Pod", b""),
             'no kind "Pod" is registered for version "v1" in scheme '
             '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"',
         ),
@@ -250,7 +252,7 @@ async def test_custom_resources_have_no_messages_but_their_metadata_has(server: 
         assert (refused.status, refused.body) == (406, NOT_ACCEPTABLE)
     fallback = await call(client, "GET", f"{TABS}/{name}", accept=f"{PROTOBUF},application/json")
     assert fallback.json() == made
-    assert (await call(client, "POST", TABS, envelope(f"{GROUP}/v1", "CronTab", b""), accept="")).status == 415
+    assert (await call(client, "POST", TABS, encode_envelope(f"{GROUP}/v1", "CronTab", b""), accept="")).status == 415
     one = await call(client, "GET", f"{TABS}/{name}", accept=PARTIAL)
     assert read(one.body, PARTIAL_OBJECT_METADATA) == {
         "kind": "PartialObjectMetadata",
@@ -258,21 +260,21 @@ async def test_custom_resources_have_no_messages_but_their_metadata_has(server: 
         "metadata": made["metadata"],
     }
     listed = await call(client, "GET", TABS, accept=PARTIAL_LIST)
-    assert open_envelope(listed.body)[:2] == ("meta.k8s.io/v1", "PartialObjectMetadataList")
+    assert decode_envelope(listed.body)[:2] == ("meta.k8s.io/v1", "PartialObjectMetadataList")
     assert [item["metadata"]["uid"] for item in items(listed.body, PARTIAL_OBJECT_METADATA)] == [
         made["metadata"]["uid"]
     ]
     ((kind, obj),) = await events(server, f"{TABS}?watch=1", PARTIAL_OBJECT_METADATA, PARTIAL, 1)
     assert (kind, obj["metadata"]["name"]) == ("ADDED", name)
-    gone = await call(client, "DELETE", f"{TABS}/{name}", envelope("v1", "DeleteOptions", b""), accept=PARTIAL)
+    gone = await call(client, "DELETE", f"{TABS}/{name}", encode_envelope("v1", "DeleteOptions", b""), accept=PARTIAL)
     assert read(gone.body, STATUS)["details"]["name"] == name
 
 
 async def test_metadata_lists_of_the_old_version_number_their_fields_otherwise(client: Client) -> None:
     listed = await call(client, "GET", f"{NAMESPACES}?limit=1", accept=PARTIAL_LIST.replace("v=v1", "v=v1beta1"))
-    _, _, message = open_envelope(listed.body)
-    assert [number for number, _ in parts(message)] == [1, 2]
-    first = next(raw for number, raw in parts(message) if number == 1)
+    _, _, message = decode_envelope(listed.body)
+    assert [number for number, _ in iter_fields(message)] == [1, 2]
+    first = next(raw for number, raw in iter_fields(message) if number == 1)
     assert isinstance(first, bytes)
     assert decode_message(first, PARTIAL_OBJECT_METADATA)["metadata"]["name"] == "default"
 
@@ -308,12 +310,12 @@ async def test_discovery(server: Live, client: Client) -> None:
         ("/api/v1", ("", "APIResourceList")),
         ("/apis", ("v1", "APIGroupList")),
     ):
-        assert open_envelope((await call(client, "GET", path)).body)[:2] == kind
+        assert decode_envelope((await call(client, "GET", path)).body)[:2] == kind
 
 
 async def test_aggregated_discovery(client: Client) -> None:
     parameters = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     aggregated = await call(client, "GET", "/api", accept=f"{PROTOBUF}{parameters},application/json{parameters}")
     assert aggregated.headers[b"content-type"] == f"{PROTOBUF}{parameters}".encode()
-    assert open_envelope(aggregated.body)[:2] == ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList")
+    assert decode_envelope(aggregated.body)[:2] == ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList")
     assert NAMESPACES_ENTRY in aggregated.body

@@ -12,7 +12,7 @@ from polykind.apis.authentication.types import TOKEN_REVIEW
 from polykind.apis.authorization.types import SUBJECT_ACCESS_REVIEW
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.auth.identity_review import AUDIENCE
-from polykind.codec.protobuf_envelope import encode_object, open_envelope
+from polykind.codec.protobuf_envelope import decode_envelope, encode_object
 from polykind.contract import JsonObject
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, add, configuration, patching, refuse
 from tests.support.live import Live, live
@@ -58,7 +58,7 @@ async def test_a_review_in_protobuf_is_answered_in_it(running: Live) -> None:
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
     sent = encode_object(review, SUBJECT_ACCESS_REVIEW)
     reply = await running.client.call("POST", ACCESS, sent, PROTOBUF)
-    api_version, kind, message = open_envelope(reply.body)
+    api_version, kind, message = decode_envelope(reply.body)
     found = decode_message(message, SUBJECT_ACCESS_REVIEW)
     assert (reply.status, api_version, kind) == (201, "authorization.k8s.io/v1", "SubjectAccessReview")
     assert found["spec"]["extra"] == {"a": ["b", "c"]}

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from polykind.contract import JsonObject
-from polykind.http.request import Request
-from polykind.http.response import Stream
+from polykind.http.messages import Request, Stream
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
 
@@ -198,10 +197,10 @@ async def test_the_columns_of_a_table_go_with_the_first_event_whatever_happens_m
     # Nobody has taken the first events yet.
     await running.ask("POST", WIDGETS, widget("b"))
     sink = Taken()
-    answer.begin(sink)
+    answer.start(sink)
     while len(sink.lines) < 2:
         await asyncio.sleep(0.001)
-    answer.ended()
+    answer.on_end()
     told = [(e["object"]["rows"][0]["cells"][0], bool(e["object"]["columnDefinitions"])) for e in sink.lines]
     assert told == [("a", True), ("b", False)]
 

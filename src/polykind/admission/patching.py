@@ -8,7 +8,7 @@ from polykind import errors
 from polykind.admission.attributes import Attributes
 from polykind.apis import machinery
 from polykind.apply import jsonpatch
-from polykind.codec import json_codec, type_meta
+from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.json import json_type_name
 from polykind.schema.object_meta import BadObjectMetaError
@@ -20,7 +20,7 @@ def reread(asked: Attributes, made: Any) -> JsonObject:
         raise errors.InternalError(jsonpatch.NO_OBJECT % json_type_name(made))
     own: JsonObject = json_codec.decode(json_codec.encode(made))
     try:
-        version, kind = type_meta.read_type_meta(own)
+        version, kind = json_codec.read_type_meta(own)
     except errors.BadRequestError as error:
         raise errors.InternalError(error.message) from None
     if asked.typed:

@@ -8,7 +8,7 @@ from typing import Any
 from polykind import errors
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import ANONYMOUS, AUTHENTICATED, User
-from polykind.http.request import Request
+from polykind.http.messages import Request
 
 
 class Authentication:

@@ -11,8 +11,7 @@ from polykind import errors
 from polykind.auth.authorizer import Access, Authorizer
 from polykind.auth.forbidden import require
 from polykind.auth.user import User
-from polykind.http.query import Query, first, integer, parse_query, truth
-from polykind.http.request import Request
+from polykind.http.messages import Query, Request, bool_value, first_value, int_value, parse_query
 from polykind.schema.names import path_segment
 from polykind.selectors import field_selectors, label_selectors
 
@@ -75,12 +74,12 @@ def _resource_access(user: User, method: str, group: str, version: str, rest: Se
 
 def _collection_access(query: Query) -> tuple[str, str]:
     """Return the verb (list or watch) and the name of the only object that a fieldSelector selects, else ""."""
-    verb = "watch" if truth(query, "watch") else "list"
+    verb = "watch" if bool_value(query, "watch") else "list"
     try:
-        integer(query, "timeoutSeconds")
-        integer(query, "limit")
-        label_selectors.parse_label_selector(first(query, "labelSelector"))
-        name = field_selectors.parse_field_selector(first(query, "fieldSelector")).name or ""
+        int_value(query, "timeoutSeconds")
+        int_value(query, "limit")
+        label_selectors.parse_label_selector(first_value(query, "labelSelector"))
+        name = field_selectors.parse_field_selector(first_value(query, "fieldSelector")).name or ""
     except errors.BadRequestError:
         return verb, ""
     return verb, "" if path_segment(name) else name

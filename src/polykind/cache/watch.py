@@ -16,7 +16,7 @@ from typing import Protocol
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
-from polykind.http.response import Sink, frame
+from polykind.http.messages import Sink, encode_chunk
 
 log = logging.getLogger("polykind.watch")
 
@@ -29,7 +29,7 @@ _BATCH = 200
 """Events whose objects are converted together."""
 
 
-class Viewer(Protocol):
+class VersionView(Protocol):
     """Shows entries at one version."""
 
     version: str
@@ -114,11 +114,11 @@ class Watcher:
                 batch.append(data)
                 size += len(data)
                 if size > _CHUNK:
-                    sink.send(frame(b"".join(batch)))
+                    sink.send(encode_chunk(b"".join(batch)))
                     batch, size = [], 0
                     await sink.drained()
             if batch:
-                sink.send(frame(b"".join(batch)))
+                sink.send(encode_chunk(b"".join(batch)))
             self.first = ()
             while self._waiting:
                 waiting, self._waiting, self._waiting_size = self._waiting, [], 0
@@ -185,7 +185,7 @@ class Watcher:
             self.finish()
         elif self._waiting is None and not self._over:
             data = projection.bookmark(max(self._channel.seen, self.after), False)
-            self.deliver(frame(projection.event("BOOKMARK", data)))
+            self.deliver(encode_chunk(projection.event("BOOKMARK", data)))
 
     def _tick(self) -> None:
         self._bookmark()
@@ -198,7 +198,7 @@ class WatchChannel:
     def __init__(
         self,
         cache: ResourceCache,
-        viewer: Viewer,
+        viewer: VersionView,
         selection: Selection,
         projection: Projection,
         on_sent: Callable[[int], None],
@@ -272,7 +272,7 @@ class WatchChannel:
                     self._backlog.extend(occurrences[index:])
                     self._task = asyncio.get_running_loop().create_task(self._work_off())
                     return
-                data = self.frame(occurrence)
+                data = self.encode_chunk(occurrence)
                 if data is not None:
                     ready.append((occurrence.revision, data))
         except errors.APIError as error:
@@ -325,7 +325,7 @@ class WatchChannel:
                 entries = list(dict.fromkeys(e for o in batch for e in self.needed(o)))
                 self._made = dict(zip(entries, await self.viewer.view_many(entries), strict=True))
                 for occurrence in batch:
-                    data = self.frame(occurrence)
+                    data = self.encode_chunk(occurrence)
                     if data is not None:
                         self._send([(occurrence.revision, data)])
                     occurrence.frames = None
@@ -340,14 +340,14 @@ class WatchChannel:
 
     def fail(self, error: errors.APIError) -> None:
         """Tell the watchers why, and end."""
-        data = frame(self.projection.error(error))
+        data = encode_chunk(self.projection.error(error))
         for watcher in list(self.watchers):
             watcher.deliver(data)
             watcher.finish()
 
     # ------------------------------------------------------------------ making frames
 
-    def frame(self, occurrence: ObjectChange) -> bytes | None:
+    def encode_chunk(self, occurrence: ObjectChange) -> bytes | None:
         """The framed event as this channel's watchers see it; None if it is none of theirs."""
         event = self.event(occurrence)
         if event is None:
@@ -358,7 +358,7 @@ class WatchChannel:
             data = occurrence.frames.get(key) if occurrence.frames is not None else None
             if data is not None:
                 return data
-        data = frame(self.projection.event(kind, self.object_bytes(form, revision)))
+        data = encode_chunk(self.projection.event(kind, self.object_bytes(form, revision)))
         if self.projection.key is not None:
             if occurrence.frames is None:
                 occurrence.frames = {}

@@ -17,7 +17,7 @@ import orjson
 from polykind.codec import json_syntax
 from polykind.errors import BadRequestError
 from polykind.golang.fmt import go_quote
-from polykind.golang.json import NumberLiteral, encode_json, shortest_int
+from polykind.golang.json import NumberLiteral, encode_json, json_type_name, shortest_int
 from polykind.golang.utf8 import decode_utf8
 
 _LOW, _HIGH = -(1 << 63), 1 << 63
@@ -132,7 +132,7 @@ def decode_literal(body: bytes) -> tuple[Any, bool]:
 
 def _decode_after_all(body: bytes, reader: Callable[[bytes], Any]) -> Any:
     """What a stricter parser refused: bad UTF-8 and half surrogates are replaced, the rest is explained."""
-    if complaint := json_syntax.complaint(body):
+    if complaint := json_syntax.syntax_error(body):
         raise MalformedJSONError(complaint)
     try:
         return reader(_repaired(body))
@@ -235,7 +235,7 @@ def duplicate_keys(body: bytes, value: Any) -> list[str]:
                 return []
         except TypeError:
             pass
-    return json_syntax.repeated_keys(_repaired(body))
+    return json_syntax.duplicate_keys(_repaired(body))
 
 
 def duplicate_field_errors(body: bytes, value: Any) -> list[str]:
@@ -247,10 +247,49 @@ def sort_strict_errors(complaints: list[str], body: bytes) -> list[str]:
     """A strict decoder's complaints about unknown and duplicate keys of a body, as that meets them, at most 100."""
     places: dict[str, int] = {}
     wanted = set(complaints)
-    for place, (path, again) in enumerate(json_syntax.keys(_repaired(body))):
+    for place, (path, again) in enumerate(json_syntax.iter_keys(_repaired(body))):
         complaint = f"{'duplicate' if again else 'unknown'} field {go_quote(path)}"
         if complaint in wanted:
             places.setdefault(complaint, place)
             if len(places) == len(wanted):
                 break
-    return sorted(complaints, key=lambda complaint: places.get(complaint, 0))[: json_syntax.MOST_COMPLAINTS]
+    return sorted(complaints, key=lambda complaint: places.get(complaint, 0))[: json_syntax.MAX_STRICT_ERRORS]
+
+
+_TYPE_META_STRUCT = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+_TYPE_META_FIELDS = {"apiversion": "apiVersion", "kind": "kind"}
+
+
+def read_type_meta(value: Any) -> tuple[str, str]:
+    """apiVersion and kind, "" where the body has none. Raises BadRequest in the words of the reference's decoder."""
+    if value is None:
+        return "", ""
+    if type(value) is not dict:
+        raise _type_meta_error(f"{json_type_name(value)} into Go value of type {_TYPE_META_STRUCT}")
+    found = {"apiVersion": "", "kind": ""}
+    for key, item in value.items():
+        # The last of several counts.
+        if item is not None and (name := type_meta_field(key)):
+            if type(item) is not str:
+                raise _type_meta_error(f"{json_type_name(item)} into Go struct field .{name} of type string")
+            found[name] = item
+    version = found["apiVersion"]
+    if version.count("/") > 1:
+        raise BadRequestError(f"unexpected GroupVersion string: {version}")
+    return version, found["kind"]
+
+
+def type_meta_field(key: str) -> str | None:
+    """Which of the two a key names; this reader alone does not mind its case."""
+    return _TYPE_META_FIELDS.get(_folded(key)) if len(key) in (4, 10) else None
+
+
+def _folded(key: str) -> str:
+    """A key without its case, as Go takes it: two letters have a third form."""
+    return key.replace("\u017f", "s").replace("\u212a", "k").lower()
+
+
+def _type_meta_error(why: str) -> BadRequestError:
+    return BadRequestError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {why}")

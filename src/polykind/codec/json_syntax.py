@@ -11,20 +11,20 @@ from collections.abc import Iterator
 
 from polykind.golang.fmt import go_quote
 
-DEEPEST = 10000
+MAX_DEPTH = 10000
 _END = "unexpected end of JSON input"
 _space = re.compile(rb"[ \t\r\n]*").match
 _plain = re.compile(rb'[^"\\\x00-\x1f]*').match
 _digits = re.compile(rb"[0-9]*").match
 _WORDS = {0x74: b"true", 0x66: b"false", 0x6E: b"null"}
-MOST_COMPLAINTS = 100
+MAX_STRICT_ERRORS = 100
 
 
 class _SyntaxError(Exception):
     pass
 
 
-def complaint(body: bytes) -> str | None:
+def syntax_error(body: bytes) -> str | None:
     """Why the bytes are no JSON text; None if they are one."""
     try:
         _Scanner(body).run()
@@ -67,7 +67,7 @@ class _Scanner:
                     byte = self.skip()
                 if byte in b"{[":
                     within.append(byte)
-                    if len(within) > DEEPEST:
+                    if len(within) > MAX_DEPTH:
                         raise self.fail("exceeded max depth")
                     self.at += 1
                     fresh = True
@@ -177,18 +177,18 @@ class _Scanner:
 _marks = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]').finditer
 
 
-def repeated_keys(body: bytes) -> list[str]:
+def duplicate_keys(body: bytes) -> list[str]:
     """The paths of the keys that a valid JSON text has twice in one object, in order, each once, at most 100."""
     out: dict[str, None] = {}
-    for path, again in keys(body):
+    for path, again in iter_keys(body):
         if again:
             out[path] = None
-            if len(out) >= MOST_COMPLAINTS:
+            if len(out) >= MAX_STRICT_ERRORS:
                 break
     return list(out)
 
 
-def keys(body: bytes) -> Iterator[tuple[str, bool]]:
+def iter_keys(body: bytes) -> Iterator[tuple[str, bool]]:
     """The paths of all keys of a valid JSON text as they come, and whether their object has had them already."""
     frames: list[tuple[str, set[str] | None]] = []  # the path of each open bracket, and an object's keys
     indices: list[int] = []

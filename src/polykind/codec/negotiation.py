@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Final
 
 from polykind.errors import NotAcceptableError, UnsupportedMediaTypeError
-from polykind.http.query import Query, first
+from polykind.http.messages import Query, first_value
 
-TYPES: Final = {
+MEDIA_TYPES: Final = {
     "json": "application/json",
     "yaml": "application/yaml",
     "protobuf": "application/vnd.kubernetes.protobuf",
@@ -19,25 +19,25 @@ TYPES: Final = {
 """Media by name. The refusals name them all, also to those who are refused one of them."""
 
 Transform = tuple[str, str, str]
-OBJECTS: Final[frozenset[Transform]] = frozenset(
+OBJECT_TRANSFORMS: Final[frozenset[Transform]] = frozenset(
     ("meta.k8s.io", version, kind)
     for version in ("v1", "v1beta1")
     for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 )
 """What objects and lists can be asked for as: group, version, kind."""
-METADATA: Final[frozenset[Transform]] = frozenset(form for form in OBJECTS if form[2] != "Table")
+METADATA_TRANSFORMS: Final[frozenset[Transform]] = frozenset(form for form in OBJECT_TRANSFORMS if form[2] != "Table")
 """What those are asked for as that have no Tables."""
-NOT_TRANSFORMED: Final[frozenset[Transform]] = frozenset()
+NO_TRANSFORMS: Final[frozenset[Transform]] = frozenset()
 
-CUSTOM: Final = ("json", "yaml")
+CUSTOM_MEDIA: Final = ("json", "yaml")
 """What custom resources are read and written in: they have no messages."""
-BUILT_IN: Final = ("json", "yaml", "protobuf")
-ONLY_JSON: Final = ("json",)
+BUILTIN_MEDIA: Final = ("json", "yaml", "protobuf")
+JSON_ONLY: Final = ("json",)
 GZIP_ABOVE: Final = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class ResponseFormat:
     """The form of an answer; `as_kind` with `as_group` and `as_version` if it is to be another kind."""
 
     media: str = "json"
@@ -49,41 +49,43 @@ class Accepted:
 
     @property
     def content_type(self) -> str:
-        return TYPES[self.media]
+        return MEDIA_TYPES[self.media]
 
 
-def negotiate(accept: str, *, offers: tuple[str, ...] = CUSTOM, transforms: frozenset[Transform] = OBJECTS) -> Accepted:
+def negotiate(
+    accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
+) -> ResponseFormat:
     """The form that suits an Accept header best. Raises NotAcceptable.
 
     `offers` is what whole objects come in; what they are transformed to comes in any form, but Tables not in protobuf.
     """
     found = _negotiate(accept, offers, transforms)
     if found is None:
-        raise NotAcceptableError(f"only the following media types are accepted: {', '.join(TYPES.values())}")
+        raise NotAcceptableError(f"only the following media types are accepted: {', '.join(MEDIA_TYPES.values())}")
     return found
 
 
 def negotiate_watch(
-    accept: str, *, offers: tuple[str, ...] = CUSTOM, transforms: frozenset[Transform] = OBJECTS
-) -> Accepted:
+    accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
+) -> ResponseFormat:
     """As `negotiate`, for a stream of events: those do not come in YAML. Raises NotAcceptable."""
     found = negotiate(accept, offers=offers, transforms=transforms)
     if found.media == "yaml":
         raise NotAcceptableError(
             "only the following media types are accepted: "
-            f"{TYPES['json']};stream=watch, {TYPES['protobuf']};stream=watch"
+            f"{MEDIA_TYPES['json']};stream=watch, {MEDIA_TYPES['protobuf']};stream=watch"
         )
     return found
 
 
-def check_named(accept: str, *, streams: bool = False, offers: tuple[str, ...] = BUILT_IN) -> None:
+def check_names_media_type(accept: str, *, streams: bool = False, offers: tuple[str, ...] = BUILTIN_MEDIA) -> None:
     """Refuse a header that does not name a form outright: built-in resources are not even found by it.
 
     `streams`: what is asked for can also be watched, which the refusal says. Raises NotAcceptable.
     """
     if not _names_any(accept, offers):
-        forms = [TYPES[media] for media in offers]
-        forms += [f"{TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams]
+        forms = [MEDIA_TYPES[media] for media in offers]
+        forms += [f"{MEDIA_TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams]
         error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(forms)}")
         error.include_details = True
         raise error
@@ -92,20 +94,20 @@ def check_named(accept: str, *, streams: bool = False, offers: tuple[str, ...] =
 @lru_cache(maxsize=512)
 def _names_any(accept: str, offers: tuple[str, ...]) -> bool:
     names = {part.partition(";")[0].strip(" ") for part in accept.split(",")}
-    return not accept or "*/*" in names or not names.isdisjoint(TYPES[media] for media in offers)
+    return not accept or "*/*" in names or not names.isdisjoint(MEDIA_TYPES[media] for media in offers)
 
 
-def negotiate_error(accept: str) -> Accepted | None:
+def negotiate_error(accept: str) -> ResponseFormat | None:
     """The form of a Status. None where the header suits nothing: the reference then sends JSON, always indented."""
-    return _negotiate(accept, BUILT_IN, NOT_TRANSFORMED)
+    return _negotiate(accept, BUILTIN_MEDIA, NO_TRANSFORMS)
 
 
 @lru_cache(maxsize=512)
-def _negotiate(accept: str, offers: tuple[str, ...], transforms: frozenset[Transform]) -> Accepted | None:
+def _negotiate(accept: str, offers: tuple[str, ...], transforms: frozenset[Transform]) -> ResponseFormat | None:
     if not accept:
-        return Accepted(offers[0])
+        return ResponseFormat(offers[0])
     for kind, subkind, parameters in _clauses(accept):
-        for media, name in TYPES.items():
+        for media, name in MEDIA_TYPES.items():
             offered_kind, _, offered_subkind = name.partition("/")
             exact = kind == offered_kind and subkind in (offered_subkind, "*")
             if exact or (kind == "*" and subkind == "*"):
@@ -117,7 +119,7 @@ def _negotiate(accept: str, offers: tuple[str, ...], transforms: frozenset[Trans
 
 def _accepted(
     media: str, parameters: dict[str, str], offers: tuple[str, ...], transforms: frozenset[Transform]
-) -> Accepted | None:
+) -> ResponseFormat | None:
     stream = parameters.get("stream", "")
     if (stream and (media == "yaml" or stream != "watch")) or parameters.get("sv", "") not in ("", "v1"):
         return None
@@ -127,7 +129,7 @@ def _accepted(
         return None
     if (kind == "Table" and media == "protobuf") or (not transformed and media not in offers):
         return None
-    return Accepted(
+    return ResponseFormat(
         media,
         (kind or "") if transformed else None,
         group or "",
@@ -210,18 +212,18 @@ def _essence(content_type: str) -> str | None:
     return found[1].lower()
 
 
-def body_media(content_type: str, *, offers: Collection[str] = CUSTOM) -> str:
+def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> str:
     """The form of a request's body, json if it does not say. Raises UnsupportedMediaType."""
     if not content_type or content_type == "application/json":
         return "json"
     essence = _essence(content_type)
     for media in offers:
-        if TYPES[media] == essence:
+        if MEDIA_TYPES[media] == essence:
             return media
-    raise _unsupported(TYPES.values())
+    raise _unsupported(MEDIA_TYPES.values())
 
 
-def patch_type(content_type: str, *, offers: Collection[str]) -> str:
+def patch_media_type(content_type: str, *, offers: Collection[str]) -> str:
     """The media type of a patch, which is compared letter by letter. Raises UnsupportedMediaType."""
     at = content_type.find(";")
     essence = content_type[:at] if at > 0 else content_type
@@ -238,7 +240,7 @@ def _unsupported(offers: Collection[str]) -> UnsupportedMediaTypeError:
 
 def is_pretty(query: Query, user_agent: str) -> bool:
     """Whether JSON is to be laid out for people: by ?pretty, else if a browser or a command line asks."""
-    wish = first(query, "pretty")
+    wish = first_value(query, "pretty")
     if wish:
         return wish in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))

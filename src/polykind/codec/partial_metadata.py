@@ -29,7 +29,7 @@ _OWNER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion
 _MANAGED = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
-def metadata(value: Any) -> JsonObject:
+def ordered_metadata(value: Any) -> JsonObject:
     """An object's metadata with its keys in order; what is empty is left out."""
     out: JsonObject = {}
     if type(value) is not dict:
@@ -57,7 +57,7 @@ def partial_object(obj: JsonObject, version: str = "v1") -> JsonObject:
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": metadata(obj.get("metadata")),
+        "metadata": ordered_metadata(obj.get("metadata")),
     }
 
 
@@ -66,12 +66,12 @@ def partial_list(objs: Iterable[JsonObject], list_metadata: JsonObject, version:
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": list_meta(list_metadata),
+        "metadata": ordered_list_metadata(list_metadata),
         "items": [partial_object(obj, version) for obj in objs] or None,
     }
 
 
-def list_meta(value: JsonObject) -> JsonObject:
+def ordered_list_metadata(value: JsonObject) -> JsonObject:
     """A list's metadata with its keys in order; what is empty is left out."""
     out = {key: value[key] for key in ("resourceVersion", "continue") if value.get(key)}
     if value.get("remainingItemCount") is not None:
@@ -79,7 +79,7 @@ def list_meta(value: JsonObject) -> JsonObject:
     return out
 
 
-def not_a_list(shown: str) -> APIError:
+def not_a_list_error(shown: str) -> APIError:
     """What a request for PartialObjectMetadataList of one object is told."""
     if shown == CUSTOM_OBJECT:
         return UnknownReasonError("content is not a list")
@@ -88,7 +88,7 @@ def not_a_list(shown: str) -> APIError:
     )
 
 
-def is_a_list(shown: str) -> NotAcceptableError:
+def is_a_list_error(shown: str) -> NotAcceptableError:
     """What a request for PartialObjectMetadata of a list is told."""
     return NotAcceptableError(f"you requested PartialObjectMetadata, but the requested object is a list ({shown})")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from polykind.apis.machinery.fields import Struct
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.meta.types import LIST_META
-from polykind.codec.protobuf_wire import ProtobufError, delimited, parts, utf8
+from polykind.codec.protobuf_wire import ProtobufError, bytes_field, encode_utf8, iter_fields
 from polykind.contract import JsonObject
 
 MAGIC = b"k8s\x00"
@@ -16,25 +16,25 @@ MAGIC = b"k8s\x00"
 
 def encode_object(value: JsonObject, type_: Struct) -> bytes:
     """An object of a built-in type in its envelope."""
-    return envelope(value.get("apiVersion", ""), value.get("kind", ""), encode_message(value, type_))
+    return encode_envelope(value.get("apiVersion", ""), value.get("kind", ""), encode_message(value, type_))
 
 
 def encode_list(
     api_version: str, kind: str, metadata: JsonObject, items: Iterable[bytes], *, numbers: tuple[int, int] = (1, 2)
 ) -> bytes:
     """A list in its envelope, of items that are messages already; `numbers` are those of metadata and items."""
-    first = delimited(numbers[0], encode_message(metadata, LIST_META))
-    rest = b"".join([delimited(numbers[1], item) for item in items])
-    return envelope(api_version, kind, first + rest if numbers[0] < numbers[1] else rest + first)
+    first = bytes_field(numbers[0], encode_message(metadata, LIST_META))
+    rest = b"".join([bytes_field(numbers[1], item) for item in items])
+    return encode_envelope(api_version, kind, first + rest if numbers[0] < numbers[1] else rest + first)
 
 
-def envelope(api_version: str, kind: str, message: bytes) -> bytes:
+def encode_envelope(api_version: str, kind: str, message: bytes) -> bytes:
     """A message with what it is a message of."""
-    meta = delimited(1, utf8(api_version)) + delimited(2, utf8(kind))
-    return MAGIC + delimited(1, meta) + delimited(2, message) + delimited(3, b"") + delimited(4, b"")
+    meta = bytes_field(1, encode_utf8(api_version)) + bytes_field(2, encode_utf8(kind))
+    return MAGIC + bytes_field(1, meta) + bytes_field(2, message) + bytes_field(3, b"") + bytes_field(4, b"")
 
 
-def open_envelope(data: bytes) -> tuple[str, str, bytes]:
+def decode_envelope(data: bytes) -> tuple[str, str, bytes]:
     """The apiVersion, the kind and the message. Raises ProtobufError."""
     if not data:
         raise ProtobufError("empty data")
@@ -44,9 +44,9 @@ def open_envelope(data: bytes) -> tuple[str, str, bytes]:
         raise ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     api_version = kind = ""
     message = b""
-    for number, value in parts(data[len(MAGIC) :]):
+    for number, value in iter_fields(data[len(MAGIC) :]):
         if number == 1 and isinstance(value, bytes):
-            for inner, text in parts(value):
+            for inner, text in iter_fields(value):
                 if inner == 1 and isinstance(text, bytes):
                     api_version = text.decode("utf-8", "replace")
                 elif inner == 2 and isinstance(text, bytes):
@@ -56,7 +56,7 @@ def open_envelope(data: bytes) -> tuple[str, str, bytes]:
     return api_version, kind, message
 
 
-def watch_frame(event: str, encoded: bytes) -> bytes:
+def encode_watch_frame(event: str, encoded: bytes) -> bytes:
     """An event of a watch: its length, its type, and the object in an envelope of its own."""
-    frame = delimited(1, utf8(event)) + delimited(2, delimited(1, encoded))
+    frame = bytes_field(1, encode_utf8(event)) + bytes_field(2, bytes_field(1, encoded))
     return struct.pack(">I", len(frame)) + frame

@@ -15,22 +15,22 @@ class ProtobufError(ValueError):
     """The bytes are no message of the type."""
 
 
-def integer(number: int, value: int) -> bytes:
+def varint_field(number: int, value: int) -> bytes:
     """A field that is a varint; negative numbers take ten bytes."""
-    return varint(number << 3 | VARINT) + varint(value & _MASK)
+    return encode_varint(number << 3 | VARINT) + encode_varint(value & _MASK)
 
 
-def utf8(text: str) -> bytes:
+def encode_utf8(text: str) -> bytes:
     """Text as Go holds it."""
     return text.encode("utf-8", "replace")
 
 
-def delimited(number: int, payload: bytes) -> bytes:
+def bytes_field(number: int, payload: bytes) -> bytes:
     """A field that is bytes: a string, a message, a map's entry."""
-    return varint(number << 3 | BYTES) + varint(len(payload)) + payload
+    return encode_varint(number << 3 | BYTES) + encode_varint(len(payload)) + payload
 
 
-def varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """A number, seven bits to a byte."""
     if value <= 0x7F:
         return _SHORT[value]
@@ -42,7 +42,7 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def parts(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+def iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """The fields of a message: a number and its raw value, varints as integers and all else as bytes."""
     position = 0
     end = len(data)

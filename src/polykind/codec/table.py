@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from polykind.codec import json_codec
 from polykind.codec.jsonpath import JsonPath, JsonPathError
-from polykind.codec.partial_metadata import list_meta, partial_object
-from polykind.codec.yaml_scalar import general
+from polykind.codec.partial_metadata import ordered_list_metadata, partial_object
+from polykind.codec.yaml_scalar import format_float_g
 from polykind.contract import JsonObject
 from polykind.golang import duration
 
@@ -82,7 +82,7 @@ class TableFormat:
         return {
             "kind": "Table",
             "apiVersion": f"meta.k8s.io/{version}",
-            "metadata": list_meta(list_metadata),
+            "metadata": ordered_list_metadata(list_metadata),
             "columnDefinitions": self.definitions if headers else None,
             "rows": [self.row(obj, now, include, version) for obj in objs],
         }
@@ -136,7 +136,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return general(value)
+        return format_float_g(value)
     return "<no value>" if value is None else json_codec.encode(value).decode()
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import yaml
 
 from polykind.codec import json_codec
-from polykind.codec.yaml_codec import MalformedYAML
-from polykind.codec.yaml_scalar import ScalarError, general, resolve, tagged
+from polykind.codec.yaml_codec import MalformedYAMLError
+from polykind.codec.yaml_scalar import ScalarError, format_float_g, resolve_plain, resolve_tagged
 from polykind.golang.fmt import go_quote
 
 _DEEPEST: Final = 900
@@ -68,12 +68,12 @@ class Builder:
                 self.alias(event.anchor, line)
             elif kind is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
                 where = f"line {line - 1}: " if line > 1 else ""
-                raise MalformedYAML(f"yaml: {where}found incompatible YAML document")
+                raise MalformedYAMLError(f"yaml: {where}found incompatible YAML document")
             elif kind is yaml.DocumentEndEvent:
                 break
             event = parser.get_event()
         if self.failure:
-            raise MalformedYAML(f"yaml: {self.failure}")
+            raise MalformedYAMLError(f"yaml: {self.failure}")
         if self.doubtful:
             _check(self.root)
         return self.root, self.complaints
@@ -85,22 +85,22 @@ class Builder:
         if self.aliased > 100 and self.decoded > 1000:
             allowed = 0.99 - 0.89 * min(max((self.decoded - 400_000) / 3_600_000, 0.0), 1.0)
             if self.aliased / self.decoded > allowed:
-                raise MalformedYAML("yaml: document contains excessive aliasing")
+                raise MalformedYAMLError("yaml: document contains excessive aliasing")
 
     def open(self, event: Any, items: dict[str, Any] | list[Any]) -> None:
         self.count(1, 0)
         if len(self.frames) >= _DEEPEST:
-            raise MalformedYAML(f"yaml: line {event.start_mark.line + 1}: exceeded max depth of 10000")
+            raise MalformedYAMLError(f"yaml: line {event.start_mark.line + 1}: exceeded max depth of 10000")
         if event.anchor is not None:
             self.anchors[event.anchor] = (None, -1)
         self.frames.append(_Frame(items, event.anchor, event.start_mark.line + 1))
 
     def alias(self, anchor: str, line: int) -> None:
         if anchor not in self.anchors:
-            raise MalformedYAML(f"yaml: unknown anchor '{anchor}' referenced")
+            raise MalformedYAMLError(f"yaml: unknown anchor '{anchor}' referenced")
         value, nodes = self.anchors[anchor]
         if nodes < 0:
-            raise MalformedYAML(f"yaml: anchor '{anchor}' value contains itself")
+            raise MalformedYAMLError(f"yaml: anchor '{anchor}' value contains itself")
         self.count(nodes + 1, nodes)
         self.place(_copy(value), nodes, line, mergeable=isinstance(value, dict))
 
@@ -113,7 +113,7 @@ class Builder:
             frame.keyed = frame.merging = True
             return
         try:
-            value = tagged(tag, text) if tag else resolve(text) if plain else text
+            value = resolve_tagged(tag, text) if tag else resolve_plain(text) if plain else text
         except ScalarError as error:
             self.failure = self.failure or str(error)
             value = text
@@ -198,7 +198,7 @@ def _check(root: Any) -> None:
         if type(value) is dict:
             for key, item in value.items():
                 if type(key) is _NoKey:
-                    raise MalformedYAML(f"unsupported map key of type: {key}, value: {_go_value(item)}")
+                    raise MalformedYAMLError(f"unsupported map key of type: {key}, value: {_go_value(item)}")
             stack.extend(value.values())
         elif type(value) is list:
             stack.extend(value)
@@ -219,7 +219,7 @@ def _refuse_endless(root: Any) -> None:
             stack.extend(reversed(value))
         elif type(value) is float and value - value != 0.0:
             shown = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
-            raise MalformedYAML(f"json: unsupported value: {shown}")
+            raise MalformedYAMLError(f"json: unsupported value: {shown}")
 
 
 def _key_text(value: Any) -> str:
@@ -232,7 +232,11 @@ def _key_text(value: Any) -> str:
     if isinstance(value, float):
         if value - value != 0.0:
             return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
-        return general(struct.unpack("f", struct.pack("f", value))[0]) if abs(value) < 3e38 else general(value)
+        return (
+            format_float_g(struct.unpack("f", struct.pack("f", value))[0])
+            if abs(value) < 3e38
+            else format_float_g(value)
+        )
     return _NoKey("%!s(<nil>), key: <nil>" if value is None else f"uint64, key: {value:#x}")
 
 

@@ -24,7 +24,7 @@ _LONG: Final = b" " * 1000
 """What with quotes, and blanks before the colon, may be longer than the 1024 characters of a key."""
 
 
-class MalformedYAML(BadRequestError):
+class MalformedYAMLError(BadRequestError):
     """A body that is no YAML, or none that JSON can say."""
 
 

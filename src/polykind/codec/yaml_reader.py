@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from polykind.codec.yaml_builder import Builder
-from polykind.codec.yaml_codec import MalformedYAML
+from polykind.codec.yaml_codec import MalformedYAMLError
 
 _SOLIDUS: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
 
@@ -21,9 +21,9 @@ def read(body: bytes) -> tuple[Any, list[str]]:
     try:
         return Builder().build(parser)
     except yaml.MarkedYAMLError as error:
-        raise MalformedYAML(_syntax(error)) from None
+        raise MalformedYAMLError(_syntax(error)) from None
     except yaml.reader.ReaderError as error:
-        raise MalformedYAML(f"yaml: {error.reason}") from None
+        raise MalformedYAMLError(f"yaml: {error.reason}") from None
     finally:
         parser.dispose()
 
@@ -36,7 +36,7 @@ def _refuse_solidus(body: bytes) -> None:
             pass
     except yaml.MarkedYAMLError as error:
         if error.problem == "found unknown escape character":
-            raise MalformedYAML(_syntax(error)) from None
+            raise MalformedYAMLError(_syntax(error)) from None
     except yaml.reader.ReaderError:
         # The body itself is refused for the same.
         pass

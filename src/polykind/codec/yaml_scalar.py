@@ -36,7 +36,7 @@ class ScalarError(ValueError):
     """A scalar that is not what its tag says."""
 
 
-def resolve(text: str) -> Any:
+def resolve_plain(text: str) -> Any:
     """The value of a plain scalar without a tag: str, bool, int (of any size), float or None."""
     if not text:
         return None
@@ -72,7 +72,7 @@ def _as_float(text: str) -> Any:
     return value if value - value == 0.0 else text
 
 
-def tagged(tag: str, text: str) -> Any:
+def resolve_tagged(tag: str, text: str) -> Any:
     """The value of a scalar with an explicit tag. Raises ScalarError."""
     short = f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
     if short == "!!binary":
@@ -85,7 +85,7 @@ def tagged(tag: str, text: str) -> Any:
             return text
     elif short not in ("!!bool", "!!int", "!!float", "!!null"):
         return text
-    value = resolve(text)
+    value = resolve_plain(text)
     found = (
         "!!timestamp" if isinstance(value, str) and is_time(text) and short == "!!timestamp" else _SHORT[type(value)]
     )
@@ -117,10 +117,10 @@ def needs_quotes(text: str) -> bool:
     """Whether a text, written plain, would be read as something else."""
     if not text or text[0] not in _HINTS:
         return not text
-    return not isinstance(resolve(text), str) or is_time(text) or _base60(text) is not None
+    return not isinstance(resolve_plain(text), str) or is_time(text) or _base60(text) is not None
 
 
-def general(value: float) -> str:
+def format_float_g(value: float) -> str:
     """A float as Go's %g writes it: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
     mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
     power = int(exponent)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from polykind import errors
 from polykind.auth.user import User
 from polykind.cache.cached_object import CachedObject
+from polykind.http.messages import Request
 from polykind.http.options import DeleteOptions
-from polykind.http.request import Request
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import delete_object

@@ -13,8 +13,8 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
 from polykind.controllers.workqueue import WorkQueue
+from polykind.http.messages import Request
 from polykind.http.options import PatchOptions
-from polykind.http.request import Request
 from polykind.resources.resource import Resource
 from polykind.selectors.selector_objects import compile_label_selector, labels_of
 from polykind.verbs.apply import Applied, apply_change

@@ -19,8 +19,8 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.owner_graph import DELETION, OWNERS, Metadata, Ownership, Place, Reference, metadata
 from polykind.controllers.workqueue import WorkQueue
+from polykind.http.messages import Request
 from polykind.http.options import DeleteOptions, UpdateOptions
-from polykind.http.request import Request
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import FOREGROUND, ORPHAN, delete_object

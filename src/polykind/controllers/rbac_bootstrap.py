@@ -18,8 +18,8 @@ from polykind.auth.rbac.default_roles import (
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
+from polykind.http.messages import Request
 from polykind.http.options import CreateOptions, DeleteOptions, UpdateOptions
-from polykind.http.request import Request
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create_object

@@ -9,8 +9,7 @@ from functools import lru_cache
 from time import gmtime, strftime
 from typing import Final
 
-from polykind.http.request import Request
-from polykind.http.response import TEXT, Response
+from polykind.http.messages import TEXT, Request, Response
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -23,7 +22,7 @@ class _Unsatisfiable(Exception):
     """No part of a document is what is asked for."""
 
 
-def content(
+def document_response(
     request: Request, body: bytes, content_type: bytes, headers: Headers = (), *, etag: str = "", modified: int
 ) -> Response:
     """A document, or what the conditions that a client states leave of it. `modified` is in seconds."""
@@ -48,7 +47,7 @@ def content(
     return Response(206, body[start:end], content_type, (*dated, where))
 
 
-def compressed(request: Request, response: Response) -> Response:
+def compress(request: Request, response: Response) -> Response:
     """A document for a client that may want it compressed; one that is in parts is left as it is."""
     vary = (b"Vary", b"Accept-Encoding")
     response.headers = (vary, *response.headers)
@@ -60,7 +59,7 @@ def compressed(request: Request, response: Response) -> Response:
     return response
 
 
-def for_a_year(now: float) -> bytes:
+def expires_in_a_year(now: float) -> bytes:
     """When what is kept for a year has had its time, in the reference's own form of a date."""
     year, *rest = gmtime(now)[:6]
     return strftime("%a, %d %b %Y %H:%M:%S UTC", gmtime(timegm((year + 1, *rest)))).encode()

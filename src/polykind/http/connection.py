@@ -15,9 +15,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from polykind import errors, taskless
-from polykind.http.request import Request
-from polykind.http.request_parser import Arrival
-from polykind.http.response import TEXT, Response, Stream
+from polykind.http.messages import TEXT, Request, Response, Stream
+from polykind.http.request_parser import RequestParser
 from polykind.taskless import Continuation
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: HttpServer) -> None:
         self._server = server
         self._app = server.app
-        self._arrival = Arrival(server.limits, self)
+        self._arrival = RequestParser(server.limits, self)
         self._continue = False
         """A 100 Continue is due once the answers before it are out."""
         self._refusal: tuple[errors.APIError, int] | None = None
@@ -218,7 +217,7 @@ class Connection(asyncio.Protocol):
         if self.closing:
             answer = None if rest.cancelled else rest.result()
             if isinstance(answer, Stream):
-                answer.ended()
+                answer.on_end()
             return
         if rest.cancelled:
             self._write(request, Response(504, _TOO_LATE, TEXT), False)
@@ -334,7 +333,7 @@ class Connection(asyncio.Protocol):
         elif self._server.stopping:
             self.finish()
         else:
-            stream.begin(self)
+            stream.start(self)
 
     def send(self, frame: bytes) -> None:
         if self.closing:
@@ -362,7 +361,7 @@ class Connection(asyncio.Protocol):
         stream, self._stream = self._stream, None
         self._unread, self._unread_size = [], 0
         if stream is not None:
-            stream.ended()
+            stream.on_end()
 
     # ------------------------------------------------------------------ ends
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
-from polykind.codec.type_meta import read_type_meta
+from polykind.codec.json_codec import read_type_meta
 from polykind.errors import (
     BadRequestError,
     FieldError,
@@ -25,7 +25,7 @@ from polykind.golang import duration
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_float, json_type_name
 from polykind.golang.utf8 import decode_utf8
-from polykind.http.query import Query, first, integer, parse_query, truth
+from polykind.http.messages import Query, bool_value, first_value, int_value, parse_query
 from polykind.selectors import field_selectors, label_selectors
 from polykind.selectors.field_selectors import FieldSelector
 from polykind.selectors.label_selectors import LabelSelector
@@ -71,22 +71,22 @@ class ListOptions:
         """`watch` is for the old paths that watch whatever the parameters say."""
         if not query and not watch:
             return _PLAIN_LIST
-        watching = truth(query, "watch") or False
-        timeout, limit = integer(query, "timeoutSeconds"), integer(query, "limit")
-        version, match = first(query, "resourceVersion"), first(query, "resourceVersionMatch")
-        initial = truth(query, "sendInitialEvents")
+        watching = bool_value(query, "watch") or False
+        timeout, limit = int_value(query, "timeoutSeconds"), int_value(query, "limit")
+        version, match = first_value(query, "resourceVersion"), first_value(query, "resourceVersionMatch")
+        initial = bool_value(query, "sendInitialEvents")
         if watching and initial is None and not match and version in ("", "0"):
             initial, match = True, "NotOlderThan"
         options = cls(
-            label_selector=label_selectors.parse_label_selector(first(query, "labelSelector")),
-            field_selector=field_selectors.parse_field_selector(first(query, "fieldSelector")),
+            label_selector=label_selectors.parse_label_selector(first_value(query, "labelSelector")),
+            field_selector=field_selectors.parse_field_selector(first_value(query, "fieldSelector")),
             watch=watching or watch,
-            allow_watch_bookmarks=truth(query, "allowWatchBookmarks") or False,
+            allow_watch_bookmarks=bool_value(query, "allowWatchBookmarks") or False,
             resource_version=version,
             resource_version_match=match,
             timeout_seconds=timeout,
             limit=limit or 0,
-            continue_=first(query, "continue"),
+            continue_=first_value(query, "continue"),
             send_initial_events=initial,
         )
         _refuse("ListOptions", options.watch_errors() if watching else options.list_errors())
@@ -137,7 +137,7 @@ class GetOptions:
 
     @classmethod
     def from_query(cls, query: Query) -> GetOptions:
-        return cls(first(query, "resourceVersion")) if query else _PLAIN_GET
+        return cls(first_value(query, "resourceVersion")) if query else _PLAIN_GET
 
 
 _PLAIN_GET: Final = GetOptions()
@@ -181,9 +181,9 @@ class PatchOptions(WriteOptions):
     @classmethod
     def from_query(cls, query: Query, *, apply: bool = False) -> Self:
         """`apply` tells whether the patch is an apply, which must name its manager and may use force."""
-        force = truth(query, "force")
+        force = bool_value(query, "force")
         out = []
-        if apply and not first(query, "fieldManager"):
+        if apply and not first_value(query, "fieldManager"):
             out.append(required("fieldManager", "is required for apply patch"))
         if not apply and force is not None:
             out.append(forbidden("force", "may not be specified for non-apply patch"))
@@ -209,11 +209,11 @@ class DeleteOptions:
         policies = query.get("propagationPolicy")
         return _judged(
             query.get("dryRun") or [],
-            integer(query, "gracePeriodSeconds"),
-            truth(query, "orphanDependents"),
+            int_value(query, "gracePeriodSeconds"),
+            bool_value(query, "orphanDependents"),
             policies[0] if policies else None,
-            first(query, "uid") or None,
-            first(query, "resourceVersion") or None,
+            first_value(query, "uid") or None,
+            first_value(query, "resourceVersion") or None,
         )
 
     @classmethod
@@ -306,12 +306,16 @@ def _refuse(kind: str, errors: Sequence[FieldError]) -> None:
 
 
 def _write_options(query: Query) -> tuple[bool, str, str]:
-    return bool(query.get("dryRun")), first(query, "fieldManager"), first(query, "fieldValidation") or "Warn"
+    return (
+        bool(query.get("dryRun")),
+        first_value(query, "fieldManager"),
+        first_value(query, "fieldValidation") or "Warn",
+    )
 
 
 def _write_errors(query: Query) -> list[FieldError]:
     out = []
-    manager = first(query, "fieldManager")
+    manager = first_value(query, "fieldManager")
     if len(manager) * 4 > _LONGEST_MANAGER and len(manager.encode(errors="replace")) > _LONGEST_MANAGER:
         out.append(too_long("fieldManager", _LONGEST_MANAGER))
     if not manager.isprintable():
@@ -320,7 +324,7 @@ def _write_errors(query: Query) -> list[FieldError]:
                 at = len(manager[:position].encode(errors="replace"))
                 out.append(invalid("fieldManager", manager, f"invalid character U+{ord(char):04X} (at position {at})"))
     out += _dry_run_errors(query.get("dryRun") or ())
-    validation = first(query, "fieldValidation")
+    validation = first_value(query, "fieldValidation")
     if validation not in ("", "Ignore", "Strict", "Warn"):
         out.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
     return out
@@ -352,7 +356,7 @@ def _program(user_agent: bytes) -> str:
 
 def include_object(query: Query) -> str:
     """What a Table's rows carry: Metadata, Object or None. Raises BadRequest."""
-    policy = first(query, "includeObject") or "Metadata"
+    policy = first_value(query, "includeObject") or "Metadata"
     if policy not in ("Metadata", "Object", "None"):
         error = invalid("includeObject", policy, "must be 'Metadata', 'Object', 'None', or empty")
         raise BadRequestError(f"Unable to convert to Table as requested: {error}")
@@ -361,7 +365,7 @@ def include_object(query: Query) -> str:
 
 def request_timeout(query: Query) -> float | None:
     """The seconds that a request may take by its own word; None if it leaves that to the server. Raises BadRequest."""
-    text = first(query, "timeout")
+    text = first_value(query, "timeout")
     if not text:
         return None
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import httptools
 
 from polykind import errors
-from polykind.http.request import Request
+from polykind.http.messages import Request
 
 if TYPE_CHECKING:
     from polykind.http.listener import Limits
@@ -26,7 +26,7 @@ def _is_known(method: bytes) -> bool:
     return True
 
 
-class Receiver(Protocol):
+class RequestReceiver(Protocol):
     """Who is told of what arrives."""
 
     def on_arrival(self) -> None:
@@ -42,7 +42,7 @@ class Receiver(Protocol):
         """What arrives cannot be read any further."""
 
 
-class Arrival:
+class RequestParser:
     """The request that is arriving on one connection. Its methods are those that httptools' parser calls."""
 
     __slots__ = (
@@ -59,7 +59,7 @@ class Arrival:
         "under_way",
     )
 
-    def __init__(self, limits: Limits, receiver: Receiver) -> None:
+    def __init__(self, limits: Limits, receiver: RequestReceiver) -> None:
         self._limits = limits
         self._receiver = receiver
         self._parser = httptools.HttpRequestParser(self)

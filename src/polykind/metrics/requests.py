@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from polykind.http.request import Request
-from polykind.http.response import Response, Stream
+from polykind.http.messages import Request, Response, Stream
 from polykind.metrics.metrics import Metrics, RequestSeries
 from polykind.resources.registry import Registry
 from polykind.resources.resource import APPLY_PATCH
@@ -81,7 +80,7 @@ class Monitor:
             _tell(request, series.name, answer.status, seconds)
 
     def _follow(self, call: RequestContext, series: RequestSeries, stream: Stream, started: float) -> None:
-        kind, end = call.resource, stream.ended
+        kind, end = call.resource, stream.on_end
         running = self._metrics.longrunning.of(
             series.name, kind.group, call.version.version, kind.plural, "", _scope(call), "apiserver"
         )
@@ -95,7 +94,7 @@ class Monitor:
             if log.isEnabledFor(logging.DEBUG):
                 _tell(call.request, series.name, 200, seconds)
 
-        stream.ended = ended
+        stream.on_end = ended
 
     def _count_objects(self) -> None:
         for kind in self._registry.kinds():

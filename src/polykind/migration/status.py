@@ -10,8 +10,8 @@ from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.contract import JsonObject
 from polykind.crd import versions
 from polykind.crd.summary import CRDSummary
+from polykind.http.messages import Request
 from polykind.http.options import PatchOptions, UpdateOptions
-from polykind.http.request import Request
 from polykind.migration import state
 from polykind.migration.order import GroupResource
 from polykind.verbs.apply import Applied, apply_change

@@ -67,7 +67,7 @@ class BuiltinVersion(ServedVersion):
     """A typed resource at one version."""
 
     patch_types = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
-    media = negotiation.BUILT_IN
+    media = negotiation.BUILTIN_MEDIA
     typed = True
     package = ""
     scheme = ""

@@ -142,7 +142,7 @@ class ServedVersion(ABC):
     deprecation = ""
     model: TypeModel
     table: TableFormat
-    media: tuple[str, ...] = negotiation.CUSTOM
+    media: tuple[str, ...] = negotiation.CUSTOM_MEDIA
     """What objects may be read and written in."""
     selectable: tuple[str, ...] = ()
     """JSON paths, with the leading dot, that field selectors may name."""

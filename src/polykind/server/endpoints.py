@@ -17,16 +17,14 @@ from polykind.apis.rbac.strategy import GROUP as RBAC
 from polykind.auth.access_review import GROUP as AUTHORIZATION
 from polykind.auth.identity_review import GROUP as AUTHENTICATION
 from polykind.codec import json_codec, negotiation, yaml_codec
-from polykind.codec.negotiation import TYPES
+from polykind.codec.negotiation import MEDIA_TYPES
 from polykind.codec.protobuf_envelope import encode_object
 from polykind.crd.codec import GROUP
 from polykind.discovery import OPENAPI_V2_PROTOBUF, Discovery, openapi_v2_media_type, openapi_v3_media_type
 from polykind.discovery.accept import AGGREGATED_PARAMETERS, aggregated_media_type
 from polykind.golang.fmt import go_quote
-from polykind.http.conditional import Headers, compressed, content, for_a_year
-from polykind.http.query import first, parse_query
-from polykind.http.request import Request
-from polykind.http.response import JSON, TEXT, Response
+from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
+from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query
 from polykind.metrics.metrics import Metrics
 from polykind.migration.validation import GROUP as MIGRATION
 from polykind.server.version_report import Inventory
@@ -46,7 +44,7 @@ _ONLY_READ = frozenset(
 """What refuses methods other than GET, HEAD too; other documents are given whatever the method is."""
 _VERSIONS = "/polykind/versions/"
 _MINOR = "36"
-_PROTOBUF = TYPES["protobuf"].encode()
+_PROTOBUF = MEDIA_TYPES["protobuf"].encode()
 _LONG = 64 * 1024
 _MANY = 4096
 _PLAINLY = ((b"X-Content-Type-Options", b"nosniff"),)
@@ -108,7 +106,7 @@ class Documents:
         if root in ("healthz", "livez", "readyz"):
             return self._health(request, exact)
         if path == "/version":
-            negotiation.check_named(request.header(b"accept"), offers=negotiation.ONLY_JSON)
+            negotiation.check_names_media_type(request.header(b"accept"), offers=negotiation.JSON_ONLY)
             return Response(200, _version())
         if exact == "/metrics":
             body = await self._metrics.render()
@@ -168,7 +166,7 @@ class Documents:
                 same = request.header(b"if-none-match") == f'"{document.etag}"'
                 return await _tagged(document.body, document.etag, media, AGGREGATED_PARAMETERS, known=same)
             if path == "/api":
-                negotiation.check_named(accept)
+                negotiation.check_names_media_type(accept)
             body = discovery.api_versions(self.address) if path == "/api" else discovery.groups()
             return await self._negotiated(request, body)
         if path in ("/", "/index.html"):
@@ -185,13 +183,13 @@ class Documents:
         if found is None:
             return _not_found()
         if path in _ONLY_READ:
-            negotiation.check_named(accept)
+            negotiation.check_names_media_type(accept)
         return await self._negotiated(request, found)
 
     async def _negotiated(self, request: Request, body: bytes) -> Response:
         """A document in the form that is asked for."""
         accept = request.header(b"accept")
-        accepted = negotiation.negotiate(accept, offers=negotiation.BUILT_IN, transforms=negotiation.NOT_TRANSFORMED)
+        accepted = negotiation.negotiate(accept, offers=negotiation.BUILTIN_MEDIA, transforms=negotiation.NO_TRANSFORMS)
         if accepted.media == "protobuf":
             return Response(200, await _message(body), _PROTOBUF)
         if accepted.media == "yaml":
@@ -211,10 +209,12 @@ class Documents:
             build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
             document = await asyncio.to_thread(build)
             when = self._modified(path, document.etag)
-            sent = content(request, document.body, media.encode(), _BY_ACCEPT, etag=document.etag, modified=when)
-            return await asyncio.to_thread(compressed, request, sent)
+            sent = document_response(
+                request, document.body, media.encode(), _BY_ACCEPT, etag=document.etag, modified=when
+            )
+            return await asyncio.to_thread(compress, request, sent)
         if path == "/openapi/v3":
-            return content(request, discovery.openapi_v3_index(), TEXT, modified=int(time.time()))
+            return document_response(request, discovery.openapi_v3_index(), TEXT, modified=int(time.time()))
         if not path.startswith("/openapi/v3/"):
             return _not_found()
         found = await asyncio.to_thread(discovery.openapi_v3, path.removeprefix("/openapi/v3/"))
@@ -222,15 +222,17 @@ class Documents:
             return Response(404, b"", b"")
         if openapi_v3_media_type(accept) is None:
             return Response(406, b"", b"")
-        asked = first(parse_query(request.query), "hash")
+        asked = first_value(parse_query(request.query), "hash")
         headers: Headers = _BY_ACCEPT
         if asked and asked != found.etag:
             where = f"{path}?hash={found.etag}".encode()
             return Response(301, b"", JSON, ((b"Etag", f'"{found.etag}"'.encode()), (b"Location", where), *headers))
         if asked:
-            kept = (b"Cache-Control", b"public, immutable"), (b"Expires", for_a_year(time.time()))
+            kept = (b"Cache-Control", b"public, immutable"), (b"Expires", expires_in_a_year(time.time()))
             headers = (*kept, *headers)
-        return content(request, found.body, JSON, headers, etag=found.etag, modified=self._modified(path, found.etag))
+        return document_response(
+            request, found.body, JSON, headers, etag=found.etag, modified=self._modified(path, found.etag)
+        )
 
     def _modified(self, path: str, etag: str) -> int:
         """When a document was first asked for as it is now: nobody has seen it before."""
@@ -247,7 +249,7 @@ async def _tagged(body: bytes, etag: str, media: str, parameters: str, *, known:
     headers = ((b"Cache-Control", b"public"), (b"Etag", f'"{etag}"'.encode()), *_BY_ACCEPT)
     if known:
         return Response(304, b"", b"", headers)
-    if media == TYPES["protobuf"]:
+    if media == MEDIA_TYPES["protobuf"]:
         body = await _message(body)
     elif media.endswith("yaml"):
         body = yaml_codec.encode(json_codec.decode(body))

@@ -14,11 +14,8 @@ from polykind.auth.authentication import Authentication
 from polykind.contract import UnavailableError, UnknownOutcomeError
 from polykind.conversion.observer import Counted
 from polykind.golang.fmt import go_quote
+from polykind.http.messages import TEXT, Request, Response, Stream, bad_escape, bool_value, parse_query, warning_headers
 from polykind.http.options import request_timeout
-from polykind.http.query import bad_escape, parse_query, truth
-from polykind.http.request import Request
-from polykind.http.response import TEXT, Response, Stream
-from polykind.http.warning_header import headers as warning_headers
 from polykind.metrics.requests import Monitor
 from polykind.resources.resource import ServedVersion
 from polykind.server.endpoints import BUILT_IN, Documents
@@ -267,7 +264,7 @@ class Router:
 
 
 def _watching(call: RequestContext) -> bool:
-    return bool(call.request.query) and bool(truth(call.query, "watch"))
+    return bool(call.request.query) and bool(bool_value(call.query, "watch"))
 
 
 def _is_stranger(request: Request) -> bool:
@@ -296,7 +293,7 @@ def _of_nothing(request: Request) -> Response:
 def _timeout(request: Request) -> float | None:
     """The seconds that a client is ready to wait. A watch has another parameter for that."""
     query = parse_query(request.query)
-    return None if truth(query, "watch") else request_timeout(query)
+    return None if bool_value(query, "watch") else request_timeout(query)
 
 
 def _out_of_reach(error: UnavailableError) -> errors.APIError:

@@ -14,8 +14,8 @@ from polykind.apply.model import Type
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.http.messages import first_value
 from polykind.http.options import DeleteOptions, WriteOptions
-from polykind.http.query import first
 from polykind.schema import object_meta
 from polykind.verbs.context import RequestContext
 
@@ -192,7 +192,7 @@ def _told(call: RequestContext, operation: str, options: WriteOptions | DeleteOp
             "propagationPolicy": options.propagation_policy,
         }
     else:
-        stated = {name: first(call.query, name) or None for name in ("fieldManager", "fieldValidation")}
+        stated = {name: first_value(call.query, name) or None for name in ("fieldManager", "fieldValidation")}
     return told | {name: value for name, value in stated.items() if value is not None}
 
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from polykind.apis.machinery.protobuf_writer import encode_message
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
 from polykind.codec import json_codec, negotiation, partial_metadata, yaml_codec
-from polykind.codec.negotiation import Accepted, Transform
-from polykind.codec.protobuf_envelope import encode_list, encode_object, envelope
+from polykind.codec.negotiation import ResponseFormat, Transform
+from polykind.codec.protobuf_envelope import encode_envelope, encode_list, encode_object
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
+from polykind.http.messages import JSON, Response
 from polykind.http.options import include_object
-from polykind.http.response import JSON, Response
 from polykind.verbs.context import RequestContext
 
 _YAML = b"application/yaml"
@@ -29,24 +29,26 @@ _SLICE = 200
 Encode = Callable[[JsonObject], bytes]
 
 
-def negotiated(call: RequestContext, transforms: frozenset[Transform] = negotiation.OBJECTS) -> Accepted:
+def negotiated(
+    call: RequestContext, transforms: frozenset[Transform] = negotiation.OBJECT_TRANSFORMS
+) -> ResponseFormat:
     """The form that an object or a list is to be answered in."""
     accept = call.request.header(b"accept")
     if call.version.typed:
-        negotiation.check_named(accept, streams=call.request.method == "GET" and not call.name)
+        negotiation.check_names_media_type(accept, streams=call.request.method == "GET" and not call.name)
     accepted = negotiation.negotiate(accept, offers=call.version.media, transforms=transforms)
     if negotiation.is_pretty(call.query, call.request.header(b"user-agent")):
         return replace(accepted, pretty=True)
     return accepted
 
 
-def plain(accepted: Accepted) -> bool:
+def plain(accepted: ResponseFormat) -> bool:
     """Whether stored bytes can be sent as they are."""
     return accepted.media == "json" and accepted.as_kind is None and not accepted.pretty
 
 
 def object_answer(
-    call: RequestContext, accepted: Accepted, status: int, data: bytes, table: TableFormat | None = None
+    call: RequestContext, accepted: ResponseFormat, status: int, data: bytes, table: TableFormat | None = None
 ) -> Response:
     """One object; as a Table by its resource's columns, or by those of `table`, if it is another kind's."""
     if plain(accepted):
@@ -71,14 +73,16 @@ def object_answer(
             return _protobuf(call, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
         return _encoded(call, accepted, status, obj, json_codec.encode_ordered)
     if accepted.as_kind is not None:
-        raise partial_metadata.not_a_list("*v1.Scale" if table is not None else call.version.object_type)
+        raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else call.version.object_type)
     if accepted.media == "protobuf":
         version = call.version
-        return _protobuf(call, envelope(version.api_version, version.resource.kind, version.message(obj)), status)
+        return _protobuf(
+            call, encode_envelope(version.api_version, version.resource.kind, version.message(obj)), status
+        )
     return _encoded(call, accepted, status, obj, json_codec.encode if table is None else json_codec.encode_ordered)
 
 
-def status_answer(call: RequestContext, accepted: Accepted, status: JsonObject) -> Response:
+def status_answer(call: RequestContext, accepted: ResponseFormat, status: JsonObject) -> Response:
     """A Status: its keys keep the order they are given in."""
     if accepted.media == "protobuf":
         return _protobuf(call, encode_object(status, STATUS))
@@ -91,7 +95,7 @@ def _protobuf(call: RequestContext, body: bytes, status: int = 200) -> Response:
 
 def _encoded(
     call: RequestContext,
-    accepted: Accepted,
+    accepted: ResponseFormat,
     status: int,
     value: JsonObject,
     encode: Encode = json_codec.encode,
@@ -113,14 +117,14 @@ def compressed(call: RequestContext, response: Response) -> Response:
 
 
 async def list_answer(
-    call: RequestContext, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject
+    call: RequestContext, accepted: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
 ) -> Response:
     """A list of objects, as long as it may be, without holding the loop."""
     version = call.version
     if plain(accepted):
         return await _in_parts(call, version.list_parts(list(items), metadata))
     if accepted.as_kind == "PartialObjectMetadata":
-        raise partial_metadata.is_a_list(version.list_type)
+        raise partial_metadata.is_a_list_error(version.list_type)
     if accepted.media == "protobuf":
         return await _protobuf_list(call, accepted, items, metadata)
     if accepted.as_kind == "Table":
@@ -138,7 +142,12 @@ async def list_answer(
 
 
 async def _long(
-    call: RequestContext, accepted: Accepted, value: JsonObject, key: str, members: list[JsonObject], encode: Encode
+    call: RequestContext,
+    accepted: ResponseFormat,
+    value: JsonObject,
+    key: str,
+    members: list[JsonObject],
+    encode: Encode,
 ) -> Response:
     """A document with a list in it that may be long, under a key that the document has nowhere else."""
     if members:
@@ -171,7 +180,7 @@ async def _in_parts(call: RequestContext, parts: list[bytes], content_type: byte
 
 
 async def _protobuf_list(
-    call: RequestContext, accepted: Accepted, items: Sequence[bytes], metadata: JsonObject
+    call: RequestContext, accepted: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
 ) -> Response:
     """A list in protobuf, of whole objects or of their metadata; an object may be large, so each has its turn."""
     version, messages = call.version, []

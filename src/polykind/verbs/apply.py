@@ -41,7 +41,7 @@ def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
     """The body of an apply, YAML or JSON, that has to be of a kind."""
     try:
         value, complaints = yaml_codec.decode_strict(data)
-    except (errors.BadRequestError, yaml_codec.MalformedYAML) as error:
+    except (errors.BadRequestError, yaml_codec.MalformedYAMLError) as error:
         raise errors.BadRequestError(f"error decoding YAML: {_NO_YAML}{error}") from None
     if value is None:
         value = {}

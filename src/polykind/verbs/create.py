@@ -6,8 +6,8 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.http.messages import Response
 from polykind.http.options import CreateOptions
-from polykind.http.response import Response
 from polykind.verbs import admitting, answer, managing, payload, revisions
 from polykind.verbs.commit import LostRace, commit
 from polykind.verbs.context import RequestContext

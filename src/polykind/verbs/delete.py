@@ -7,11 +7,11 @@ from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.meta.types import DELETE_OPTIONS
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec, negotiation, yaml_codec
-from polykind.codec.protobuf_envelope import open_envelope
+from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
+from polykind.http.messages import Response
 from polykind.http.options import DeleteOptions
-from polykind.http.response import Response
 from polykind.verbs import admitting, answer
 from polykind.verbs.commit import LostRace, commit, remove
 from polykind.verbs.context import RequestContext
@@ -46,7 +46,7 @@ def delete_options(call: RequestContext) -> DeleteOptions:
     body = call.request.body
     if not body:
         return DeleteOptions.from_query(call.query)
-    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILT_IN)
+    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
     if media == "protobuf":
         return DeleteOptions.from_body(_message(body))
     return DeleteOptions.from_body(yaml_codec.decode(body) if media == "yaml" else json_codec.decode(body))
@@ -54,7 +54,7 @@ def delete_options(call: RequestContext) -> DeleteOptions:
 
 def _message(body: bytes) -> JsonObject:
     try:
-        api_version, kind, message = open_envelope(body)
+        api_version, kind, message = decode_envelope(body)
         named = {"apiVersion": "" if api_version.count("/") > 1 else api_version, "kind": kind}
         if kind not in ("", DELETE_OPTIONS.kind):
             return named

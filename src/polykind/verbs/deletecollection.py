@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from polykind import errors
 from polykind.cache.cached_object import CachedObject
+from polykind.http.messages import Response
 from polykind.http.options import DeleteOptions, ListOptions
-from polykind.http.response import Response
 from polykind.verbs import answer
 from polykind.verbs.context import RequestContext
 from polykind.verbs.delete import delete_object, delete_options

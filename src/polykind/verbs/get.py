@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.http.response import Response
+from polykind.http.messages import Response
 from polykind.verbs import answer
 from polykind.verbs.context import RequestContext
 from polykind.verbs.revisions import at_least

@@ -10,8 +10,8 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation, parse_stored
 from polykind.cache.watch_cache import resource_version_too_large
 from polykind.contract import CompactedError, FutureRevisionError, JsonObject
+from polykind.http.messages import Response
 from polykind.http.options import ListOptions
-from polykind.http.response import Response
 from polykind.verbs import answer, continuation, revisions
 from polykind.verbs.context import RequestContext
 from polykind.verbs.selected import Selected

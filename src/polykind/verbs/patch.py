@@ -9,10 +9,10 @@ from polykind import errors
 from polykind.apis.machinery import Undecodable
 from polykind.apply import jsonpatch, mergepatch, strategic, wording
 from polykind.apply.typed import go_plain
-from polykind.codec import json_codec, negotiation, type_meta
+from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
+from polykind.http.messages import Response
 from polykind.http.options import PatchOptions
-from polykind.http.response import Response
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.names import path_segment
 from polykind.schema.object_meta import BadObjectMetaError
@@ -27,7 +27,7 @@ from polykind.verbs.update import Change, change_object, check_name
 def patch_type(call: RequestContext) -> str:
     """The kind of patch that is sent. Raises UnsupportedMediaType."""
     try:
-        return negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
+        return negotiation.patch_media_type(call.request.header(b"content-type"), offers=call.version.patch_types)
     except errors.UnsupportedMediaTypeError as error:
         # One fitting type in a list opens the door, though no list is a type.
         listed = call.request.header(b"content-type").split(",")
@@ -148,7 +148,7 @@ def decode_patched(
         # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
         value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not call.version.typed)
     try:
-        api_version, kind = type_meta.read_type_meta(value) if not restored else ("", "")
+        api_version, kind = json_codec.read_type_meta(value) if not restored else ("", "")
         if restored and (why := call.version.misfit(patched)):
             raise _unfit(shown(), why)
         if call.version.typed and not restored and not api_version:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from polykind import errors
-from polykind.codec import json_codec, negotiation, type_meta, yaml_codec
-from polykind.codec.protobuf_envelope import open_envelope
+from polykind.codec import json_codec, negotiation, yaml_codec
+from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
@@ -107,7 +107,7 @@ def _parse(call: RequestContext, body: bytes, media: str, validation: str) -> tu
         if error.syntax:
             raise _unrecognized(call, error.message) from None
         raise _misfit(_defaulted(call, *_head(body)), call.resource.kind, error.text) from None
-    except yaml_codec.MalformedYAML as error:
+    except yaml_codec.MalformedYAMLError as error:
         raise _unrecognized(call, str(error)) from None
 
 
@@ -128,7 +128,7 @@ def _head(body: bytes) -> tuple[str, str]:
 def _named(call: RequestContext, value: Any, media: str, validation: str) -> JsonObject:
     """The body as an object that says what it is. A typed one need not, others must."""
     try:
-        api_version, kind = type_meta.read_type_meta(value)
+        api_version, kind = json_codec.read_type_meta(value)
     except errors.BadRequestError as error:
         raise _unrecognized(call, error.message) from None
     named = _defaulted(call, api_version, kind)
@@ -157,7 +157,7 @@ def _without_kind(
 def _message(call: RequestContext, body: bytes) -> JsonObject:
     """The object of a body in protobuf, whose unknown fields nobody sees."""
     try:
-        api_version, kind, message = open_envelope(body)
+        api_version, kind, message = decode_envelope(body)
     except ProtobufError as error:
         raise _unrecognized(call, str(error)) from None
     named = _defaulted(call, "" if api_version.count("/") > 1 else api_version, kind)

@@ -7,11 +7,11 @@ from collections.abc import Hashable
 from polykind import errors
 from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
 from polykind.codec import json_codec, partial_metadata
-from polykind.codec.negotiation import Accepted
-from polykind.codec.protobuf_envelope import encode_object, envelope, watch_frame
+from polykind.codec.negotiation import ResponseFormat
+from polykind.codec.protobuf_envelope import encode_envelope, encode_object, encode_watch_frame
 from polykind.contract import JsonObject
+from polykind.http.messages import JSON
 from polykind.http.options import include_object
-from polykind.http.response import JSON
 from polykind.verbs.context import RequestContext
 
 _END = "k8s.io/initial-events-end"
@@ -107,14 +107,14 @@ class Messages(Whole):
         return self._message(_bookmark(self._call, revision, initial_end))
 
     def event(self, kind: str, data: bytes) -> bytes:
-        return watch_frame(kind, data)
+        return encode_watch_frame(kind, data)
 
     def error(self, error: errors.APIError) -> bytes:
-        return watch_frame("ERROR", encode_object(error.as_watch_error().status(), STATUS))
+        return encode_watch_frame("ERROR", encode_object(error.as_watch_error().status(), STATUS))
 
     def _message(self, obj: JsonObject) -> bytes:
         version = self._call.version
-        return envelope(version.api_version, version.resource.kind, version.message(obj))
+        return encode_envelope(version.api_version, version.resource.kind, version.message(obj))
 
 
 class PartialMessages(Messages):
@@ -146,7 +146,7 @@ class MuteMessages(Messages):
         return b""
 
 
-def projection_for(call: RequestContext, accepted: Accepted) -> Whole:
+def projection_for(call: RequestContext, accepted: ResponseFormat) -> Whole:
     if accepted.as_kind == "Table":
         return AsTable(call, accepted.as_version)
     protobuf = accepted.media == "protobuf"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from polykind.apis.authorization.strategy import ReviewVersion
 from polykind.codec import json_codec, negotiation
+from polykind.http.messages import Response
 from polykind.http.options import CreateOptions
-from polykind.http.response import Response
 from polykind.verbs import admitting, answer, managing, payload
 from polykind.verbs.context import RequestContext
 from polykind.verbs.lifecycle import match_namespace
@@ -16,7 +16,7 @@ async def review(call: RequestContext) -> Response:
     version = call.version
     if not isinstance(version, ReviewVersion):
         raise AssertionError("not a review")
-    accepted = answer.negotiated(call, negotiation.METADATA)
+    accepted = answer.negotiated(call, negotiation.METADATA_TRANSFORMS)
     options = CreateOptions.from_query(call.query)
     obj = payload.read(call, options.field_validation)
     meta = obj["metadata"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
-from polykind.http.query import truth
+from polykind.http.messages import bool_value
 from polykind.verbs.context import RequestContext
 
 _MOST = 2**64 - 1
@@ -47,7 +47,7 @@ def pass_over(meta: JsonObject, dry_run: bool) -> None:
 
 async def at_least(call: RequestContext) -> None:
     """A get that names a revision waits until the cache has reached it. One that asks for an export is refused."""
-    if truth(call.query, "export"):
+    if bool_value(call.query, "export"):
         raise errors.BadRequestError("the export parameter, deprecated since v1.14, is no longer supported")
     values = call.query.get("resourceVersion")
     if values and values[0]:

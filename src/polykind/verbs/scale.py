@@ -11,15 +11,15 @@ from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apply import body, jsonpatch, managed, mergepatch
 from polykind.apply import scale as scaling
 from polykind.apply.typemodel import SCALE_MODEL
-from polykind.codec import json_codec, negotiation, type_meta, yaml_codec
-from polykind.codec.negotiation import Accepted
-from polykind.codec.protobuf_envelope import open_envelope
+from polykind.codec import json_codec, negotiation, yaml_codec
+from polykind.codec.negotiation import ResponseFormat
+from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.codec.table import SCALES
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.http.messages import Response
 from polykind.http.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
-from polykind.http.response import Response
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH
 from polykind.schema.scale_validation import nested_value, split_path
 from polykind.verbs import admitting, answer, revisions
@@ -65,7 +65,7 @@ async def get_scale(call: RequestContext) -> Response:
 async def update_scale(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = UpdateOptions.from_query(call.query)
-    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILT_IN)
+    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
     scale, found = _read(call, media)
     if found and options.field_validation == "Strict":
         raise errors.BadRequestError(_NO_SUCH_TYPE)
@@ -86,13 +86,13 @@ def _read(call: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
         if media == "yaml":
             value, found = yaml_codec.decode_strict(body)
         elif media == "protobuf":
-            api_version, kind, message = open_envelope(body)
+            api_version, kind, message = decode_envelope(body)
             value, found = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []
         else:
             value = json_codec.decode(body, spelled=True)
             found = json_codec.duplicate_field_errors(body, value)
         scale, unknown = _decode(value)
-    except (errors.BadRequestError, yaml_codec.MalformedYAML, ProtobufError):
+    except (errors.BadRequestError, yaml_codec.MalformedYAMLError, ProtobufError):
         raise errors.BadRequestError(_NO_SUCH_TYPE) from None
     return scale, found + unknown
 
@@ -104,7 +104,7 @@ def _warn(call: RequestContext, found: list[str], validation: str) -> None:
 
 
 async def patch_scale(call: RequestContext) -> Response:
-    content_type = negotiation.patch_type(call.request.header(b"content-type"), offers=call.version.patch_types)
+    content_type = negotiation.patch_media_type(call.request.header(b"content-type"), offers=call.version.patch_types)
     accepted = answer.negotiated(call)
     options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
@@ -171,7 +171,7 @@ async def _no_other_version(_: JsonObject, __: str) -> JsonObject | None:
 
 async def _change(
     call: RequestContext,
-    accepted: Accepted,
+    accepted: ResponseFormat,
     change: Change,
     options: WriteOptions,
     *,
@@ -237,13 +237,13 @@ async def _track(call: RequestContext, before: JsonObject, scale: JsonObject, ma
     )
 
 
-def _answer(call: RequestContext, accepted: Accepted, scale: JsonObject) -> Response:
+def _answer(call: RequestContext, accepted: ResponseFormat, scale: JsonObject) -> Response:
     return answer.object_answer(call, accepted, 200, json_codec.encode_ordered(scale), SCALES)
 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
     """A Scale, which need not say that it is one, and its unknown fields in a strict reader's words."""
-    stated, kind = type_meta.read_type_meta(value)
+    stated, kind = json_codec.read_type_meta(value)
     api_version, kind = stated or _API_VERSION, kind or "Scale"
     if (api_version, kind) != (_API_VERSION, "Scale"):
         raise errors.BadRequestError(

@@ -8,8 +8,8 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
+from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
-from polykind.http.response import Response
 from polykind.schema import metadata_validation, names
 from polykind.schema.equality import deep_equal
 from polykind.verbs import admitting, answer, managing, payload, revisions

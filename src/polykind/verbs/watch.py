@@ -9,8 +9,8 @@ from polykind import errors
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch import Projection, WatchChannel, Watcher
 from polykind.codec import negotiation
+from polykind.http.messages import Response, Stream
 from polykind.http.options import ListOptions
-from polykind.http.response import Response, Stream
 from polykind.resources.resource import Resource
 from polykind.verbs import revisions
 from polykind.verbs.context import RequestContext
@@ -23,7 +23,7 @@ _SHORTEST, _SPREAD = 1800.0, 1800.0
 async def watch(call: RequestContext) -> Response | Stream:
     accept = call.request.header(b"accept")
     if call.version.typed:
-        negotiation.check_named(accept, streams=True)
+        negotiation.check_names_media_type(accept, streams=True)
     negotiation.negotiate(accept, offers=call.version.media)
     options = ListOptions.from_query(call.query, watch=True)
     selected = Selected(call, options)

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from polykind.apis import machinery
 from polykind.apis.machinery import Struct
-from polykind.codec import json_codec, type_meta, yaml_codec
+from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
 from polykind.conversion.failure import text
 from polykind.errors import BadRequestError
@@ -61,7 +61,9 @@ def supported(versions: list[str] | tuple[str, ...]) -> str | None:
 def header(reviews: Reviews, version: str, body: bytes) -> Header:
     """The head of an answer that is a review of a version. Raises Malformed."""
     fields = _fields(body)
-    api_version, kind = _stated({name: decoded(raw) for name, raw in fields.items() if type_meta.type_meta_field(name)})
+    api_version, kind = _stated(
+        {name: decoded(raw) for name, raw in fields.items() if json_codec.type_meta_field(name)}
+    )
     group, _, given = api_version.rpartition("/")
     if not group and not given:
         group, given = reviews.group, version
@@ -109,7 +111,7 @@ def _unopened(raw: Raw) -> Any:
 def _stated(value: Any) -> tuple[str, str]:
     """The apiVersion and kind by which the reference chooses what to decode."""
     try:
-        return type_meta.read_type_meta(value)
+        return json_codec.read_type_meta(value)
     except BadRequestError as error:
         raise Malformed(error.message) from None
 
@@ -122,7 +124,7 @@ def _fields(body: bytes) -> dict[str, Raw]:
     try:
         # As the reference does: what begins like an object is JSON, all else is YAML whatever the headers say.
         value = json_codec.decode(body) if body.lstrip().startswith(b"{") else yaml_codec.decode(body)
-    except (json_codec.MalformedJSONError, yaml_codec.MalformedYAML) as error:
+    except (json_codec.MalformedJSONError, yaml_codec.MalformedYAMLError) as error:
         raise Malformed(str(error)) from None
     if not isinstance(value, dict):
         # Nothing but a null is taken for one.

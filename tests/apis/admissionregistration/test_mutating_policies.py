@@ -9,7 +9,7 @@ import pytest
 
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY
 from polykind.apis.machinery.protobuf_reader import decode_message
-from polykind.codec.protobuf_envelope import open_envelope
+from polykind.codec.protobuf_envelope import decode_envelope
 from tests.controllers.test_mutating_policies import BINDINGS, GROW, POLICIES, binding, policy
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, MERGE
@@ -77,6 +77,6 @@ async def test_tables_and_messages(running: Live) -> None:
     table = await running.ask("GET", BINDINGS)
     assert table["rows"][0]["cells"][:3] == ["b-p", "p", "*/n"]
     running.client.accept = "application/vnd.kubernetes.protobuf"
-    _, _, message = open_envelope(await running.ask("GET", f"{POLICIES}/p"))
+    _, _, message = decode_envelope(await running.ask("GET", f"{POLICIES}/p"))
     (mutation,) = decode_message(message, MUTATING_ADMISSION_POLICY)["spec"]["mutations"]
     assert mutation == {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": GROW}}

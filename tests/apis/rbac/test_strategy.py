@@ -10,7 +10,7 @@ import pytest
 
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.rbac.types import CLUSTER_ROLE
-from polykind.codec.protobuf_envelope import encode_object, open_envelope
+from polykind.codec.protobuf_envelope import decode_envelope, encode_object
 from polykind.contract import JsonObject
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, MERGE
@@ -230,7 +230,7 @@ async def test_they_travel_as_protobuf(running: Live) -> None:
     assert reply[0] == 201
     running.client.close()
     running.client.accept = PROTOBUF
-    api_version, kind, read = open_envelope((await running.client.call("GET", f"{CLUSTER_ROLES}/r")).body)
+    api_version, kind, read = decode_envelope((await running.client.call("GET", f"{CLUSTER_ROLES}/r")).body)
     assert (api_version, kind) == (f"{GROUP}/v1", "ClusterRole")
     found = decode_message(read, CLUSTER_ROLE)
     assert (found["rules"], found["aggregationRule"]) == (whole["rules"], whole["aggregationRule"])

@@ -33,7 +33,7 @@ from polykind.apis.machinery.fields import (
     Wrapped,
 )
 from polykind.apis.meta.types import LIST_META
-from polykind.codec.protobuf_wire import BYTES, VARINT, ProtobufError, parts
+from polykind.codec.protobuf_wire import BYTES, VARINT, ProtobufError, iter_fields
 from polykind.contract import JsonObject
 from polykind.golang.base64 import encode_base64
 
@@ -73,7 +73,7 @@ def decode_message(data: bytes, type_: Struct, depth: int = 0) -> JsonObject:
         raise ProtobufError("exceeded max depth")
     known = _known(type_)
     out: JsonObject = {}
-    for number, raw in parts(data):
+    for number, raw in iter_fields(data):
         found = known.get(number)
         if found is None:
             continue
@@ -111,7 +111,7 @@ def _entry_reader(kind: Kind, field: Field) -> Reader:
 
     def read_entry(raw: int | bytes, depth: int) -> tuple[str, Any]:
         key, item = "", kind.zero()
-        for number, value in parts(_bytes(raw, field)):
+        for number, value in iter_fields(_bytes(raw, field)):
             if number == 1:
                 key = _text(_bytes(value, field))
             elif number == 2:
@@ -159,7 +159,7 @@ def _either(data: bytes, kind: SchemaOrBool | SchemaOrArray | SchemaOrStrings, f
     several: list[Any] = []
     allowed = False
     found: JsonObject | None = None
-    for number, raw in parts(data):
+    for number, raw in iter_fields(data):
         if isinstance(kind, SchemaOrBool):
             if number == 1:
                 allowed = bool(raw)
@@ -190,7 +190,7 @@ def _text(data: bytes) -> str:
 
 
 def _texts(data: bytes) -> list[str]:
-    return [_text(value) for number, value in parts(data) if number == 1 and isinstance(value, bytes)]
+    return [_text(value) for number, value in iter_fields(data) if number == 1 and isinstance(value, bytes)]
 
 
 def _int_or_string(data: bytes) -> Any:
@@ -213,7 +213,7 @@ def _wrong_wire(wire: int, field: Field) -> ProtobufError:
 
 def _moment(data: bytes) -> str | None:
     seconds = 0
-    for number, raw in parts(data):
+    for number, raw in iter_fields(data):
         if number == 1 and isinstance(raw, int):
             seconds = _signed(raw)
     if not data:
@@ -226,7 +226,7 @@ def _moment(data: bytes) -> str | None:
 
 def _json(data: bytes) -> Any:
     raw = b""
-    for number, value in parts(data):
+    for number, value in iter_fields(data):
         if number == 1 and isinstance(value, bytes):
             raw = value
     if not raw:

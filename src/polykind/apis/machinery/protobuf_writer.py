@@ -31,7 +31,14 @@ from polykind.apis.machinery.fields import (
     Verbatim,
     Wrapped,
 )
-from polykind.codec.protobuf_wire import BYTES, FIXED64, delimited, integer, utf8, varint
+from polykind.codec.protobuf_wire import (
+    BYTES,
+    FIXED64,
+    bytes_field,
+    encode_utf8,
+    encode_varint,
+    varint_field,
+)
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
 from polykind.golang.json import go_json
@@ -96,21 +103,21 @@ def _writer(number: int, kind: Kind) -> Writer:
     if isinstance(kind, MapOf):
         named = _writer(2, kind.item)
         return lambda items: b"".join(
-            [delimited(number, delimited(1, utf8(key)) + named(items[key])) for key in sorted(items)]
+            [bytes_field(number, bytes_field(1, encode_utf8(key)) + named(items[key])) for key in sorted(items)]
         )
     if isinstance(kind, Bool):
-        no, yes = integer(number, 0), integer(number, 1)
+        no, yes = varint_field(number, 0), varint_field(number, 1)
         return lambda value: yes if value else no
     if isinstance(kind, Int):
-        return lambda value: integer(number, value)
+        return lambda value: varint_field(number, value)
     if isinstance(kind, Float):
-        tag = varint(number << 3 | FIXED64)
+        tag = encode_varint(number << 3 | FIXED64)
         return lambda value: tag + struct.pack("<d", value)
-    payload, head = _payload(kind), varint(number << 3 | BYTES)
+    payload, head = _payload(kind), encode_varint(number << 3 | BYTES)
 
     def write(value: Any) -> bytes:
         data = payload(value)
-        return head + varint(len(data)) + data
+        return head + encode_varint(len(data)) + data
 
     return write
 
@@ -120,7 +127,7 @@ def _payload(kind: Kind) -> Writer:
     if isinstance(kind, Struct):
         return lambda value: encode_message(value, kind)
     for of, payload in (
-        (String, utf8),
+        (String, encode_utf8),
         (Bytes, decode_base64),
         (Time, _time),
         (IntOrString, _int_or_string),
@@ -138,29 +145,29 @@ def _payload(kind: Kind) -> Writer:
 def _either(value: Any, kind: SchemaOrBool | SchemaOrArray | SchemaOrStrings) -> bytes:
     """A schema, or what else may stand in its place."""
     if isinstance(kind, SchemaOrBool):
-        allowed = integer(1, int(value is not False))
-        return allowed + (delimited(2, encode_message(value, kind.schema)) if isinstance(value, dict) else b"")
+        allowed = varint_field(1, int(value is not False))
+        return allowed + (bytes_field(2, encode_message(value, kind.schema)) if isinstance(value, dict) else b"")
     if isinstance(value, dict):
-        return delimited(1, encode_message(value, kind.schema))
+        return bytes_field(1, encode_message(value, kind.schema))
     if isinstance(kind, SchemaOrArray):
-        return b"".join([delimited(2, encode_message(item, kind.schema)) for item in value or ()])
-    return b"".join([delimited(2, utf8(item)) for item in value or ()])
+        return b"".join([bytes_field(2, encode_message(item, kind.schema)) for item in value or ()])
+    return b"".join([bytes_field(2, encode_utf8(item)) for item in value or ()])
 
 
 def _json(value: Any) -> bytes:
-    return b"" if value is None else delimited(1, go_json(value).encode())
+    return b"" if value is None else bytes_field(1, go_json(value).encode())
 
 
 def _texts(items: list[str] | None) -> bytes:
-    return b"".join([delimited(1, utf8(item)) for item in items or ()])
+    return b"".join([bytes_field(1, encode_utf8(item)) for item in items or ()])
 
 
 def _int_or_string(value: Any) -> bytes:
     text, counted = (value, 0) if isinstance(value, str) else ("", value)
-    return integer(1, int(isinstance(value, str))) + integer(2, counted) + delimited(3, utf8(text))
+    return varint_field(1, int(isinstance(value, str))) + varint_field(2, counted) + bytes_field(3, encode_utf8(text))
 
 
 def _time(value: str | None) -> bytes:
     if value is None:
         return b""
-    return integer(1, (datetime.fromisoformat(value) - _EPOCH) // _SECOND) + integer(2, 0)
+    return varint_field(1, (datetime.fromisoformat(value) - _EPOCH) // _SECOND) + varint_field(2, 0)

@@ -21,7 +21,7 @@ from polykind.apis.core.types import NAMESPACE
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.rbac.types import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from polykind.apis.storagemigration.types import STORAGE_VERSION_MIGRATION
-from polykind.codec.protobuf_envelope import MAGIC, open_envelope
+from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
 from polykind.errors import APIError
 
 __all__ = ["MAGIC", "as_json"]
@@ -55,7 +55,7 @@ _STRUCTS = {
 def as_json(value: bytes) -> bytes:
     """The value as JSON if it is one of those in Protocol Buffers, else as it is."""
     try:
-        api_version, kind, message = open_envelope(value)
+        api_version, kind, message = decode_envelope(value)
         struct = _STRUCTS.get((api_version, kind))
         if struct is None:
             return value

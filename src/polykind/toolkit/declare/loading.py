@@ -32,5 +32,5 @@ def load(spec: str) -> Library:
 def _declared_in(file: Path) -> Conversions:
     try:
         return rules_file.conversions(yaml_codec.decode(file.read_bytes()))
-    except (OSError, yaml_codec.MalformedYAML, ValueError) as error:
+    except (OSError, yaml_codec.MalformedYAMLError, ValueError) as error:
         raise ValueError(f"--converter {file}: {error}") from None

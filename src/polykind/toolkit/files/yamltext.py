@@ -46,7 +46,7 @@ def rewritten(text: str, old: Any, new: JsonObject) -> str:
             for spelled in (out,) if text.endswith("\n") else (out.removesuffix("\n"), out):
                 if same(yaml_codec.decode(spelled.encode()), new):
                     return spelled
-        except (_Unkept, yaml.YAMLError, yaml_codec.MalformedYAML, RecursionError):
+        except (_Unkept, yaml.YAMLError, yaml_codec.MalformedYAMLError, RecursionError):
             continue
     raise Unwritable("what was converted cannot be written as YAML")
 

@@ -152,7 +152,7 @@ def _access(cluster: _Section, user: _Section) -> Access:
 def _config(file: Path) -> JsonObject:
     try:
         config = yaml_codec.decode(_file(file))
-    except yaml_codec.MalformedYAML as error:
+    except yaml_codec.MalformedYAMLError as error:
         raise BadKubeconfig(f"{file} is no YAML: {error}") from None
     if not isinstance(config, dict):
         raise BadKubeconfig(f"{file} is no kubeconfig")

@@ -9,8 +9,7 @@ from typing import Any
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.crd import versions as crd_versions
-from polykind.http.request import Request
-from polykind.http.response import Response
+from polykind.http.messages import Request, Response
 from polykind.server.server import Server
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

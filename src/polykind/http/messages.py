@@ -1,0 +1,220 @@
+"""HTTP messages: requests, query strings, responses, response streams and Warning headers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import unquote_to_bytes
+
+from polykind.errors import BadRequestError
+from polykind.golang.fmt import go_quote
+from polykind.golang.utf8 import decode_utf8
+from polykind.selectors.requirement import parse_int64
+
+if TYPE_CHECKING:
+    from polykind.auth.user import User
+
+JSON = b"application/json"
+TEXT = b"text/plain; charset=utf-8"
+
+Header = tuple[bytes, bytes]
+Query = dict[str, list[str]]
+
+
+class Request:
+    """One HTTP request with its complete body, and the authenticated user once it is known."""
+
+    __slots__ = (
+        "audit_id",
+        "body",
+        "headers",
+        "method",
+        "path",
+        "peer_certificate",
+        "query",
+        "timeout",
+        "user",
+        "warnings",
+    )
+
+    def __init__(self, method: str, path: str, query: str, headers: dict[bytes, bytes], body: bytes) -> None:
+        self.method = method
+        self.path = path
+        """The path as the client sent it, percent-encoded."""
+        self.query = query
+        self.headers = headers
+        """Values by lower-case name. Of a repeated header the first value counts.
+
+        Repeated Impersonate-* headers are joined by NUL. If there is any, the key `impersonate` is present too.
+        """
+        self.body = body
+        self.audit_id = b""
+        self.peer_certificate: dict[str, Any] | None = None
+        self.user: User | None = None
+        self.timeout: float | None = None
+        """The client's timeout in seconds; None for the server's default."""
+        self.warnings: list[str] = []
+        """Texts to send as Warning headers."""
+
+    def header(self, name: bytes, default: str = "") -> str:
+        value = self.headers.get(name)
+        return default if value is None else value.decode("latin-1")
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+
+class Response:
+    """A complete response. `body` is one or several byte strings; a long body is sent in pieces."""
+
+    __slots__ = ("body", "content_type", "headers", "status")
+
+    def __init__(
+        self,
+        status: int,
+        body: bytes | Sequence[bytes] = b"",
+        content_type: bytes = JSON,
+        headers: tuple[Header, ...] = (),
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.content_type = content_type
+        self.headers = headers
+
+
+class Sink(Protocol):
+    """The connection that a stream writes to."""
+
+    def send(self, chunk: bytes) -> None:
+        """Queue one encoded chunk (see `encode_chunk`) without blocking. A client that reads too slowly is aborted."""
+
+    async def drained(self) -> None:
+        """Wait until the client has read most of the queued data."""
+
+    def finish(self) -> None:
+        """End the stream normally."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+
+
+class Stream:
+    """A chunked response. The server calls `start` after sending the head and `on_end` when the stream has ended."""
+
+    __slots__ = ("content_type", "headers", "on_end", "start", "status")
+
+    def __init__(
+        self,
+        start: Callable[[Sink], None],
+        on_end: Callable[[], None],
+        content_type: bytes = JSON,
+        headers: tuple[Header, ...] = (),
+    ) -> None:
+        self.status = 200
+        self.start = start
+        self.on_end = on_end
+        self.content_type = content_type
+        self.headers = headers
+
+
+def encode_chunk(data: bytes) -> bytes:
+    """Encode one chunk of a chunked body. The result can be sent to any number of clients."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+# ---------------------------------------------------------------------- query strings
+
+bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
+_integer = re.compile(r"[+-]?[0-9]+").fullmatch
+
+
+def parse_query(raw: bytes | str) -> Query:
+    """Parse a query string as Go's net/url does: pairs with a bad escape or a semicolon are dropped."""
+    if not raw:
+        return {}
+    text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
+    out: Query = {}
+    for pair in text.split("&"):
+        if not pair or ";" in pair:
+            continue
+        name, _, value = pair.partition("=")
+        if "%" in pair or "+" in pair or not pair.isascii():
+            if bad_escape(name) or bad_escape(value):
+                continue
+            name, value = _unescape(name, raw), _unescape(value, raw)
+        out.setdefault(name, []).append(value)
+    return out
+
+
+def _unescape(text: str, raw: bytes | str) -> str:
+    encoded = text.replace("+", " ").encode("latin-1" if isinstance(raw, bytes) else "utf-8")
+    return decode_utf8(unquote_to_bytes(encoded))
+
+
+def first_value(query: Query, name: str) -> str:
+    """Return a parameter's first value, or "" if the parameter is absent."""
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def bool_value(query: Query, name: str) -> bool | None:
+    """Return a boolean parameter. Every value except 0 and false is true. Return None if the parameter is absent."""
+    values = query.get(name)
+    return values[0] != "0" and values[0].lower() != "false" if values else None
+
+
+def int_value(query: Query, name: str) -> int | None:
+    """Return an int64 parameter, or None if the parameter is absent. Raises BadRequestError."""
+    values = query.get(name)
+    if not values:
+        return None
+    value = parse_int64(values[0])
+    if value is None:
+        reason = "value out of range" if _integer(values[0]) else "invalid syntax"
+        raise BadRequestError(f"strconv.ParseInt: parsing {go_quote(values[0])}: {reason}")
+    return value
+
+
+# ---------------------------------------------------------------------- warnings
+
+_MAX_TOTAL_WARNINGS = 4096
+_MAX_TRUNCATED_WARNING = 256
+
+
+def warning_headers(texts: list[str]) -> tuple[Header, ...]:
+    """Return a Warning header for each distinct text, within kube-apiserver's limit of 4096 characters in all."""
+    distinct = [t for t in dict.fromkeys(texts) if t]
+    out, total = [], 0
+    for index, text in enumerate(distinct):
+        header = _warning_header(text)
+        if header is None:
+            continue
+        total += len(text)
+        if total > _MAX_TOTAL_WARNINGS:
+            return _truncated_warnings(distinct, index)
+        out.append(header)
+    return tuple(out)
+
+
+def _truncated_warnings(texts: list[str], overflow: int) -> tuple[Header, ...]:
+    """Truncate each text. Return all up to the index `overflow`, and further ones while they fit the limit."""
+    out, total = [], 0
+    for number, text in enumerate(texts):
+        if number > overflow and total >= _MAX_TOTAL_WARNINGS:
+            break
+        header = _warning_header(text[:_MAX_TRUNCATED_WARNING])
+        if header is not None:
+            total += len(text[:_MAX_TRUNCATED_WARNING])
+            out.append(header)
+    return tuple(out)
+
+
+def _warning_header(text: str) -> Header | None:
+    """Return None for a text with control characters, which a header cannot carry."""
+    if any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
+        return None
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return b"Warning", f'299 - "{quoted}"'.encode()
