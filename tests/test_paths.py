@@ -101,5 +101,5 @@ async def test_watch_from_before_the_crd_gets_410(server: Live) -> None:
     since = server.server.registry.find("paths.example.com", "v1", "cups")
     assert since is not None
     event = await server.ask("GET", f"{CUPS}?watch=1&resourceVersion=1")
-    assert event["object"]["message"] == f"too old resource version: 1 ({since.resource.since})"
+    assert event["object"]["message"] == f"too old resource version: 1 ({since.resource.watchable_since})"
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)

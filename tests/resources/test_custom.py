@@ -37,7 +37,7 @@ async def test_there_is_no_such_version(tmp_path: Path, api_version: str, why: s
         kind = running.server.registry.kind(GROUP, "widgets")
         assert kind is not None
         with pytest.raises(UnknownReasonError) as caught:
-            await kind.versions["v1"].at_version(widget("a"), api_version)
+            await kind.versions["v1"].representer.convert(widget("a"), api_version)
         assert caught.value.message == why
 
 
@@ -47,7 +47,7 @@ async def test_what_a_create_begins_with_is_shown_to_no_converter(tmp_path: Path
         kind = running.server.registry.kind(GROUP, "widgets")
         assert isinstance(kind, CustomResource)
         kind.converter = Unreachable()
-        found = await kind.versions["v1"].at_version({}, f"{GROUP}/v2")
+        found = await kind.versions["v1"].representer.convert({}, f"{GROUP}/v2")
         assert found == {"apiVersion": f"{GROUP}/v2"}
 
 

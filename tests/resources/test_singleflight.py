@@ -42,9 +42,9 @@ async def _turn() -> None:
 async def test_what_is_under_way_is_shared_and_the_rest_goes_as_one_batch() -> None:
     make, shared = Maker(), list[int]()
     flights = Singleflight(make, shared.append)
-    first = asyncio.create_task(flights.forms([_entry("a"), _entry("b")]))
+    first = asyncio.create_task(flights.convert([_entry("a"), _entry("b")]))
     await _turn()
-    second = asyncio.create_task(flights.forms([_entry("c"), _entry("b"), _entry("d")]))
+    second = asyncio.create_task(flights.convert([_entry("c"), _entry("b"), _entry("d")]))
     await _turn()
     make.release.set()
     assert [form.data for form in await first] == [b"a", b"b"]
@@ -57,7 +57,7 @@ async def test_another_revision_is_another_object() -> None:
     make, shared = Maker(), list[int]()
     make.release.set()
     flights = Singleflight(make, shared.append)
-    await asyncio.gather(flights.forms([_entry("a", 1)]), flights.forms([_entry("a", 2)]))
+    await asyncio.gather(flights.convert([_entry("a", 1)]), flights.convert([_entry("a", 2)]))
     assert make.batches == [["a"], ["a"]]
     assert not shared
 
@@ -65,7 +65,7 @@ async def test_another_revision_is_another_object() -> None:
 async def test_a_batch_goes_on_while_anybody_waits() -> None:
     make = Maker()
     flights = Singleflight(make)
-    first, second = (asyncio.create_task(flights.forms([_entry("a")])) for _ in range(2))
+    first, second = (asyncio.create_task(flights.convert([_entry("a")])) for _ in range(2))
     await _turn()
     first.cancel()
     await _turn()
@@ -79,14 +79,14 @@ async def test_a_batch_goes_on_while_anybody_waits() -> None:
 async def test_a_batch_is_cancelled_when_nobody_waits_and_the_next_starts_anew() -> None:
     make = Maker()
     flights = Singleflight(make)
-    asking = [asyncio.create_task(flights.forms([_entry("a")])) for _ in range(2)]
+    asking = [asyncio.create_task(flights.convert([_entry("a")])) for _ in range(2)]
     await _turn()
     for task in asking:
         task.cancel()
     await _turn()
     assert make.cancelled
     make.release.set()
-    assert len(await flights.forms([_entry("a")])) == 1
+    assert len(await flights.convert([_entry("a")])) == 1
     assert make.batches == [["a"], ["a"]]
 
 
@@ -95,8 +95,8 @@ async def test_all_are_told_of_a_failure_and_the_next_tries_again() -> None:
     make.error = ValueError("no")
     make.release.set()
     flights = Singleflight(make)
-    results = await asyncio.gather(*[flights.forms([_entry("a")]) for _ in range(3)], return_exceptions=True)
+    results = await asyncio.gather(*[flights.convert([_entry("a")]) for _ in range(3)], return_exceptions=True)
     assert [str(result) for result in results] == ["no"] * 3
     assert make.batches == [["a"]]
     with pytest.raises(ValueError, match="no"):
-        await flights.forms([_entry("a")])
+        await flights.convert([_entry("a")])

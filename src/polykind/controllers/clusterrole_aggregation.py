@@ -71,7 +71,7 @@ class ClusterRoleAggregation:
 
     def _take(self, entry: CachedObject) -> None:
         try:
-            form = self._kind.versions["v1"].ready(entry)
+            form = self._kind.versions["v1"].representer.ready(entry)
         except errors.APIError:
             # Who decides by it says so; it is no part of anything.
             return

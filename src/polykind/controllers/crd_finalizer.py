@@ -144,7 +144,7 @@ async def _read(kind: CustomResource, entries: Sequence[CachedObject]) -> None:
     version = kind.storage_version()
     old = [entry for entry in entries if entry.version != kind.storage]
     for start in range(0, len(old), _SLICE):
-        await version.view_many(old[start : start + _SLICE])
+        await version.representer.view_many(old[start : start + _SLICE])
 
 
 def _said(error: errors.APIError | StoreError) -> str:

@@ -33,7 +33,7 @@ class Statuses:
             subresource="status",
             now=self._stamp(),
             models=self._kind.models,
-            convert=self._kind.versions["v1"].at_version,
+            convert=self._kind.versions["v1"].representer.convert,
         )
         if fields:
             metadata["managedFields"] = fields

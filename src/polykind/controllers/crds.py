@@ -181,7 +181,7 @@ class CRDController:
             cache = self._api.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         cache.schema_generation += 1
         kind = CustomResource(crd, cache, self._converters.take(crd), self._keep)
-        kind.creatable, kind.since = creatable, revision
+        kind.creatable, kind.watchable_since = creatable, revision
         self._api.registry.put(kind)
         if before is not None:
             before.end_watches()

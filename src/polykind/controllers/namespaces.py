@@ -83,7 +83,7 @@ class NamespaceController:
             subresource="",
             now=self._stamp(),
             models=self._kind.models,
-            convert=self._kind.versions["v1"].at_version,
+            convert=self._kind.versions["v1"].representer.convert,
         )
         obj |= {"spec": {"finalizers": [FINALIZER]}, "status": {"phase": "Active"}}
         try:

@@ -146,5 +146,5 @@ class _Params:
         return cache
 
     async def _shown(self, entries: list[CachedObject]) -> list[JsonObject]:
-        forms = await self._version.view_many(entries)
+        forms = await self._version.representer.view_many(entries)
         return [json_codec.decode(form.data) for form in forms]

@@ -106,7 +106,7 @@ class RBACBootstrap:
 
     @staticmethod
     async def _read(kind: Resource, entry: CachedObject) -> JsonObject:
-        read: JsonObject = json_codec.decode((await kind.versions["v1"].view(entry)).data)
+        read: JsonObject = json_codec.decode((await kind.versions["v1"].representer.view(entry)).data)
         return read
 
     async def _mend(self, kind: Resource, wanted: JsonObject) -> None:

@@ -7,6 +7,7 @@ import time
 
 from polykind.http.messages import Request, Response, Stream
 from polykind.metrics.metrics import Metrics, RequestSeries
+from polykind.metrics.usage import VersionUsage
 from polykind.resources.registry import Registry
 from polykind.resources.resource import APPLY_PATCH
 from polykind.verbs.context import RequestContext
@@ -35,10 +36,10 @@ class Monitor:
         if verb == "PATCH" and request.header(b"content-type").startswith(APPLY_PATCH):
             verb = "APPLY"
         plain = call.name and not call.subresource and not request.query
-        series = call.version.series.get(verb if plain else self._key(call, verb))
-        if series is None:
-            series = self._series(call, verb)
-        if (uses := call.version.uses) is not None:
+        series, uses = call.version.request_series.get(verb if plain else self._key(call, verb)) or self._series(
+            call, verb
+        )
+        if uses is not None:
             agent = request.headers.get(b"user-agent", b"")
             uses.note(call.user.name, agent, started, writes=request.method not in _READS)
         if isinstance(answer, Stream):
@@ -50,16 +51,15 @@ class Monitor:
         dry_run = "All" if "dryRun=" in call.request.query else ""
         return verb, call.subresource if call.subresource in _PARTS else "other", _scope(call), dry_run
 
-    def _series(self, call: RequestContext, verb: str) -> RequestSeries:
+    def _series(self, call: RequestContext, verb: str) -> tuple[RequestSeries, VersionUsage | None]:
         kind, version = call.resource, call.version
         key = _, part, scope, dry_run = self._key(call, verb)
         series = self._metrics.request(verb, kind.group, version.version, kind.plural, part, scope, dry_run)
-        version.series[key] = series
-        if not version.typed:
-            version.uses = self._metrics.uses.of(kind.group, version.version, kind.plural)
+        uses = None if version.is_builtin else self._metrics.uses.of(kind.group, version.version, kind.plural)
+        found = version.request_series[key] = series, uses
         if (part, scope, dry_run) == ("", "resource", ""):
-            version.series[verb] = series
-        return series
+            version.request_series[verb] = found
+        return found
 
     def converted(self, seconds: float) -> None:
         """A request has waited so long for all its conversions."""
@@ -109,9 +109,9 @@ class Monitor:
         for kind in self._registry.kinds():
             for version in kind.versions.values():
                 if version.converts:
-                    self._metrics.conversion_hits.of(kind.qualified).add(version.hits)
-                    self._metrics.conversion_misses.of(kind.qualified).add(version.misses)
-                    version.hits = version.misses = 0
+                    self._metrics.conversion_hits.of(kind.qualified).add(version.representer.hits)
+                    self._metrics.conversion_misses.of(kind.qualified).add(version.representer.misses)
+                    version.representer.hits = version.representer.misses = 0
 
 
 def _scope(call: RequestContext) -> str:

@@ -130,7 +130,7 @@ class Rewriting:
         if not entries:
             return []
         try:
-            forms = await version.view_many(entries)
+            forms = await version.representer.view_many(entries)
             self._unanswered = 0
             return list(forms)
         except errors.APIError as error:
@@ -146,7 +146,7 @@ class Rewriting:
     async def _put(self, version: ServedVersion, entry: CachedObject, encoded: Encoded) -> bool:
         """Write over an entry; False if somebody else has been faster."""
         cache, value = version.cache, encoded.stored()
-        if version.clean():
+        if version.representer.stores_normalized:
             cache.expect_write(entry.key, value, version.schema_generation, encoded.entry)
         try:
             await self._api.store.put(cache.prefix + entry.key, value, expect=entry.revision)
@@ -173,7 +173,7 @@ class Rewriting:
 
 def _encoded(version: ServedVersion, form: Representation) -> Encoded:
     obj = json_codec.decode(form.data)
-    version.settle(obj)
+    version.codec.normalize(obj)
     return Encoded(obj)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from polykind import errors
-from polykind.apis.authorization.strategy import ReviewVersion
+from polykind.apis.authorization.strategy import ReviewStrategy
 from polykind.auth.authentication import Authentication
 from polykind.contract import UnavailableError, UnknownOutcomeError
 from polykind.conversion.observer import Counted
@@ -148,7 +148,7 @@ class Router:
         if not plural:
             return await self._document(request)
         served = self._api.registry.find(group, version, plural)
-        if served is None or (served.typed and len(rest) > 3):
+        if served is None or (served.is_builtin and len(rest) > 3):
             if rest[0] in ("watch", "proxy") and len(rest) == 1:
                 return _of_nothing(request)
             return (
@@ -158,10 +158,10 @@ class Router:
             )
         call = RequestContext(self._api, request, served, namespace, name, subresource)
         call.asked = asked
-        verb = self._built_in(call, legacy_watch) if served.typed else self._verb(call, legacy_watch)
+        verb = self._built_in(call, legacy_watch) if served.is_builtin else self._verb(call, legacy_watch)
         if verb is None:
             return NOT_FOUND
-        if served.deprecation and (verb in _LABELS or not served.typed):
+        if served.deprecation and (verb in _LABELS or not served.is_builtin):
             request.warn(served.deprecation)
         started = perf_counter()
         under_way = self._monitor.reading if request.method in ("GET", "HEAD") else self._monitor.writing
@@ -221,7 +221,7 @@ class Router:
         if (call.namespace is not None and not kind.namespaced) or (across and call.name):
             return _raise(errors.unknown_resource())
         table: dict[str, Verb]
-        if isinstance(version, ReviewVersion):
+        if isinstance(version.strategy, ReviewStrategy):
             if legacy_watch or across or call.name or call.subresource:
                 return _raise(errors.unknown_resource())
             table = {"POST": review}
@@ -232,7 +232,7 @@ class Router:
         elif not call.name and not call.subresource:
             table = {"GET": watch if _watching(call) else list_}
             if not across:
-                table |= {"POST": create, "DELETE": deletecollection} if kind.deletes_many else {"POST": create}
+                table |= {"POST": create, "DELETE": deletecollection} if kind.has_deletecollection else {"POST": create}
         elif not call.subresource:
             table = {"GET": get, "PUT": update, "PATCH": patch, "DELETE": delete}
         elif call.subresource == "status" and version.has_status:

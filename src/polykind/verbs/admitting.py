@@ -39,7 +39,7 @@ async def mutated(
     """What those who may change a create or an update make of it; `read` reads that anew, if no version does."""
     if not call.backend.admission.mutates or call.request.user is None:
         return obj
-    told = call.version.told(obj) if read is None else obj
+    told = call.version.strategy.for_admission(obj) if read is None else obj
     asked = _attributes(call, CREATE if old is None else UPDATE, told, old, options)
     if read is not None:
         asked.default = read
@@ -50,7 +50,7 @@ async def mutated(
     if made is None:
         raise AssertionError("admission took the object away")
     call.whole, call.unread = False, {}
-    if read is None and not call.version.typed:
+    if read is None and not call.version.is_builtin:
         call.misfit = misfit(made["metadata"])
         made["metadata"], _ = object_meta.coerce(made["metadata"], strict=False)
     if why := entries.complaint(made["metadata"].get("managedFields")):
@@ -113,7 +113,7 @@ def _attributes(
         _told(call, operation, options),
         options.dry_run,
         call.user,
-        version.equivalent,
+        version.representer.convert_for_admission,
         lambda made: _defaulted(call, made),
         lambda: _namespace(call, obj, old),
         call.request.warn,
@@ -121,7 +121,7 @@ def _attributes(
         model=lambda api_version: _model(call, api_version),
         complaint=lambda made: _complaint(call, made),
         authorizer=call.backend.authorizer,
-        typed=version.typed and call.subresource != "scale",
+        typed=version.is_builtin and call.subresource != "scale",
     )
 
 
@@ -133,11 +133,11 @@ def _model(call: RequestContext, api_version: str) -> Type | None:
 
 def _complaint(call: RequestContext, obj: JsonObject) -> str:
     version = call.version
-    if not version.typed:
+    if not version.is_builtin:
         return "" if isinstance(obj.get("metadata") or {}, dict) else "system metadata was not initialized"
     try:
-        version.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
-        _, unknown = version.decode(json_codec.decode(json_codec.encode(obj)), True)
+        version.codec.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
+        unknown = version.codec.decode(json_codec.decode(json_codec.encode(obj)), report_unknown=True).unknown_fields
     except object_meta.BadObjectMetaError as error:
         return error.why
     except errors.APIError:
@@ -150,13 +150,13 @@ def _complaint(call: RequestContext, obj: JsonObject) -> str:
 def _defaulted(call: RequestContext, obj: JsonObject) -> JsonObject:
     """An object at whichever version it states, its defaults filled in."""
     stated = obj.get("apiVersion")
-    if call.version.typed:
-        call.version.check_kind(obj["kind"], obj["apiVersion"])
+    if call.version.is_builtin:
+        call.version.codec.check_kind(obj["kind"], obj["apiVersion"])
     for version in call.resource.versions.values():
         if version.api_version == stated:
             metadata = obj.get("metadata")
-            made = version.default(obj)
-            if not version.typed and isinstance(metadata, dict):
+            made = version.codec.default(obj)
+            if not version.is_builtin and isinstance(metadata, dict):
                 # What does not fit stays until all have been asked.
                 made["metadata"] = metadata
             return made

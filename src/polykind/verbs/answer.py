@@ -34,7 +34,7 @@ def negotiated(
 ) -> ResponseFormat:
     """The form that an object or a list is to be answered in."""
     accept = call.request.header(b"accept")
-    if call.version.typed:
+    if call.version.is_builtin:
         negotiation.check_names_media_type(accept, streams=call.request.method == "GET" and not call.name)
     accepted = negotiation.negotiate(accept, offers=call.version.media, transforms=transforms)
     if negotiation.is_pretty(call.query, call.request.header(b"user-agent")):
@@ -59,7 +59,7 @@ def object_answer(
     obj = _object(data)
     if accepted.as_kind == "Table":
         include = _include(call)
-        obj = (table or call.version.table).table(
+        obj = (table or call.version.representer.table).table(
             [obj],
             {"resourceVersion": obj["metadata"].get("resourceVersion", "")},
             call.backend.clock.now(),
@@ -77,7 +77,7 @@ def object_answer(
     if accepted.media == "protobuf":
         version = call.version
         return _protobuf(
-            call, encode_envelope(version.api_version, version.resource.kind, version.message(obj)), status
+            call, encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj)), status
         )
     return _encoded(call, accepted, status, obj, json_codec.encode if table is None else json_codec.encode_ordered)
 
@@ -122,13 +122,13 @@ async def list_answer(
     """A list of objects, as long as it may be, without holding the loop."""
     version = call.version
     if plain(accepted):
-        return await _in_parts(call, version.list_parts(list(items), metadata))
+        return await _in_parts(call, version.representer.list_parts(list(items), metadata))
     if accepted.as_kind == "PartialObjectMetadata":
         raise partial_metadata.is_a_list_error(version.list_type)
     if accepted.media == "protobuf":
         return await _protobuf_list(call, accepted, items, metadata)
     if accepted.as_kind == "Table":
-        table, now, include = version.table, call.backend.clock.now(), _include(call)
+        table, now, include = version.representer.table, call.backend.clock.now(), _include(call)
         value = table.table([], metadata, now, include=include, version=accepted.as_version)
         members = [table.row(o, now, include, accepted.as_version) async for o in _objects(items)]
         return await _long(call, accepted, value, "rows", members, json_codec.encode_ordered)
@@ -137,7 +137,7 @@ async def list_answer(
         members = [partial_metadata.partial_object(o, accepted.as_version) async for o in _objects(items)]
         return await _long(call, accepted, value, "items", members, json_codec.encode_ordered)
     value = {"apiVersion": version.api_version, "kind": version.resource.list_kind, "metadata": metadata, "items": []}
-    members = [version.as_item(o) async for o in _objects(items)]
+    members = [version.representer.as_item(o) async for o in _objects(items)]
     return await _long(call, accepted, value, "items", members, json_codec.encode)
 
 
@@ -187,7 +187,7 @@ async def _protobuf_list(
     for data in items:
         obj = _object(data)
         if accepted.as_kind is None:
-            messages.append(version.message(obj))
+            messages.append(version.codec.to_message(obj))
         else:
             messages.append(encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA))
         await asyncio.sleep(0)

@@ -67,10 +67,10 @@ async def _merged(
         subresource=call.subresource,
         now=call.now(),
         models=call.resource.models,
-        convert=call.version.at_version,
+        convert=call.version.representer.convert,
         reset=call.resource.reset(call.version, call.subresource),
     )
-    if call.version.typed and (why := call.version.misfit(merged)):
+    if call.version.is_builtin and (why := call.version.codec.conversion_error(merged)):
         named = body.kind_text(call.version.api_version, call.resource.kind)
         raise errors.UnknownReasonError(
             f"failed to convert new object ({body.shown(applied)}) to proper version: "
@@ -89,8 +89,8 @@ def _decoded(
     obj: JsonObject = json_codec.decode(json_codec.encode(merged))
     if old is None or not only_owned(old, merged, noted=noted):
         given = obj.get("metadata") or {}
-        obj = call.version.default(obj)
-        if obj["metadata"] is not given and not (call.version.typed or call.subresource):
+        obj = call.version.codec.default(obj)
+        if obj["metadata"] is not given and not (call.version.is_builtin or call.subresource):
             call.misfit = admitting.misfit(given)
             call.unread = admitting.unread(given, obj["metadata"])
     match_namespace(call, obj["metadata"])

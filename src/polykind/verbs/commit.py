@@ -32,20 +32,20 @@ async def commit(
         # It is the store that knows no links: what is not stored still has the one it was given.
         obj["metadata"].pop("selfLink", None)
     unpruned = _unpruned(call, obj) if made else None
-    stored = await version.to_storage(obj)
+    stored = await version.representer.to_storage(obj)
     while (now := _current(call)) is not version:
         version = now
-        stored = await version.to_storage(obj)
+        stored = await version.representer.to_storage(obj)
     # Only the schema that the request began with has seen the object.
     seen = version is call.version
-    clean = seen and version.clean()
+    clean = seen and version.representer.stores_normalized
     # What is written is what the body has, what was there before, and what its version adds.
-    whole = seen and call.whole and (entry is None or call.was_whole) and version.whole
+    whole = seen and call.whole and (entry is None or call.was_whole) and version.representer.adds_no_floats
     encoded = Encoded(stored, whole=whole)
     if unpruned is not None and seen and not unpruned.same(encoded):
         encoded, clean = unpruned, False
     if entry is not None and encoded.served(entry.revision) == entry.raw:
-        return await version.view(entry)
+        return await version.representer.view(entry)
     value = encoded.stored()
     if dry_run:
         return await _dry(version, key, encoded, value, entry, clean=clean)
@@ -62,15 +62,15 @@ async def commit(
     if written is None or written.revision != revision:
         written = parse_stored(key, value, revision, False)
         written.schema_generation = cache.schema_generation
-    return version.ready(written) or await version.view(written)
+    return version.representer.ready(written) or await version.representer.view(written)
 
 
 def _unpruned(call: RequestContext, obj: JsonObject) -> Encoded | None:
     """The object as the reference stores it, that is as it is, where no conversion prunes it; then it is pruned."""
     version = call.version
-    kept = not version.typed and version.version == call.resource.storage
+    kept = not version.is_builtin and version.version == call.resource.storage
     found = Encoded(as_given(call, obj)) if kept else None
-    version.settle(obj)
+    version.codec.normalize(obj)
     return found
 
 
@@ -100,7 +100,7 @@ async def _dry(
     raw = encoded.served(entry.revision) if entry is not None else value
     shadow = CachedObject(key, raw, 0, version.resource.storage, None, clean)
     shadow.schema_generation = version.cache.schema_generation
-    return await version.view(shadow)
+    return await version.representer.view(shadow)
 
 
 async def remove(call: RequestContext, key: str, entry: CachedObject) -> int:

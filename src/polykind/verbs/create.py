@@ -21,13 +21,13 @@ _BASE = 58
 async def create(call: RequestContext) -> Response:
     accepted = answer.negotiated(call)
     options = CreateOptions.from_query(call.query)
-    obj = payload.read(call, options.field_validation)
-    form = await create_object(call, obj, options)
+    decoded = payload.read(call, options.field_validation)
+    form = await create_object(call, decoded.obj, options, validated=decoded.validated)
     return answer.object_answer(call, accepted, 201, form)
 
 
 async def create_object(
-    call: RequestContext, obj: JsonObject, options: CreateOptions, *, tracked: bool = False
+    call: RequestContext, obj: JsonObject, options: CreateOptions, *, tracked: bool = False, validated: bool = False
 ) -> bytes:
     """Store an object that is not there yet; what a read of it gives. `tracked`: an apply made it and its entries."""
     kind, version, meta = call.resource, call.version, obj["metadata"]
@@ -44,12 +44,12 @@ async def create_object(
     if call.backend.admission.mutates:
         admitted = await admitting.mutated(call, obj, None, options)
         if admitted is not obj:
-            obj, meta, made = admitted, admitted["metadata"], True
+            obj, meta, made, validated = admitted, admitted["metadata"], True, False
             if call.request.method != "POST":
                 revisions.pass_over(meta, options.dry_run)
             match_namespace(call, meta)
             managing.dedupe_owners(call, meta, made=True)
-    if version.grants:
+    if version.strategy.grants:
         from polykind.verbs import granting
 
         await granting.check(call, obj, None)
@@ -59,7 +59,7 @@ async def create_object(
         if prefix:
             meta["name"] = prefix[:_BASE] + call.backend.ids.suffix()
         if attempt == 0:
-            _found(call, obj)
+            _found(call, obj, validated)
         if call.request.method != "POST" and not call.backend.authorizer.allows_everything:
             _demand_create(call)
         if call.backend.admission.validates:
@@ -76,7 +76,8 @@ async def create_object(
             form = await commit(call, key, obj, None, options.dry_run, made=made)
         except LostRace:
             continue
-        await version.after_write(meta["name"], options.dry_run)
+        if not options.dry_run:
+            await call.resource.after_write(meta["name"])
         return _revised(form.data, given) if given and options.dry_run else form.data
     raise await _exists(call, meta["name"], generated=bool(meta.get("generateName")))
 
@@ -100,20 +101,21 @@ def _demand_create(call: RequestContext) -> None:
     )
 
 
-def _found(call: RequestContext, obj: JsonObject) -> None:
+def _found(call: RequestContext, obj: JsonObject, validated: bool) -> None:
     """Give the object its identity, and judge it."""
     version, meta = call.version, obj["metadata"]
     meta["uid"] = call.backend.ids.uid()
     meta["creationTimestamp"] = call.now()
-    version.prepare_create(obj)
-    found = version.validate_create(obj)
-    if version.reads_params and not found and not call.backend.authorizer.allows_everything:
+    version.strategy.prepare_create(obj)
+    found = version.strategy.validate_create(obj, values_validated=validated).errors
+    version.strategy.canonicalize(obj)
+    if version.strategy.reads_params and not found and not call.backend.authorizer.allows_everything:
         from polykind.verbs import params
 
         found = params.problems(call, obj, None)
     if found:
         raise errors.InvalidError(obj.get("kind", ""), call.resource.group, meta.get("name", ""), found)
-    for text in version.warnings(obj, None):
+    for text in version.strategy.warnings(obj, None):
         call.request.warn(text)
 
 
@@ -135,8 +137,8 @@ async def _readable(call: RequestContext, key: str) -> bool:
     if entry is None:
         return False
     try:
-        if call.version.ready(entry) is None:
-            await call.version.view(entry)
+        if call.version.representer.ready(entry) is None:
+            await call.version.representer.view(entry)
     except errors.APIError:
         return False
     return True

@@ -27,7 +27,7 @@ async def delete(call: RequestContext) -> Response:
     if not gone:
         status = 202 if options.orphan_dependents is False else 200
         return answer.object_answer(call, accepted, status, data)
-    if call.resource.returns_deleted:
+    if call.resource.returns_deleted_object:
         return answer.object_answer(call, accepted, 200, data)
     kind = call.resource
     details = {"name": call.name, "group": kind.group, "kind": kind.plural, "uid": uid}
@@ -69,22 +69,22 @@ async def delete_object(call: RequestContext, options: DeleteOptions, *, named: 
     `named`: it is asked for by its name, and not with all of its collection.
     """
     kind, cache = call.resource, call.resource.cache
-    if call.name in kind.immortal:
+    if call.name in kind.protected_names:
         raise errors.ForbiddenError(kind.plural, kind.group, call.name, "this namespace may not be deleted")
     while True:
         await call.backend.cache.wait_until_fresh(cache)
         entry = cache.get(call.key)
         if entry is None:
             raise call.missing()
-        form = call.version.ready(entry) or await call.version.view(entry)
+        form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
         obj: JsonObject = json_codec.decode(form.data)
         _check_preconditions(call, obj, options)
         await admitting.approve_deletion(call, obj, options, named=named)
         uid = obj["metadata"].get("uid", "")
         try:
             if _mark(call, obj, options):
-                if not obj["metadata"].get("finalizers") and not kind.lingers(obj):
-                    if options.dry_run and kind.marks_deletion:
+                if not obj["metadata"].get("finalizers") and not kind.has_spec_finalizers(obj):
+                    if options.dry_run and kind.deletion_bumps_generation:
                         # Nothing was written that could be shown: the reference shows an object without content.
                         return (
                             False,
@@ -94,7 +94,8 @@ async def delete_object(call: RequestContext, options: DeleteOptions, *, named: 
                     await _remove(call, entry, options)
                     return True, form.data, uid
                 kept = await commit(call, call.key, obj, entry, options.dry_run)
-                await call.version.after_write(call.name, options.dry_run)
+                if not options.dry_run:
+                    await call.resource.after_write(call.name)
                 return False, kept.data, uid
             await _remove(call, entry, options)
         except LostRace:
@@ -105,12 +106,12 @@ async def delete_object(call: RequestContext, options: DeleteOptions, *, named: 
 async def _remove(call: RequestContext, entry: CachedObject, options: DeleteOptions) -> None:
     if not options.dry_run:
         await remove(call, call.key, entry)
-        await call.version.after_write(call.name, False)
+        await call.resource.after_write(call.name)
 
 
 def _check_preconditions(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> None:
     meta, kind = obj["metadata"], call.resource
-    if not kind.marks_deletion:
+    if not kind.deletion_bumps_generation:
         _check_definition_preconditions(call, meta, options)
     if options.uid is not None and options.uid != meta.get("uid"):
         why = (
@@ -142,8 +143,8 @@ def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool
     meta = obj["metadata"]
     finalizers = meta.get("finalizers") or []
     begun = bool(meta.get("deletionTimestamp"))
-    minded = not call.resource.lingers(obj) if begun else call.resource.minds_policy
-    unorphaned = "Background" if begun else call.resource.unorphaned
+    minded = not call.resource.has_spec_finalizers(obj) if begun else call.resource.deletion_applies_policy
+    unorphaned = "Background" if begun else call.resource.non_orphan_policy
     wanted = _garbage_finalizers(finalizers, options, unorphaned) if minded else list(finalizers)
     lingers = call.resource.prepare_delete(obj)
     if not wanted and not finalizers and not lingers:
@@ -155,11 +156,11 @@ def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool
         meta.pop("finalizers", None)
     if not meta.get("deletionTimestamp"):
         meta["deletionTimestamp"] = call.now()
-        if call.resource.marks_deletion:
+        if call.resource.deletion_bumps_generation:
             meta["deletionGracePeriodSeconds"] = 0
             if meta.get("generation"):
                 meta["generation"] += 1
-    elif not call.resource.lingers(obj):
+    elif not call.resource.has_spec_finalizers(obj):
         meta.setdefault("deletionGracePeriodSeconds", 0)
     return True
 

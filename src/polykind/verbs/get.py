@@ -17,5 +17,5 @@ async def get(call: RequestContext) -> Response:
     entry = cache.get(call.key)
     if entry is None:
         raise call.missing()
-    form = call.version.ready(entry) or await call.version.view(entry)
+    form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
     return answer.object_answer(call, accepted, 200, form.data)

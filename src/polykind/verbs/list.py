@@ -65,7 +65,7 @@ async def collect(
     if page is None:
         page = await _current(call, selected, after, limit)
     token = continuation.encode(call, at, page.last) if page.last else ""
-    return page.items, call.version.list_metadata(at, token, page.remaining)
+    return page.items, call.version.representer.list_metadata(at, token, page.remaining)
 
 
 def _seen(call: RequestContext) -> int:
@@ -123,7 +123,7 @@ async def _past(call: RequestContext, revision: int) -> bool:
 
 
 async def _short_page(call: RequestContext, selected: Selected, entries: Sequence[CachedObject], behind: int) -> _Page:
-    forms = await call.version.view_many(entries)
+    forms = await call.version.representer.view_many(entries)
     items = list(zip(entries, forms, strict=True))
     return _Page(items, entries[-1].key, 0 if selected.narrow else behind) if behind else _Page(items)
 
@@ -164,10 +164,10 @@ async def _page(call: RequestContext, selected: Selected, entries: Sequence[Cach
         if limit and (selected.everything or version.converts):
             # What lies behind the last that is shown need not be had; who has looked at many in vain asks for more.
             part = part[: max(limit - len(found), start // _IN_VAIN)]
-        ready = [version.ready(e) for e in part]
+        ready = [version.representer.ready(e) for e in part]
         forms = [f for f in ready if f is not None]
         if len(forms) < len(part):
-            forms = await version.view_many(part)
+            forms = await version.representer.view_many(part)
         for entry, form in zip(part, forms, strict=True):
             if selected.everything or selected.matches(form):
                 found.append((entry, form))

@@ -49,7 +49,7 @@ async def _track(call: RequestContext, live: JsonObject | None, new: JsonObject,
         subresource=call.subresource,
         now=call.now(),
         models=call.resource.models,
-        convert=call.version.at_version,
+        convert=call.version.representer.convert,
         reset=call.resource.reset(call.version, call.subresource),
     )
 

@@ -68,7 +68,7 @@ def patching(call: RequestContext, content_type: str, validation: str) -> Change
 
     async def change(old: JsonObject) -> JsonObject:
         if not decoded:
-            spelled = not call.version.typed
+            spelled = not call.version.is_builtin
             decoded.append(read_fragment(call.request.body, content_type, validation, spelled=spelled))
             call.whole = decoded[0].whole
         fragment, complaints, _ = decoded[0]
@@ -78,7 +78,7 @@ def patching(call: RequestContext, content_type: str, validation: str) -> Change
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
                 return go_plain(fragment or {})
-            return worded(call.version.ordered(old), call.request.body, patched, content_type)
+            return worded(call.version.codec.ordered(old), call.request.body, patched, content_type)
 
         return decode_patched(call, patched, complaints, validation, shown, restored=content_type == STRATEGIC_PATCH)
 
@@ -142,24 +142,24 @@ def decode_patched(
     `shown` is what a refusal shows. `restored`: nothing was written and read, so the kind that is stated says nothing.
     """
     value: JsonObject
-    if call.version.typed and not restored and not call.whole:
+    if call.version.is_builtin and not restored and not call.whole:
         value, _ = json_codec.decode_literal(shown().encode())
     else:
         # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
-        value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not call.version.typed)
+        value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not call.version.is_builtin)
     try:
         api_version, kind = json_codec.read_type_meta(value) if not restored else ("", "")
-        if restored and (why := call.version.misfit(patched)):
+        if restored and (why := call.version.codec.conversion_error(patched)):
             raise _unfit(shown(), why)
-        if call.version.typed and not restored and not api_version:
+        if call.version.is_builtin and not restored and not api_version:
             obj, unknown = _unread(value)
         else:
-            if call.version.typed:
+            if call.version.is_builtin:
                 value["kind"], value["apiVersion"] = kind or call.resource.kind, api_version or call.version.api_version
-                call.version.check_kind(value["kind"], value["apiVersion"])
+                call.version.codec.check_kind(value["kind"], value["apiVersion"])
             elif not kind:
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
-            obj, unknown = call.version.decode(value, validation != "Ignore")
+            obj, unknown, _ = call.version.codec.decode(value, report_unknown=validation != "Ignore")
     except (BadObjectMetaError, Undecodable) as error:
         raise _unfit(shown(), error.why) from None
     except errors.BadRequestError as error:

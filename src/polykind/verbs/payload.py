@@ -12,6 +12,7 @@ from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
+from polykind.resources.object_codec import Decoded
 from polykind.verbs.context import RequestContext
 
 _SHOWN = 30
@@ -24,7 +25,7 @@ class _Head(msgspec.Struct, rename="camel"):
     kind: str | None = None
 
 
-def read(call: RequestContext, validation: str) -> JsonObject:
+def read(call: RequestContext, validation: str) -> Decoded:
     """The body's object at the request's version."""
     version, body = call.version, call.request.body
     media = negotiation.body_media(call.request.header(b"content-type"), offers=version.media)
@@ -35,13 +36,14 @@ def read(call: RequestContext, validation: str) -> JsonObject:
         if not _is_expected(call, value):
             value = _named(call, value, media, validation)
     refusal = _other_version(call, value.get("apiVersion", ""))
-    if refusal is not None and version.typed:
+    if refusal is not None and version.is_builtin:
         raise refusal
-    obj, unknown = version.decode(value, validation != "Ignore")
+    decoded = version.codec.decode(value, report_unknown=validation != "Ignore")
+    unknown = decoded.unknown_fields
     if complaints and media == "json":
         complaints = duplicates(call, complaints, unknown, value)
     found = complaints + unknown_fields(call, unknown)
-    if complaints and unknown and version.typed and media == "json":
+    if complaints and unknown and version.is_builtin and media == "json":
         found = json_codec.sort_strict_errors(found, body)
     if validation == "Strict" and found:
         if media == "yaml" and complaints:
@@ -51,20 +53,22 @@ def read(call: RequestContext, validation: str) -> JsonObject:
         call.request.warn(text)
     if refusal is not None:
         raise refusal
-    return obj
+    return decoded
 
 
 def unknown_fields(call: RequestContext, paths: list[str]) -> list[str]:
     """A strict reader's words for unknown fields. Only the reader of typed objects escapes what it quotes."""
-    return [f"unknown field {go_quote(path)}" if call.version.typed else f'unknown field "{path}"' for path in paths]
+    return [
+        f"unknown field {go_quote(path)}" if call.version.is_builtin else f'unknown field "{path}"' for path in paths
+    ]
 
 
 def duplicates(call: RequestContext, complaints: list[str], unknown: list[str], value: Any) -> list[str]:
     """What a strict reader says of repeated keys: that of typed objects looks neither into unknown fields nor into
     those that have a reader of their own."""
-    if not call.version.typed:
+    if not call.version.is_builtin:
         return complaints
-    sealed = call.version.sealed(value)
+    sealed = call.version.codec.own_decoder_paths(value)
     return [
         complaint
         for complaint in complaints
@@ -75,7 +79,7 @@ def duplicates(call: RequestContext, complaints: list[str], unknown: list[str], 
 
 def _is_expected(call: RequestContext, value: Any) -> bool:
     """Whether a body says that it is just what the resource holds, as nearly all do."""
-    if type(value) is not dict or call.version.typed:
+    if type(value) is not dict or call.version.is_builtin:
         return False
     return value.get("apiVersion") == call.version.api_version and value.get("kind") == call.resource.kind
 
@@ -94,10 +98,10 @@ def _parse(call: RequestContext, body: bytes, media: str, validation: str) -> tu
     try:
         if media == "yaml":
             value, complaints = yaml_codec.decode_strict(body)
-            if call.version.typed:
+            if call.version.is_builtin:
                 # It is read by way of JSON, whose keys are in order: so are its unknown fields.
                 value = json_codec.decode(json_codec.encode(value))
-        elif call.version.typed:
+        elif call.version.is_builtin:
             value, call.whole = json_codec.decode_literal(body)
             complaints = json_codec.duplicate_field_errors(body, value)
         else:
@@ -132,8 +136,8 @@ def _named(call: RequestContext, value: Any, media: str, validation: str) -> Jso
     except errors.BadRequestError as error:
         raise _unrecognized(call, error.message) from None
     named = _defaulted(call, api_version, kind)
-    if call.version.typed:
-        call.version.check_kind(named["kind"], named["apiVersion"])
+    if call.version.is_builtin:
+        call.version.codec.check_kind(named["kind"], named["apiVersion"])
         return {**value, **named} if value else named
     if not value or not value.get("kind"):
         raise _without_kind(call, value, named, media, validation)
@@ -161,9 +165,9 @@ def _message(call: RequestContext, body: bytes) -> JsonObject:
     except ProtobufError as error:
         raise _unrecognized(call, str(error)) from None
     named = _defaulted(call, "" if api_version.count("/") > 1 else api_version, kind)
-    call.version.check_kind(named["kind"], named["apiVersion"])
+    call.version.codec.check_kind(named["kind"], named["apiVersion"])
     try:
-        return {**call.version.from_message(message), **named}
+        return {**call.version.codec.from_message(message), **named}
     except ProtobufError as error:
         raise _misfit(named, call.resource.kind, str(error)) from None
 

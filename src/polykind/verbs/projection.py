@@ -21,7 +21,9 @@ def _bookmark(call: RequestContext, revision: int, initial_end: bool) -> JsonObj
     meta: JsonObject = {"resourceVersion": str(revision)}
     if initial_end:
         meta["annotations"] = {_END: "true"}
-    return call.version.ordered({"apiVersion": call.version.api_version, "kind": call.resource.kind, "metadata": meta})
+    return call.version.codec.ordered(
+        {"apiVersion": call.version.api_version, "kind": call.resource.kind, "metadata": meta}
+    )
 
 
 class Whole:
@@ -80,7 +82,7 @@ class AsTable(Whole):
         return self._table(_bookmark(self._call, revision, initial_end))
 
     def _table(self, obj: JsonObject) -> bytes:
-        table, now = self._call.version.table, self._call.backend.clock.now()
+        table, now = self._call.version.representer.table, self._call.backend.clock.now()
         revision = obj["metadata"].get("resourceVersion", "")
         shown = table.table(
             [obj],
@@ -114,7 +116,7 @@ class Messages(Whole):
 
     def _message(self, obj: JsonObject) -> bytes:
         version = self._call.version
-        return encode_envelope(version.api_version, version.resource.kind, version.message(obj))
+        return encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj))
 
 
 class PartialMessages(Messages):

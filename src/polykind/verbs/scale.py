@@ -54,7 +54,7 @@ async def get_scale(call: RequestContext) -> Response:
     entry = cache.get(call.key)
     if entry is None:
         raise call.missing()
-    form = call.version.ready(entry) or await call.version.view(entry)
+    form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
     scale, found = _scale_of(call, json_codec.decode(form.data))
     if not found:
         path = _paths(call)["specReplicasPath"]

@@ -35,7 +35,7 @@ class Selected:
         if call.resource.namespaced:
             allowed.add("metadata.namespace")
         self._fields = options.field_selector
-        self._fields.check_fields(allowed, version.refuse_field)
+        self._fields.check_fields(allowed, version.unknown_field_label)
         self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
         self._cache = call.resource.cache
         self._namespaced = call.resource.namespaced

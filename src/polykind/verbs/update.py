@@ -31,7 +31,7 @@ async def update(call: RequestContext) -> Response:
         # Whoever lost a race has changed what was sent, and reads it again.
         return unused.pop() if unused else _sent(call, options)
 
-    if call.resource.created_by_update:
+    if call.resource.creates_on_update:
         created = await _created(call, options)
         if created is not None:
             return answer.object_answer(call, accepted, 201, created)
@@ -41,7 +41,7 @@ async def update(call: RequestContext) -> Response:
 
 def _sent(call: RequestContext, options: UpdateOptions) -> JsonObject:
     """The object in the body."""
-    obj = payload.read(call, options.field_validation)
+    obj = payload.read(call, options.field_validation).obj
     match_namespace(call, obj["metadata"])
     check_name(call, obj)
     managing.dedupe_owners(call, obj["metadata"])
@@ -96,7 +96,7 @@ async def change_object(
         entry = cache.get(call.key)
         if entry is None:
             raise call.missing()
-        form = call.version.ready(entry) or await call.version.view(entry)
+        form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
         old, call.was_whole = json_codec.decode_flagged(form.data)
         new = changed = await change(old)
         _share(new, old)
@@ -106,7 +106,7 @@ async def change_object(
             await managing.updated(call, new, old, options.field_manager)
         if shown is None and call.backend.admission.mutates:
             new = await admitting.mutated(call, new, old, options)
-        if call.version.grants:
+        if call.version.strategy.grants:
             from polykind.verbs import granting
 
             await granting.check(call, new, old)
@@ -121,14 +121,15 @@ async def change_object(
             told = (new, old) if shown is None else (shown(new), shown(old))
             await admitting.approve(call, *told, options)
         try:
-            if _finished(new) and not kind.lingers(new):
+            if _finished(new) and not kind.has_spec_finalizers(new):
                 return await _finish(call, new, entry, options.dry_run)
             form = await commit(call, call.key, new, entry, options.dry_run, made=made)
         except LostRace:
             if conditional:
                 raise modified(call, call.name) from None
             continue
-        await call.version.after_write(call.name, options.dry_run)
+        if not options.dry_run:
+            await call.resource.after_write(call.name)
         return form.data
 
 
@@ -159,7 +160,7 @@ def _check_revision(call: RequestContext, new: JsonObject, old: JsonObject, entr
     meta, kind = new["metadata"], call.resource
     given = meta.get("resourceVersion")
     if not given or given == "0":
-        if call.version.unconditional:
+        if call.version.strategy.unconditional_update:
             meta["resourceVersion"] = old["metadata"]["resourceVersion"]
             return False
         complaint = errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
@@ -177,7 +178,7 @@ def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObj
     if not new.get("apiVersion"):
         raise errors.InternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
     if call.subresource == "status":
-        new = version.prepare_status(new, old)
+        new = version.strategy.prepare_status(new, old)
     meta = new["metadata"]
     for kept in ("uid", "creationTimestamp"):
         if not meta.get(kept) and before.get(kept):
@@ -192,29 +193,31 @@ def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObj
     else:
         meta.pop("generation", None)
     if call.subresource == "status":
-        judge = version.validate_status
+        judge = version.strategy.validate_status
     elif call.subresource == "finalize":
-        version.prepare_finalize(new, old)
-        judge = version.validate_finalize
+        version.strategy.prepare_finalize(new, old)
+        judge = version.strategy.validate_finalize
     else:
-        version.prepare_update(new, old)
-        judge = version.validate_update
+        version.strategy.prepare_update(new, old)
+        judge = version.strategy.validate_update
     found = metadata_validation.validate_object_meta(
         meta, namespaced=call.resource.namespaced, name_rule=names.path_segment
     )
     found += metadata_validation.validate_object_meta_update(meta, before)
-    found += judge(new, old)
-    if version.reads_params and not (found or call.subresource or call.backend.authorizer.allows_everything):
+    validation = judge(new, old)
+    found += validation.errors
+    if version.strategy.reads_params and not (found or call.subresource or call.backend.authorizer.allows_everything):
         from polykind.verbs import params
 
         found = params.problems(call, new, old)
-    for text in version.pardoned():
+    version.strategy.canonicalize(new)
+    for text in validation.ratcheted:
         call.request.warn(text)
     if found:
         raise errors.InvalidError(
             new.get("kind", ""), new["apiVersion"].rpartition("/")[0], meta.get("name", ""), found
         )
-    for text in version.warnings(new, old):
+    for text in version.strategy.warnings(new, old):
         call.request.warn(text)
     return new
 
@@ -234,5 +237,5 @@ async def _finish(call: RequestContext, new: JsonObject, entry: CachedObject, dr
     data = json_codec.encode(as_given(call, new))
     if not dry_run:
         await remove(call, call.key, entry)
-        await call.version.after_write(call.name, False)
+        await call.resource.after_write(call.name)
     return data

@@ -22,7 +22,7 @@ _SHORTEST, _SPREAD = 1800.0, 1800.0
 
 async def watch(call: RequestContext) -> Response | Stream:
     accept = call.request.header(b"accept")
-    if call.version.typed:
+    if call.version.is_builtin:
         negotiation.check_names_media_type(accept, streams=True)
     negotiation.negotiate(accept, offers=call.version.media)
     options = ListOptions.from_query(call.query, watch=True)
@@ -49,8 +49,8 @@ async def watch(call: RequestContext) -> Response | Stream:
     past: list[ObjectChange] = []
     if not initial:
         try:
-            if revision < call.resource.since:
-                raise errors.ExpiredError(f"too old resource version: {revision} ({call.resource.since})")
+            if revision < call.resource.watchable_since:
+                raise errors.ExpiredError(f"too old resource version: {revision} ({call.resource.watchable_since})")
             past = await api.cache.changes_since(cache, revision)
         except errors.ExpiredError as error:
             return Response(200, projection.error(error), projection.content_type)
@@ -91,7 +91,7 @@ def _channel(call: RequestContext, selected: Selected, projection: Projection) -
     if channel is None:
         metrics = call.backend.metrics
         sent = metrics.watch_events.of(kind.group, call.version.version, kind.plural).add
-        channel = WatchChannel(kind.cache, call.version, selected, projection, sent)
+        channel = WatchChannel(kind.cache, call.version.representer, selected, projection, sent)
         kind.channels[key] = channel
         channel.empty = lambda: _forget(kind, key)
     return channel
@@ -108,10 +108,10 @@ async def _begin_with_state(
     entries = [e for e in selected.entries() if selected.may_match(e)]
     watcher.after = max(cache.revision, call.backend.cache.revision)
     try:
-        forms = await call.version.view_many(entries)
+        forms = await call.version.representer.view_many(entries)
     except errors.APIError:
         for entry in entries:
-            form = await call.version.view(entry)
+            form = await call.version.representer.view(entry)
             if selected.everything or selected.matches(form):
                 begun.append(channel.projection.event("ADDED", channel.object_bytes(form, 0)))
         raise
@@ -132,7 +132,7 @@ async def _begin_with_past(
     """What has happened since the revision that the client has seen."""
     watcher.after = max(revision, past[-1].revision if past else 0)
     entries = list(dict.fromkeys(e for o in past for e in channel.needed(o)))
-    made = dict(zip(entries, await call.version.view_many(entries), strict=True))
+    made = dict(zip(entries, await call.version.representer.view_many(entries), strict=True))
     events = []
     for occurrence in past:
         event = channel.event(occurrence, made)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from polykind.admission.rules import GROUP
-from polykind.apis.admissionregistration.policies import AdmissionVersion
+from polykind.apis.admissionregistration.policies import (
+    AdmissionStrategy,
+    policy_type,
+    set_binding_defaults,
+    set_policy_defaults,
+)
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING
 from polykind.apply.typemodel import MUTATING_ADMISSION_POLICY_BINDING_MODEL, MUTATING_ADMISSION_POLICY_MODEL
 from polykind.cache.watch_cache import WatchCache
@@ -17,18 +22,27 @@ def mutating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResour
     """The resources `mutatingadmissionpolicies` and `mutatingadmissionpolicybindings`."""
     return (
         BuiltinResource(
-            cache, GROUP, MUTATING_ADMISSION_POLICY, MutatingPolicyVersion, plural="mutatingadmissionpolicies"
+            cache,
+            GROUP,
+            policy_type(MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_MODEL, MUTATING_POLICIES),
+            MutatingPolicyStrategy(),
+            defaults=set_policy_defaults,
+            plural="mutatingadmissionpolicies",
         ),
-        BuiltinResource(cache, GROUP, MUTATING_ADMISSION_POLICY_BINDING, MutatingBindingVersion),
+        BuiltinResource(
+            cache,
+            GROUP,
+            policy_type(MUTATING_ADMISSION_POLICY_BINDING, MUTATING_ADMISSION_POLICY_BINDING_MODEL, POLICY_BINDINGS),
+            MutatingBindingStrategy(),
+            defaults=set_binding_defaults,
+        ),
     )
 
 
-class MutatingPolicyVersion(AdmissionVersion):
-    """What v1 asks of a policy."""
+class MutatingPolicyStrategy(AdmissionStrategy):
+    """Validates MutatingAdmissionPolicies."""
 
-    of_policies = True
-    model = MUTATING_ADMISSION_POLICY_MODEL
-    table = MUTATING_POLICIES
+    match_field = "matchConstraints"
 
     def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         from polykind.admission.mutation_rules import mutating_policy_problems
@@ -36,11 +50,8 @@ class MutatingPolicyVersion(AdmissionVersion):
         return mutating_policy_problems(new, old)
 
 
-class MutatingBindingVersion(AdmissionVersion):
-    """What v1 asks of a binding."""
-
-    model = MUTATING_ADMISSION_POLICY_BINDING_MODEL
-    table = POLICY_BINDINGS
+class MutatingBindingStrategy(AdmissionStrategy):
+    """Validates MutatingAdmissionPolicyBindings."""
 
     def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         from polykind.admission.mutation_rules import mutating_binding_problems

@@ -7,13 +7,18 @@ from typing import Any
 
 from polykind.admission.rules import GROUP, name_warnings
 from polykind.apis.admissionregistration.types import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
-from polykind.apply.typemodel import VALIDATING_ADMISSION_POLICY_BINDING_MODEL, VALIDATING_ADMISSION_POLICY_MODEL
+from polykind.apis.machinery import Struct
+from polykind.apply.typemodel import (
+    VALIDATING_ADMISSION_POLICY_BINDING_MODEL,
+    VALIDATING_ADMISSION_POLICY_MODEL,
+    TypeModel,
+)
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec.jsonpath import JsonPath, JsonPathError
-from polykind.codec.table import POLICIES, POLICY_BINDINGS
+from polykind.codec.table import POLICIES, POLICY_BINDINGS, TableFormat
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import LEGACY, BuiltinResource, BuiltinVersion
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, BuiltinType
 from polykind.schema import metadata_validation
 
 _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
@@ -23,31 +28,51 @@ _FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletion
 def validating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
     """The resources `validatingadmissionpolicies` and `validatingadmissionpolicybindings`."""
     return (
-        BuiltinResource(cache, GROUP, VALIDATING_ADMISSION_POLICY, PolicyVersion, plural="validatingadmissionpolicies"),
-        BuiltinResource(cache, GROUP, VALIDATING_ADMISSION_POLICY_BINDING, BindingVersion),
+        BuiltinResource(
+            cache,
+            GROUP,
+            policy_type(VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_MODEL, POLICIES, has_status=True),
+            PolicyStrategy(),
+            defaults=set_policy_defaults,
+            plural="validatingadmissionpolicies",
+        ),
+        BuiltinResource(
+            cache,
+            GROUP,
+            policy_type(
+                VALIDATING_ADMISSION_POLICY_BINDING, VALIDATING_ADMISSION_POLICY_BINDING_MODEL, POLICY_BINDINGS
+            ),
+            BindingStrategy(),
+            defaults=set_binding_defaults,
+        ),
     )
 
 
-class AdmissionVersion(BuiltinVersion):
-    """What v1 asks of policies and bindings."""
+def policy_type(struct: Struct, model: TypeModel, table: TableFormat, *, has_status: bool = False) -> BuiltinType:
+    versions = ("v1", "v1beta1", "v1alpha1")
+    return BuiltinType(struct, model, table, "admissionregistration", versions, has_status=has_status)
 
-    package = "admissionregistration"
-    scheme = LEGACY
-    known = ("v1", "v1beta1", "v1alpha1")
+
+def set_policy_defaults(obj: JsonObject) -> None:
+    """Set the defaults of an admission policy, in place."""
+    obj["spec"].setdefault("failurePolicy", "Fail")
+    _default_match(obj["spec"].get("matchConstraints"))
+
+
+def set_binding_defaults(obj: JsonObject) -> None:
+    """Set the defaults of an admission policy binding, in place."""
+    _default_match(obj["spec"].get("matchResources"))
+
+
+class AdmissionStrategy(BuiltinStrategy):
+    """Prepares and validates admission policies and their bindings."""
+
     reads_params = True
-    of_policies = False
-    """Whether it is of policies, and not of bindings."""
-
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        spec = obj["spec"]
-        if self.of_policies:
-            spec.setdefault("failurePolicy", "Fail")
-        _default_match(self._match(obj))
-        return obj, unknown
+    match_field = "matchResources"
+    """The field of the spec that holds the MatchResources."""
 
     def _match(self, obj: JsonObject) -> Any:
-        return obj["spec"].get("matchConstraints" if self.of_policies else "matchResources")
+        return obj["spec"].get(self.match_field)
 
     def prepare_create(self, obj: JsonObject) -> None:
         _leave_out_empty(self._match(obj))
@@ -57,10 +82,10 @@ class AdmissionVersion(BuiltinVersion):
     def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What is wrong with a spec. The rules bring expressions with them, and are imported when one is written."""
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self._meta_errors(obj, None) + self.problems(obj, None)
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return metadata_validation.validate_object_meta(new["metadata"], namespaced=False) + self.problems(new, old)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
@@ -72,13 +97,10 @@ class AdmissionVersion(BuiltinVersion):
         return name_warnings(new["metadata"].get("name", ""))
 
 
-class PolicyVersion(AdmissionVersion):
-    """What v1 asks of a policy."""
+class PolicyStrategy(AdmissionStrategy):
+    """Prepares and validates ValidatingAdmissionPolicies."""
 
-    of_policies = True
-    has_status = True
-    model = VALIDATING_ADMISSION_POLICY_MODEL
-    table = POLICIES
+    match_field = "matchConstraints"
 
     def prepare_create(self, obj: JsonObject) -> None:
         super().prepare_create(obj)
@@ -98,17 +120,14 @@ class PolicyVersion(AdmissionVersion):
         meta = {name: value for name, value in new["metadata"].items() if name not in _FROM_OLD}
         return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
 
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         from polykind.admission.policy_status_rules import status_problems
 
         return status_problems(new.get("status") or {}, _unreadable)
 
 
-class BindingVersion(AdmissionVersion):
-    """What v1 asks of a binding."""
-
-    model = VALIDATING_ADMISSION_POLICY_BINDING_MODEL
-    table = POLICY_BINDINGS
+class BindingStrategy(AdmissionStrategy):
+    """Validates ValidatingAdmissionPolicyBindings."""
 
     def problems(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
         from polykind.admission.policy_binding_rules import binding_problems

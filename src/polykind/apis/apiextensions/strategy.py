@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
@@ -23,7 +24,13 @@ from polykind.crd.empty_values import drop_empty_from_spec, drop_empty_values
 from polykind.crd.status import terminating_condition
 from polykind.crd.summary import CRDSummary, decode_without_schemas, spec_digest, split_crd, summarize
 from polykind.errors import FieldError
-from polykind.resources.builtin import BuiltinVersion
+from polykind.resources.builtin import (
+    BuiltinCodec,
+    BuiltinRepresenter,
+    BuiltinStrategy,
+    BuiltinType,
+    builtin_version,
+)
 from polykind.resources.cel_loader import Compiler
 from polykind.resources.encoding import Encoded
 from polykind.resources.resource import Resource
@@ -61,8 +68,8 @@ class CRDResource(Resource):
             kind="CustomResourceDefinition",
             list_kind="CustomResourceDefinitionList",
             namespaced=False,
+            storage="v1",
         )
-        self.storage = "v1"
         self.webhooks = webhooks
         """Whether definitions may begin to convert by webhooks and to differ from version to version."""
         self.defaulting = defaulting
@@ -73,12 +80,26 @@ class CRDResource(Resource):
         self.blocked: Blocked | None = None
         """Told which versions of a definition cannot be removed because objects may be stored at them."""
         self._structural: dict[str, None] = {}
-        self.versions["v1"] = DefinitionVersion(self, "v1")
+        self._serve("v1", _V1)
         if v1beta1:
-            self.versions["v1beta1"] = DefinitionVersion(self, "v1beta1")
+            self._serve("v1beta1", _V1BETA1)
 
-    marks_deletion = False
-    minds_policy = False
+    def _serve(self, api: Api, builtin: BuiltinType) -> None:
+        self.versions[api] = builtin_version(
+            self,
+            builtin,
+            CRDStrategy(self, api),
+            codec=CRDCodec(self, builtin, api),
+            representer=CRDRepresenter(self, builtin, api),
+        )
+
+    async def after_write(self, name: str) -> None:
+        """Bring the CRD's status up to date before the server responds, as kube-apiserver's clients expect."""
+        if self.settle is not None:
+            await self.settle(name)
+
+    deletion_bumps_generation = False
+    deletion_applies_policy = False
 
     def found_structural(self, uid: str) -> None:
         """Remember that a definition on its way into the store has been found to have structural schemas only."""
@@ -101,40 +122,58 @@ class CRDResource(Resource):
         return True
 
 
-class DefinitionVersion(BuiltinVersion):
-    """Definitions at v1 or v1beta1; in memory and in the store they are v1."""
+_V1 = BuiltinType(
+    CUSTOM_RESOURCE_DEFINITION_V1,
+    CRD_MODEL,
+    DEFAULT,
+    "apiextensions",
+    ("v1", "v1beta1"),
+    scheme="k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
+    has_status=True,
+)
+_V1BETA1 = replace(
+    _V1,
+    struct=CUSTOM_RESOURCE_DEFINITION_V1BETA1,
+    model=CRD_V1BETA1_MODEL,
+    deprecation=(
+        "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; "
+        "use apiextensions.k8s.io/v1 CustomResourceDefinition"
+    ),
+)
 
-    resource: CRDResource
-    package = "apiextensions"
-    scheme = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
-    known = ("v1", "v1beta1")
-    has_status = True
-    model = CRD_MODEL
-    table = DEFAULT
+Api = Literal["v1", "v1beta1"]
 
-    def __init__(self, kind: CRDResource, version: Literal["v1", "v1beta1"]) -> None:
-        struct = CUSTOM_RESOURCE_DEFINITION_V1 if version == "v1" else CUSTOM_RESOURCE_DEFINITION_V1BETA1
-        super().__init__(kind, version, struct)
-        self.api = version
-        if version == "v1beta1":
-            self.model = CRD_V1BETA1_MODEL
-            self.deprecation = (
-                "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; "
-                "use apiextensions.k8s.io/v1 CustomResourceDefinition"
-            )
 
-    async def at_version(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        return api_conversion.at_version(obj, api_version)
+def _from_v1(crd: JsonObject, api: Api) -> JsonObject:
+    return rules.encode(crd, api) if api != "v1" else crd
 
-    def _decoded(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = rules.decode(value, self.api, report)
-        return self._shown(obj), unknown
 
-    def _shown(self, obj: JsonObject) -> JsonObject:
-        return rules.encode(obj, self.api) if self.api != "v1" else obj
+def _to_v1(crd: JsonObject, api: Api) -> JsonObject:
+    return rules.decode(crd, api, False)[0] if api != "v1" else crd
+
+
+class CRDCodec(BuiltinCodec):
+    """Decodes CustomResourceDefinitions at v1 or v1beta1."""
+
+    def __init__(self, resource: CRDResource, builtin: BuiltinType, api: Api) -> None:
+        super().__init__(resource, builtin)
+        self._api: Api = api
+
+    def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
+        crd, unknown = rules.decode(value, self._api, report_unknown)
+        return _from_v1(crd, self._api), unknown
+
+
+class CRDStrategy(BuiltinStrategy):
+    """Prepares and validates CustomResourceDefinitions; the rules are written for v1."""
+
+    def __init__(self, resource: CRDResource, api: Api) -> None:
+        super().__init__()
+        self._resource = resource
+        self._api: Api = api
 
     def _canonical(self, obj: JsonObject) -> JsonObject:
-        return rules.decode(obj, self.api, False)[0] if self.api != "v1" else obj
+        return _to_v1(obj, self._api)
 
     def prepare_create(self, obj: JsonObject) -> None:
         self._clear_per_version(obj, None)
@@ -142,7 +181,7 @@ class DefinitionVersion(BuiltinVersion):
 
     def _clear_per_version(self, new: JsonObject, old: JsonObject | None) -> None:
         """With the gate closed versions cannot begin to differ; at v1, where each has its fields, they always can."""
-        if self.resource.webhooks or self.api == "v1":
+        if self._resource.webhooks or self._api == "v1":
             return
         before = old["spec"].get("versions") or () if old is not None else ()
         for field in ("schema", "subresources", "additionalPrinterColumns"):
@@ -165,39 +204,36 @@ class DefinitionVersion(BuiltinVersion):
         inner = self._canonical(obj)
         change(inner)
         if inner is not obj:
-            shown = self._shown(inner)
+            shown = _from_v1(inner, self._api)
             obj.clear()
             obj.update(shown)
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
         crd = self._canonical(obj)
-        found = rules.validate_create(crd, self.api, rules=_RULES, defaulting=self.resource.defaulting)
+        found = rules.validate_create(crd, self._api, rules=_RULES, defaulting=self._resource.defaulting)
         found += self._gate_problems(crd, None)
-        if not found and self.api == "v1":
-            self.resource.found_structural(obj["metadata"]["uid"])
-        self._as_stored(obj)
+        if not found and self._api == "v1":
+            self._resource.found_structural(obj["metadata"]["uid"])
         return found
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         crd, before = self._canonical(new), self._canonical(old)
-        found = rules.validate_update(crd, before, self.api, rules=_RULES, defaulting=self.resource.defaulting)
-        if self.resource.blocked is not None:
+        found = rules.validate_update(crd, before, self._api, rules=_RULES, defaulting=self._resource.defaulting)
+        if self._resource.blocked is not None:
             left = {version["name"] for version in crd["spec"]["versions"] or ()}
             kept = [name for name in before["status"].get("storedVersions") or () if name not in left]
             if kept:
-                self.resource.blocked(before, kept)
-        self._as_stored(new)
+                self._resource.blocked(before, kept)
         return found + self._gate_problems(crd, before)
 
-    def told(self, obj: JsonObject) -> JsonObject:
+    def for_admission(self, obj: JsonObject) -> JsonObject:
         return {**obj, "spec": drop_empty_from_spec(obj["spec"])}
 
-    def _as_stored(self, obj: JsonObject) -> None:
-        """Once it is judged nobody is told any more of what is stated and empty."""
+    def canonicalize(self, obj: JsonObject) -> None:
         obj["spec"] = drop_empty_from_spec(obj["spec"])
 
     def _gate_problems(self, crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        if self.resource.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
+        if self._resource.webhooks or _strategy(crd) != "Webhook" or (old is not None and _strategy(old) == "Webhook"):
             return []
         why = (
             "required when strategy is set to Webhook, "
@@ -205,33 +241,42 @@ class DefinitionVersion(BuiltinVersion):
         )
         return [errors.required("spec.conversion.webhookClientConfig", why)]
 
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return rules.validate_status_update(self._canonical(new), self._canonical(old))
 
     def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
         return rules.warnings(self._canonical(new), self._canonical(old) if old is not None else None)
 
-    async def equivalent(self, obj: JsonObject, api_version: str) -> JsonObject | None:
-        version = self.resource.versions.get(api_version.rpartition("/")[2])
-        if not isinstance(version, DefinitionVersion):
+
+class CRDRepresenter(BuiltinRepresenter):
+    """Shows CustomResourceDefinitions at v1 or v1beta1; they are stored at v1."""
+
+    def __init__(self, resource: CRDResource, builtin: BuiltinType, api: Api) -> None:
+        super().__init__(resource, builtin)
+        self._resource = resource
+        self._api: Api = api
+
+    async def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        return api_conversion.at_version(obj, api_version)
+
+    async def convert_for_admission(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        version = self._resource.versions.get(api_version.rpartition("/")[2])
+        if version is None:
             return None
-        stated: Literal["v1", "v1beta1"] = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
-        return version._shown(drop_empty_values(rules.decode(obj, stated, False)[0]))
+        stated: Api = "v1beta1" if obj.get("apiVersion") == f"{GROUP}/v1beta1" else "v1"
+        wanted: Api = "v1beta1" if version.version == "v1beta1" else "v1"
+        return _from_v1(drop_empty_values(rules.decode(obj, stated, False)[0]), wanted)
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
-        return self._canonical(obj)
+        return _to_v1(obj, self._api)
 
-    def clean(self) -> bool:
-        return self.api == "v1"
+    @property
+    def stores_normalized(self) -> bool:
+        return self._api == "v1"
 
-    def show(self, entry: CachedObject) -> Representation | None:
-        obj = stored_definition(entry)
-        shown = self._shown(obj)
+    def show(self, cached: CachedObject) -> Representation | None:
+        shown = _from_v1(stored_definition(cached), self._api)
         return Representation(json_codec.encode(shown), labels_of(shown))
-
-    async def after_write(self, name: str, dry_run: bool) -> None:
-        if not dry_run and self.resource.settle is not None:
-            await self.resource.settle(name)
 
 
 def _strategy(crd: JsonObject) -> str:

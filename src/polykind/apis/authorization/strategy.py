@@ -16,9 +16,10 @@ from polykind.auth.authorizer import Access, Authorizer, Rules
 from polykind.auth.tokens import Tokens
 from polykind.auth.user import User
 from polykind.cache.resource_cache import ResourceCache
+from polykind.codec.table import DEFAULT
 from polykind.contract import JsonObject
-from polykind.resources.builtin import LEGACY, BuiltinVersion
-from polykind.resources.resource import Resource
+from polykind.resources.builtin import BuiltinStrategy, BuiltinType, builtin_version
+from polykind.resources.resource import Resource, ServedVersion
 
 Check = Callable[[JsonObject], None]
 """Refuses a review that is no good question. Raises APIError."""
@@ -37,20 +38,20 @@ _VERSIONS = {
 _ORDER = tuple(field.name for field in OBJECT_META.fields)
 
 
-def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ReviewVersion]:
+def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ServedVersion]:
     """All of them, at the version that they are served at."""
 
     def owner(token: str) -> JsonObject | None:
         user = tokens.find(token.encode("utf-8", "replace"))
         return user.info() if user is not None else None
 
-    yield ReviewVersion(
+    yield _review(
         authentication.SELF_SUBJECT_REVIEW,
         identity_review.GROUP,
         lambda review: None,
         lambda review, user, now: identity_review.self_subject(user.info(), now),
     )
-    yield ReviewVersion(
+    yield _review(
         authentication.TOKEN_REVIEW,
         identity_review.GROUP,
         identity_review.check_token,
@@ -59,7 +60,7 @@ def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ReviewVersion]:
     yield _access(authorization.SUBJECT_ACCESS_REVIEW, authorizer, subject=True)
     yield _access(authorization.LOCAL_SUBJECT_ACCESS_REVIEW, authorizer, subject=True, local=True)
     yield _access(authorization.SELF_SUBJECT_ACCESS_REVIEW, authorizer)
-    yield ReviewVersion(
+    yield _review(
         authorization.SELF_SUBJECT_RULES_REVIEW,
         access_review.GROUP,
         access_review.check_rules_review,
@@ -67,7 +68,7 @@ def reviews(tokens: Tokens, authorizer: Authorizer) -> Iterator[ReviewVersion]:
     )
 
 
-def _access(struct: Struct, authorizer: Authorizer, *, subject: bool = False, local: bool = False) -> ReviewVersion:
+def _access(struct: Struct, authorizer: Authorizer, *, subject: bool = False, local: bool = False) -> ServedVersion:
     def check(review: JsonObject) -> None:
         if found := access_review.validate(review, _ORDER, subject=subject, local=local):
             raise errors.InvalidError("", access_review.GROUP, "", found)
@@ -78,7 +79,7 @@ def _access(struct: Struct, authorizer: Authorizer, *, subject: bool = False, lo
         status = access_review.status(spec, allowed=allowed, denied=denied, reason=reason, error=error)
         return {**review, "status": status}
 
-    return ReviewVersion(struct, access_review.GROUP, check, answer, namespaced=local)
+    return _review(struct, access_review.GROUP, check, answer, namespaced=local)
 
 
 def _subject(spec: JsonObject) -> User:
@@ -100,44 +101,40 @@ def _rules(found: Rules) -> JsonObject:
     return access_review.rules_review(found.resources, found.paths, incomplete=found.incomplete, error=found.error)
 
 
-class ReviewVersion(BuiltinVersion):
-    """A review at the version that it is served at."""
+def _review(struct: Struct, group: str, check: Check, answer: Answer, *, namespaced: bool = False) -> ServedVersion:
+    """Build the served version of a review. Nothing is stored, so its cache stays empty."""
+    name = struct.kind
+    resource = Resource(
+        ResourceCache(""),
+        group=group,
+        plural=f"{name.lower()}s",
+        singular=name.lower(),
+        kind=name,
+        list_kind=f"{name}List",
+        namespaced=namespaced,
+    )
+    # The model adds by itself the fields that every object has, such as the metadata.
+    own = Struct(struct.go, [field for field in struct.fields if field.name in ("spec", "status")])
+    model = TypeModel(_schema(own), zero=struct.zero(), ordered=True)
+    builtin = BuiltinType(struct, model, DEFAULT, group.partition(".")[0], _VERSIONS[name][1])
+    api_version = resource.api_version(struct.version)
+    version = builtin_version(resource, builtin, ReviewStrategy(api_version, name, check, answer))
+    resource.versions[struct.version] = version
+    return version
 
-    scheme = LEGACY
 
-    def __init__(
-        self,
-        struct: Struct,
-        group: str,
-        check: Check,
-        answer: Answer,
-        *,
-        namespaced: bool = False,
-    ) -> None:
-        name = struct.kind
-        kind = Resource(
-            # Nothing is stored there, so that it stays empty.
-            ResourceCache(""),
-            group=group,
-            plural=f"{name.lower()}s",
-            singular=name.lower(),
-            kind=name,
-            list_kind=f"{name}List",
-            namespaced=namespaced,
-        )
-        self.package = group.partition(".")[0]
-        _, self.known = _VERSIONS[name]
-        super().__init__(kind, struct.version, struct)
-        kind.versions[self.version] = self
-        # What every object has, such as its metadata, a model has by itself.
-        own = Struct(struct.go, [field for field in struct.fields if field.name in ("spec", "status")])
-        self.model = TypeModel(_schema(own), zero=struct.zero(), ordered=True)
+class ReviewStrategy(BuiltinStrategy):
+    """Checks and answers reviews, which are never stored."""
+
+    def __init__(self, api_version: str, kind: str, check: Check, answer: Answer) -> None:
+        super().__init__()
+        self._type_meta = {"apiVersion": api_version, "kind": kind}
         self.check = check
         self._answer = answer
 
     def answer(self, review: JsonObject, user: User, now: str) -> JsonObject:
-        """The review with its status, for who sent it."""
-        return {"apiVersion": self.api_version, "kind": self.resource.kind, **self._answer(review, user, now)}
+        """Return the review with its status, for the user who sent it."""
+        return {**self._type_meta, **self._answer(review, user, now)}
 
 
 def _schema(kind: Type) -> JsonObject:

@@ -10,9 +10,10 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.codec.table import NAMESPACES
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import CoreVersion, unqualified
+from polykind.resources.builtin import BuiltinStrategy, BuiltinType, builtin_version, unqualified
 from polykind.resources.resource import Resource, ServedVersion
 from polykind.schema import metadata_validation, names
+from polykind.selectors import field_selectors
 
 IMMORTAL = ("default", "kube-system", "kube-public")
 INITIAL = (*IMMORTAL, "kube-node-lease")
@@ -25,9 +26,11 @@ class NamespaceResource(Resource):
 
     status_reset = SPEC_RESET
 
-    marks_deletion = False
-    unorphaned = "Foreground"
-    deletes_many = False
+    protected_names = frozenset(IMMORTAL)
+    deletion_bumps_generation = False
+    non_orphan_policy = "Foreground"
+    has_deletecollection = False
+    returns_deleted_object = True
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
@@ -38,42 +41,48 @@ class NamespaceResource(Resource):
             kind="Namespace",
             list_kind="NamespaceList",
             namespaced=False,
+            storage="v1",
         )
-        self.storage = "v1"
-        self.immortal = frozenset(IMMORTAL)
-        self.returns_deleted = True
-        self.versions["v1"] = NamespaceVersion(self, NAMESPACE)
+        self.versions["v1"] = builtin_version(self, _TYPE, NamespaceStrategy(), defaults=set_defaults)
 
     def prepare_delete(self, obj: JsonObject) -> bool:
         """A namespace stays, Terminating, until it has been emptied."""
         obj.setdefault("status", {})["phase"] = "Terminating"
-        return self.lingers(obj)
+        return self.has_spec_finalizers(obj)
 
     def reset(self, version: ServedVersion, subresource: str) -> Reset:
         """Who finalizes does not set the status either."""
         return super().reset(version, "" if subresource == "finalize" else subresource)
 
-    def lingers(self, obj: JsonObject) -> bool:
+    def has_spec_finalizers(self, obj: JsonObject) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))
 
 
-class NamespaceVersion(CoreVersion):
-    """What v1 asks of a namespace."""
+_TYPE = BuiltinType(
+    NAMESPACE,
+    NAMESPACE_MODEL,
+    NAMESPACES,
+    "core",
+    ("v1",),
+    selectable=(".status.phase",),
+    unknown_field_label=field_selectors.unsupported_field,
+    has_status=True,
+    has_finalize=True,
+)
 
-    has_status = True
-    has_finalize = True
-    unconditional = True
-    selectable = (".status.phase",)
-    model = NAMESPACE_MODEL
-    table = NAMESPACES
 
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        meta = obj["metadata"]
-        if name := meta.get("name"):
-            meta["labels"] = {**(meta.get("labels") or {}), _LABEL: name}
-        obj["status"].setdefault("phase", "Active")
-        return obj, unknown
+def set_defaults(obj: JsonObject) -> None:
+    """Set the defaults of a Namespace, in place."""
+    meta = obj["metadata"]
+    if name := meta.get("name"):
+        meta["labels"] = {**(meta.get("labels") or {}), _LABEL: name}
+    obj["status"].setdefault("phase", "Active")
+
+
+class NamespaceStrategy(BuiltinStrategy):
+    """Prepares and validates Namespaces."""
+
+    unconditional_update = True
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"phase": "Active"}
@@ -82,7 +91,7 @@ class NamespaceVersion(CoreVersion):
         meta = obj["metadata"]
         meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
         found = metadata_validation.validate_object_meta(obj["metadata"], namespaced=False, name_rule=names.label_name)
         found += unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
         return found + unqualified((obj.get("spec") or {}).get("finalizers"), "spec.finalizers")
@@ -96,8 +105,8 @@ class NamespaceVersion(CoreVersion):
         meta = new["metadata"]
         meta["labels"] = {**(meta.get("labels") or {}), _LABEL: meta.get("name", "")}
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.validate_create(new) + self._changed_meta_errors(new, old)
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        return self.create_errors(new) + self._changed_meta_errors(new, old)
 
     def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self._meta_errors(new, old) + unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
@@ -105,14 +114,14 @@ class NamespaceVersion(CoreVersion):
     def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status", {})
 
-    def validate_finalize(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def finalize_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self._changed_meta_errors(new, old)
         return found + unqualified(new["spec"].get("finalizers"), "spec.finalizers[{}]")
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return {**new, "spec": old.get("spec", {})}
 
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         found = self._changed_meta_errors(new, old)
         phase = (new.get("status") or {}).get("phase")
         if new["metadata"].get("deletionTimestamp"):

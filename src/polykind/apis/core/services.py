@@ -10,9 +10,10 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.codec.table import SERVICES
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import CoreVersion
+from polykind.resources.builtin import BuiltinStrategy, BuiltinType, builtin_version
 from polykind.resources.resource import Resource
 from polykind.schema import names
+from polykind.selectors import field_selectors
 
 EXTERNAL = "ExternalName"
 _TYPES = ("ClusterIP", EXTERNAL, "LoadBalancer", "NodePort")
@@ -23,6 +24,7 @@ class ServiceResource(Resource):
     """The core resource `services`."""
 
     status_reset = SPEC_RESET
+    returns_deleted_object = True
 
     def __init__(self, cache: WatchCache) -> None:
         super().__init__(
@@ -34,10 +36,9 @@ class ServiceResource(Resource):
             kind="Service",
             list_kind="ServiceList",
             namespaced=True,
+            storage="v1",
         )
-        self.storage = "v1"
-        self.returns_deleted = True
-        self.versions["v1"] = ServiceVersion(self, SERVICE)
+        self.versions["v1"] = builtin_version(self, _TYPE, ServiceStrategy(namespaced=True), defaults=set_defaults)
 
     def external_name(self, namespace: str, name: str) -> str | None:
         """The host that a service of type ExternalName stands for."""
@@ -46,28 +47,35 @@ class ServiceResource(Resource):
         return spec.get("externalName") if isinstance(spec, dict) and spec.get("type") == EXTERNAL else None
 
 
-class ServiceVersion(CoreVersion):
-    """What v1 asks of a service."""
+_TYPE = BuiltinType(
+    SERVICE,
+    SERVICE_MODEL,
+    SERVICES,
+    "core",
+    ("v1",),
+    selectable=(".spec.clusterIP", ".spec.type"),
+    unknown_field_label=field_selectors.unsupported_field,
+    has_status=True,
+)
 
-    selectable = (".spec.clusterIP", ".spec.type")
-    has_status = True
-    model = SERVICE_MODEL
-    table = SERVICES
 
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        spec = obj["spec"]
-        spec.setdefault("type", "ClusterIP")
-        spec.setdefault("sessionAffinity", "None")
-        for port in spec.get("ports") or ():
-            port.setdefault("protocol", "TCP")
-            port.setdefault("targetPort", port.get("port", 0))
-        return obj, unknown
+def set_defaults(obj: JsonObject) -> None:
+    """Set the defaults of a Service, in place."""
+    spec = obj["spec"]
+    spec.setdefault("type", "ClusterIP")
+    spec.setdefault("sessionAffinity", "None")
+    for port in spec.get("ports") or ():
+        port.setdefault("protocol", "TCP")
+        port.setdefault("targetPort", port.get("port", 0))
+
+
+class ServiceStrategy(BuiltinStrategy):
+    """Prepares and validates Services."""
 
     def prepare_create(self, obj: JsonObject) -> None:
         obj["status"] = {"loadBalancer": {}}
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
         found = self._meta_errors(obj, None)
         name = obj["metadata"].get("name", "")
         if name and not any(e.field == "metadata.name" for e in found):
@@ -77,13 +85,13 @@ class ServiceVersion(CoreVersion):
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status", {"loadBalancer": {}})
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self._meta_errors(new, old) + _spec_errors(new["spec"])
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
         return {**new, "spec": old["spec"]}
 
-    def validate_status(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self._meta_errors(new, old)
 
 

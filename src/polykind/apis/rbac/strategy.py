@@ -5,52 +5,93 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from polykind import errors
+from polykind.apis.machinery import Struct
 from polykind.apis.rbac.types import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-from polykind.apply.typemodel import CLUSTER_ROLE_MODEL, ROLE_BINDING_MODEL, ROLE_MODEL
+from polykind.apply.typemodel import CLUSTER_ROLE_MODEL, ROLE_BINDING_MODEL, ROLE_MODEL, TypeModel
 from polykind.cache.watch_cache import WatchCache
-from polykind.codec.table import DEFAULT, ROLE_BINDINGS
+from polykind.codec.table import DEFAULT, ROLE_BINDINGS, TableFormat
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.builtin import LEGACY, BuiltinResource, BuiltinVersion, unqualified
+from polykind.resources.builtin import (
+    BuiltinRepresenter,
+    BuiltinResource,
+    BuiltinStrategy,
+    BuiltinType,
+    Defaults,
+    builtin_version,
+    unqualified,
+)
+from polykind.resources.resource import ServedVersion
 from polykind.schema import metadata_validation, names
 from polykind.selectors.selector_objects import validate_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
 
 
-def rbac_kinds(cache: WatchCache) -> tuple[RbacKind, RbacKind, RbacKind, RbacKind]:
+def rbac_kinds(cache: WatchCache) -> tuple[RbacResource, RbacResource, RbacResource, RbacResource]:
     """The resources `roles`, `rolebindings`, `clusterroles` and `clusterrolebindings`."""
     return (
-        RbacKind(cache, GROUP, ROLE, RoleVersion, namespaced=True),
-        RbacKind(cache, GROUP, ROLE_BINDING, BindingVersion, namespaced=True),
-        RbacKind(cache, GROUP, CLUSTER_ROLE, ClusterRoleVersion),
-        RbacKind(cache, GROUP, CLUSTER_ROLE_BINDING, BindingVersion),
+        RoleResource(cache, GROUP, _type(ROLE, ROLE_MODEL), RoleStrategy(namespaced=True), namespaced=True),
+        RbacResource(
+            cache,
+            GROUP,
+            _type(ROLE_BINDING, ROLE_BINDING_MODEL, ROLE_BINDINGS),
+            BindingStrategy(namespaced=True),
+            defaults=set_binding_defaults,
+            namespaced=True,
+        ),
+        RoleResource(cache, GROUP, _type(CLUSTER_ROLE, CLUSTER_ROLE_MODEL), ClusterRoleStrategy()),
+        RbacResource(
+            cache,
+            GROUP,
+            _type(CLUSTER_ROLE_BINDING, ROLE_BINDING_MODEL, ROLE_BINDINGS),
+            BindingStrategy(),
+            defaults=set_binding_defaults,
+        ),
     )
 
 
-class RbacKind(BuiltinResource):
-    """A resource of roles or of bindings."""
-
-    created_by_update = True
+def _type(struct: Struct, model: TypeModel, table: TableFormat = DEFAULT) -> BuiltinType:
+    return BuiltinType(struct, model, table, "rbac", ("v1", "v1beta1", "v1alpha1"))
 
 
-class RbacVersion(BuiltinVersion):
-    """What v1 asks of roles and bindings."""
+class RbacResource(BuiltinResource):
+    """A resource of roles or bindings."""
 
-    package = "rbac"
-    scheme = LEGACY
-    known = ("v1", "v1beta1", "v1alpha1")
-    unconditional = True
+    creates_on_update = True
+
+
+class RoleResource(RbacResource):
+    """The resource `roles` or `clusterroles`."""
+
+    def _build_version(
+        self, builtin: BuiltinType, strategy: BuiltinStrategy, defaults: Defaults | None
+    ) -> ServedVersion:
+        return builtin_version(self, builtin, strategy, defaults=defaults, representer=RoleRepresenter(self, builtin))
+
+
+class RoleRepresenter(BuiltinRepresenter):
+    """Shows roles."""
+
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        # An empty list of rules and no list are the same protobuf message.
+        return obj if obj["rules"] else {**obj, "rules": None}
+
+
+class RbacStrategy(BuiltinStrategy):
+    """Prepares and validates roles and bindings."""
+
+    unconditional_update = True
     grants = True
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         """What is wrong with what a role or a binding says."""
         raise NotImplementedError
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
         return self._named(obj) + self.problems(obj, None)
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         return self._named(new) + self.problems(new, old) + self.changes(new, old)
 
     def changes(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
@@ -60,39 +101,23 @@ class RbacVersion(BuiltinVersion):
 
     def _named(self, obj: JsonObject) -> list[FieldError]:
         meta = obj["metadata"]
-        found = metadata_validation.validate_object_meta(
-            meta, namespaced=self.resource.namespaced, name_rule=names.path_segment
-        )
+        found = metadata_validation.validate_object_meta(meta, namespaced=self.namespaced, name_rule=names.path_segment)
         return found + unqualified(meta.get("finalizers"), "metadata.finalizers[{}]")
 
 
-class RoleVersion(RbacVersion):
-    """What v1 asks of a role."""
-
-    model = ROLE_MODEL
-    table = DEFAULT
+class RoleStrategy(RbacStrategy):
+    """Prepares and validates Roles."""
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
-        return _rule_problems(obj["rules"] or (), namespaced=self.resource.namespaced)
+        return _rule_problems(obj["rules"] or (), namespaced=self.namespaced)
 
-    def validate_create(self, obj: JsonObject) -> list[FieldError]:
-        found = super().validate_create(obj)
+    def canonicalize(self, obj: JsonObject) -> None:
         _leave_out_empty(obj)
-        return found
 
-    def validate_update(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        found = super().validate_update(new, old)
-        _leave_out_empty(new)
-        return found
-
-    def told(self, obj: JsonObject) -> JsonObject:
-        told = dict(obj)
-        _leave_out_empty(told)
-        return told
-
-    async def to_storage(self, obj: JsonObject) -> JsonObject:
-        # An empty list and none at all are the same message.
-        return obj if obj["rules"] else {**obj, "rules": None}
+    def for_admission(self, obj: JsonObject) -> JsonObject:
+        pruned = dict(obj)
+        _leave_out_empty(pruned)
+        return pruned
 
 
 def _leave_out_empty(obj: JsonObject) -> None:
@@ -102,10 +127,8 @@ def _leave_out_empty(obj: JsonObject) -> None:
         obj["rules"] = [{key: value for key, value in rule.items() if value or key == "verbs"} for rule in rules]
 
 
-class ClusterRoleVersion(RoleVersion):
-    """What v1 asks of a role that holds everywhere, and may be put together of others."""
-
-    model = CLUSTER_ROLE_MODEL
+class ClusterRoleStrategy(RoleStrategy):
+    """Prepares and validates ClusterRoles."""
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         found = super().problems(obj, old)
@@ -127,23 +150,20 @@ class ClusterRoleVersion(RoleVersion):
         return found
 
 
-class BindingVersion(RbacVersion):
-    """What v1 asks of a binding."""
+def set_binding_defaults(obj: JsonObject) -> None:
+    """Set the defaults of a RoleBinding or ClusterRoleBinding, in place."""
+    obj["roleRef"]["apiGroup"] = obj["roleRef"]["apiGroup"] or GROUP
+    for subject in obj.get("subjects") or ():
+        if subject["kind"] in ("User", "Group"):
+            subject.setdefault("apiGroup", GROUP)
 
-    model = ROLE_BINDING_MODEL
-    table = ROLE_BINDINGS
 
-    def decode(self, value: JsonObject, report: bool) -> tuple[JsonObject, list[str]]:
-        obj, unknown = super().decode(value, report)
-        obj["roleRef"]["apiGroup"] = obj["roleRef"]["apiGroup"] or GROUP
-        for subject in obj.get("subjects") or ():
-            if subject["kind"] in ("User", "Group"):
-                subject.setdefault("apiGroup", GROUP)
-        return obj, unknown
+class BindingStrategy(RbacStrategy):
+    """Prepares and validates RoleBindings and ClusterRoleBindings."""
 
     def problems(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
         found, ref = [], obj["roleRef"]
-        supported = ("Role", "ClusterRole") if self.resource.namespaced else ("ClusterRole",)
+        supported = ("Role", "ClusterRole") if self.namespaced else ("ClusterRole",)
         if ref["apiGroup"] != GROUP:
             found.append(errors.not_supported("roleRef.apiGroup", ref["apiGroup"], (GROUP,)))
         if ref["kind"] not in supported:
@@ -152,7 +172,7 @@ class BindingVersion(RbacVersion):
             found.append(errors.required("roleRef.name"))
         found += [errors.invalid("roleRef.name", ref["name"], why) for why in names.path_segment(ref["name"])]
         for index, subject in enumerate(obj.get("subjects") or ()):
-            found += _subject_problems(subject, f"subjects[{index}]", namespaced=self.resource.namespaced)
+            found += _subject_problems(subject, f"subjects[{index}]", namespaced=self.namespaced)
         return found
 
     def changes(self, new: JsonObject, old: JsonObject) -> list[FieldError]:

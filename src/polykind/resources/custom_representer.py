@@ -1,0 +1,147 @@
+"""Representations of custom objects: normalized with the stored version's schema, then converted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from polykind import errors
+from polykind.cache.cached_object import CachedObject, Representation, labels_of
+from polykind.codec import json_codec
+from polykind.codec.table import TableFormat
+from polykind.contract import JsonObject
+from polykind.conversion.monitored_converter import MonitoredConverter
+from polykind.golang.fmt import go_quote
+from polykind.resources.representer import Representer
+from polykind.schema import object_meta
+from polykind.taskless import in_task
+
+if TYPE_CHECKING:
+    from polykind.resources.custom import CustomResource
+
+
+class CustomRepresenter(Representer):
+    """Shows custom objects at one version, with the CRD's converter if it has one."""
+
+    def __init__(self, resource: CustomResource, version_entry: JsonObject, *, has_status: bool) -> None:
+        version, converter = version_entry["name"], resource.converter
+        super().__init__(
+            resource.cache,
+            version,
+            resource.api_version(version),
+            resource.list_kind,
+            cache_conversions=resource.cache_conversions,
+            on_shared=converter.shared if isinstance(converter, MonitoredConverter) else None,
+        )
+        self._resource = resource
+        self._columns = version_entry.get("additionalPrinterColumns")
+        self._has_status = has_status
+
+    @cached_property
+    def table(self) -> TableFormat:
+        return TableFormat(self._columns)
+
+    # ------------------------------------------------------------------ storing
+
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        resource = self._resource
+        if self.version == resource.storage:
+            return obj
+        target = resource.api_version(resource.storage)
+        if resource.converter is None:
+            stored = {**obj, "apiVersion": target}
+        else:
+            # kube-apiserver never sends a converter the resourceVersion of an object that it stores or reads.
+            meta = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
+            stored = (await in_task(resource.converter.convert([{**obj, "metadata": meta}], target)))[0]
+        resource.schema(resource.storage).prune(stored)
+        return stored
+
+    @cached_property
+    def adds_no_floats(self) -> bool:
+        return self.version == self._resource.storage and not self._resource.schema(self.version).has_floats
+
+    @cached_property
+    def stores_normalized(self) -> bool:
+        return self.version == self._resource.storage and not self._has_default_status
+
+    @property
+    def _has_default_status(self) -> bool:
+        """True if the status has a default: a create drops the status, but a read sets it again."""
+        root = self._resource.openapi(self.version) or {}
+        status = (root.get("properties") or {}).get("status") or {}
+        return self._has_status and status.get("default") is not None
+
+    # ------------------------------------------------------------------ showing
+
+    def show(self, cached: CachedObject) -> Representation | None:
+        if cached.version == self.version:
+            return self._encode(cached, self._read(cached))
+        if self._resource.converter is None:
+            obj = self._read(cached)
+            obj["apiVersion"] = self.api_version
+            self._resource.schema(self.version).prune(obj)
+            return self._encode(cached, obj)
+        return None
+
+    def _read(self, cached: CachedObject) -> JsonObject:
+        """Decode a stored object, pruned and defaulted with the current schema of the version it is stored at."""
+        resource = self._resource
+        if cached.version not in resource.declared:
+            stored = resource.api_version(cached.version)
+            raise errors.UnknownReasonError(f"request to convert CR from an invalid group/version: {stored}")
+        obj = cached.decode()
+        meta, _ = object_meta.coerce(obj.get("metadata"), strict=False, kind=resource.kind, version=cached.version)
+        if not meta.get("generation"):
+            meta["generation"] = 1
+        obj["metadata"] = meta
+        resource.schema(cached.version).prune_and_default_stored(obj)
+        return obj
+
+    def _encode(self, cached: CachedObject, obj: JsonObject) -> Representation:
+        data = json_codec.encode(obj)
+        if data == cached.data and cached.version == self.version:
+            return cached
+        return Representation(data, labels_of(obj))
+
+    async def convert_many(self, objects: Sequence[CachedObject]) -> list[Representation]:
+        converter = self._resource.converter
+        if converter is None:
+            raise AssertionError("a conversion without a converter needs no waiting")
+        read = [self._read(cached) for cached in objects]
+        revisions = [obj["metadata"].pop("resourceVersion", None) for obj in read]
+        converted = await in_task(converter.convert(read, self.api_version))
+        schema, representations = self._resource.schema(self.version), []
+        for obj, revision in zip(converted, revisions, strict=True):
+            schema.prune(obj)
+            meta = obj["metadata"]
+            if revision is not None:
+                meta["resourceVersion"] = revision
+            for field in ("labels", "annotations"):
+                if meta.get(field) == {}:  # a converter may return them empty
+                    del meta[field]
+            representations.append(Representation(json_codec.encode(obj), labels_of(obj)))
+        return representations
+
+    async def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        resource = self._resource
+        group, _, version = api_version.rpartition("/")
+        if group != resource.group or version not in resource.declared:
+            raise errors.UnknownReasonError(_unknown_version_message(obj, api_version, resource.group))
+        if resource.converter is None or obj.keys() <= {"apiVersion", "kind"}:
+            # The empty object that a create starts from has nothing to convert.
+            return {**obj, "apiVersion": api_version}
+        return (await in_task(resource.converter.convert([obj], api_version)))[0]
+
+
+def _unknown_version_message(obj: JsonObject, api_version: str, group: str) -> str:
+    """Return kube-apiserver's error for a conversion to a version that the CRD does not declare."""
+    wanted, _, version = api_version.rpartition("/")
+    if "/" in wanted:
+        return f"unexpected GroupVersion string: {api_version}"
+    target = api_version if wanted else version
+    if wanted != group:
+        source = f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
+        return f"{source} is unstructured and is not suitable for converting to {go_quote(target)}"
+    return f"request to convert CR to an invalid group/version: {target}"

@@ -1,0 +1,161 @@
+"""Representations of stored objects at one served version."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.cache.resource_cache import ResourceCache
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.resources.singleflight import Singleflight
+
+if TYPE_CHECKING:
+    from polykind.codec.table import TableFormat
+
+_TIME_SLICE = 0.01
+"""Seconds of work after which a long loop yields to the event loop."""
+
+
+class Representer(ABC):
+    """Shows stored objects at one version and converts objects to the storage version."""
+
+    def __init__(
+        self,
+        cache: ResourceCache,
+        version: str,
+        api_version: str,
+        list_kind: str,
+        *,
+        cache_conversions: bool = True,
+        on_shared: Callable[[int], None] | None = None,
+    ) -> None:
+        self.cache = cache
+        self.version = version
+        self.api_version = api_version
+        self.list_kind = list_kind
+        self.hits = self.misses = 0
+        """Representations taken from the cache, and those that took a conversion, since the last scrape."""
+        self._cache_conversions = cache_conversions
+        self._singleflight = Singleflight(self._convert, on_shared)
+
+    @property
+    @abstractmethod
+    def table(self) -> TableFormat:
+        """The printer columns."""
+
+    # ------------------------------------------------------------------ storing
+
+    @abstractmethod
+    async def to_storage(self, obj: JsonObject) -> JsonObject:
+        """Return the object at the storage version, ready to be encoded."""
+
+    @property
+    def stores_normalized(self) -> bool:
+        """True if pruning and defaulting would not change what `to_storage` returns."""
+        return False
+
+    @property
+    def adds_no_floats(self) -> bool:
+        """True if neither defaults nor a conversion can add a float to an object on its way to the store."""
+        return False
+
+    async def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        """Return an object of this version at another apiVersion; None if there is no such version.
+
+        Raise APIError if the conversion fails.
+        """
+        return None
+
+    async def convert_for_admission(self, obj: JsonObject, api_version: str) -> JsonObject | None:
+        """Return an object of any version of this resource at the version that a webhook's rules match."""
+        return await self.convert(obj, api_version)
+
+    # ------------------------------------------------------------------ showing
+
+    @abstractmethod
+    def show(self, cached: CachedObject) -> Representation | None:
+        """Compute the representation of a cached object. Return None if that takes a call to a converter."""
+
+    async def convert_many(self, objects: Sequence[CachedObject]) -> list[Representation]:
+        """Compute the representations that `show` cannot compute."""
+        raise NotImplementedError
+
+    def ready(self, cached: CachedObject) -> Representation | None:
+        """Return the representation of a cached object. Return None if that takes a call to a converter."""
+        if cached.schema_generation != self.cache.schema_generation:
+            cached.invalidate(self.cache.schema_generation)
+        if cached.normalized and cached.version == self.version:
+            return cached
+        representation = cached.representation(self.version)
+        if representation is not None:
+            self.hits += 1
+            return representation
+        representation = self.show(cached)
+        if representation is cached:
+            cached.normalized = True
+        elif representation is not None:
+            cached.add_representation(self.version, representation)
+        return representation
+
+    async def view(self, cached: CachedObject) -> Representation:
+        """Return the representation of a cached object, converted if necessary."""
+        representation = self.ready(cached)
+        return representation if representation is not None else (await self.view_many([cached]))[0]
+
+    async def view_many(self, objects: Sequence[CachedObject]) -> list[Representation]:
+        """Return the representations of cached objects. Concurrent requests share conversions of the same object."""
+        representations: list[Representation | None] = []
+        since = monotonic()
+        for index, cached in enumerate(objects):
+            representations.append(self.ready(cached))
+            # A cached representation takes no time; computing one may take half a millisecond.
+            if index % 16 == 15 and monotonic() - since > _TIME_SLICE:
+                await asyncio.sleep(0)
+                since = monotonic()
+        missing = [cached for cached, known in zip(objects, representations, strict=True) if known is None]
+        converted = iter(await self._singleflight.convert(missing)) if missing else iter(())
+        return [known or next(converted) for known in representations]
+
+    async def _convert(self, objects: Sequence[CachedObject]) -> list[Representation]:
+        """Convert a batch. Keep the results with their objects unless the CRD has changed meanwhile."""
+        generation = self.cache.schema_generation
+        self.misses += len(objects)
+        representations = await self.convert_many(objects)
+        for cached, representation in zip(objects, representations, strict=True):
+            if self._cache_conversions and generation == self.cache.schema_generation == cached.schema_generation:
+                cached.add_representation(self.version, representation)
+        return representations
+
+    def restamp(self, representation: Representation, revision: int) -> bytes:
+        """Return the representation's bytes with another resourceVersion, as a DELETED event needs."""
+        obj: Any = json_codec.decode(representation.data)
+        obj["metadata"]["resourceVersion"] = str(revision)
+        return json_codec.encode(obj)
+
+    # ------------------------------------------------------------------ lists
+
+    def list_metadata(self, revision: int, continuation: str, remaining: int) -> JsonObject:
+        metadata: JsonObject = {"continue": continuation, "resourceVersion": str(revision)}
+        if remaining:
+            metadata["remainingItemCount"] = remaining
+        return metadata
+
+    def as_item(self, obj: JsonObject) -> JsonObject:
+        """Return the object as it appears in the items of a list."""
+        return obj
+
+    def list_parts(self, items: list[bytes], metadata: JsonObject) -> list[bytes]:
+        """Return the JSON of a list in parts; joined they are the document."""
+        head = b'{"apiVersion":"%b","items":[' % self.api_version.encode()
+        tail = b'],"kind":"%b","metadata":%b}\n' % (self.list_kind.encode(), json_codec.encode(metadata))
+        parts = [head]
+        for start in range(0, len(items), 64):
+            chunk = b",".join(items[start : start + 64])
+            parts.append(b"," + chunk if start else chunk)
+        parts.append(tail)
+        return parts
