@@ -1,34 +1,50 @@
-"""Standard base64 as Go reads it: line breaks are skipped, and an error names the byte it stands at."""
+"""Base64 as Go's encoding/base64 decodes it: line breaks are skipped, and errors name the offending byte."""
 
 from __future__ import annotations
 
 import binascii
+import re
+from base64 import urlsafe_b64decode
 
 _PAD = ord("=")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_BREAKS = b"\r\n"
+_LINE_BREAKS = b"\r\n"
+_not_url_safe = re.compile(r"[^A-Za-z0-9_-]").search
 
 
 class Base64Error(ValueError):
-    """The text is not base64; `at` is the offending byte."""
+    """The text is not base64; `at` is the offset of the offending byte."""
 
     def __init__(self, at: int) -> None:
         super().__init__(f"illegal base64 data at input byte {at}")
 
 
 def encode_base64(data: bytes) -> str:
+    """Encode bytes as standard base64 with padding."""
     return binascii.b2a_base64(data, newline=False).decode()
 
 
 def decode_base64(text: str) -> bytes:
+    """Decode standard base64 with padding (StdEncoding). Raises Base64Error."""
     source = text.encode(errors="surrogatepass")
-    at = _first_fault(source)
+    at = _error_offset(source)
     if at is not None:
         raise Base64Error(at)
     return binascii.a2b_base64(source)
 
 
-def _first_fault(source: bytes) -> int | None:
+def decode_base64_url(text: str) -> bytes:
+    """Decode the URL-safe alphabet without padding (RawURLEncoding). Raises Base64Error."""
+    invalid = _not_url_safe(text)
+    if invalid:
+        raise Base64Error(len(text[: invalid.start()].encode(errors="surrogatepass")))
+    if len(text) % 4 == 1:
+        raise Base64Error(len(text) - 1)
+    return urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+
+
+def _error_offset(source: bytes) -> int | None:
+    """Return the offset that Go reports for invalid base64. Return None if the text is valid."""
     length = len(source)
     digits = 0
     position = 0
@@ -38,27 +54,27 @@ def _first_fault(source: bytes) -> int | None:
         if char in _ALPHABET:
             digits = (digits + 1) % 4
         elif char == _PAD:
-            return _padding_fault(source, position, digits)
-        elif char not in _BREAKS:
+            return _padding_error_offset(source, position, digits)
+        elif char not in _LINE_BREAKS:
             return position - 1
     return length - digits if digits else None
 
 
-def _padding_fault(source: bytes, position: int, digits: int) -> int | None:
-    """What is wrong after the first padding character, which stands before `position`."""
+def _padding_error_offset(source: bytes, position: int, digits: int) -> int | None:
+    """Check the text from the first padding character on, which stands before `position`."""
     if digits < 2:
         return position - 1
-    position = _past_breaks(source, position)
+    position = _skip_line_breaks(source, position)
     if digits == 2:
         if position == len(source):
             return position
         if source[position] != _PAD:
             return position - 1
-        position = _past_breaks(source, position + 1)
+        position = _skip_line_breaks(source, position + 1)
     return position if position < len(source) else None
 
 
-def _past_breaks(source: bytes, position: int) -> int:
-    while position < len(source) and source[position] in _BREAKS:
+def _skip_line_breaks(source: bytes, position: int) -> int:
+    while position < len(source) and source[position] in _LINE_BREAKS:
         position += 1
     return position

@@ -1,10 +1,13 @@
-"""Spans of time: as tables show them (5m30s, 3d), and as Go's time.ParseDuration reads them."""
+"""Durations: parsed as Go's time.ParseDuration does, and printed as kubectl's tables show ages."""
 
 from __future__ import annotations
 
 import re
 
-_UNITS = {
+from polykind.golang.strconv import MAX_INT64
+from polykind.golang.time import quote_for_error
+
+_NANOSECONDS = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,
@@ -14,15 +17,56 @@ _UNITS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_part = re.compile(r"([0-9]*)(\.?)([0-9]*)([^0-9.]*)").match
-_LONGEST = (1 << 63) - 1
-_FURTHEST = 1 << 63
-"""What may be counted before the sign is looked at: backwards there is one nanosecond more."""
+_component = re.compile(r"([0-9]*)\.?([0-9]*)([^0-9.]*)").match
+_MAX_MAGNITUDE = 1 << 63
+"""The limit before the sign is applied: a negative duration may be one nanosecond longer."""
+
+
+def parse_duration(text: str) -> int:
+    """Return the nanoseconds of a duration such as 1m30.5s. Raises ValueError with Go's message."""
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0
+    invalid = f"time: invalid duration {quote_for_error(text)}"
+    if not rest:
+        raise ValueError(invalid)
+    total = 0
+    while rest:
+        component = _component(rest)
+        if component is None or not (component[1] or component[2]):
+            raise ValueError(invalid)
+        whole, fraction, unit = component.groups()
+        if int(whole[:21] or 0) > _MAX_MAGNITUDE:
+            raise ValueError(invalid)
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {quote_for_error(text)}")
+        if unit not in _NANOSECONDS:
+            raise ValueError(f"time: unknown unit {quote_for_error(unit)} in duration {quote_for_error(text)}")
+        total += int(whole or 0) * _NANOSECONDS[unit]
+        # Go computes fractions in float64, so this rounds as Go does.
+        total += int(float(fraction[:18] or 0) * (_NANOSECONDS[unit] / 10 ** len(fraction[:18])))
+        if total > _MAX_MAGNITUDE:
+            raise ValueError(invalid)
+        rest = rest[component.end() :]
+    if text[0] == "-":
+        return -total
+    if total > MAX_INT64:
+        raise ValueError(invalid)
+    return total
+
+
+def is_duration(text: str) -> bool:
+    """True if time.ParseDuration accepts the text."""
+    try:
+        parse_duration(text)
+    except ValueError:
+        return False
+    return True
 
 
 def human_duration(span: float) -> str:
-    """A span in seconds with at most two units, the coarser the longer it is; at most 292 years, as Go counts."""
-    seconds = int(min(span, _LONGEST // 10**9))
+    """Return a span in seconds as apimachinery's HumanDuration prints it: 5m30s, 3d, at most 292 years."""
+    seconds = int(min(span, MAX_INT64 // 10**9))
     if seconds < -1:
         return "<invalid>"
     if seconds < 0:
@@ -32,62 +76,21 @@ def human_duration(span: float) -> str:
     if seconds < 120:
         return f"{seconds}s"
     if minutes < 10:
-        return _two(minutes, "m", seconds % 60, "s")
+        return _two_units(minutes, "m", seconds % 60, "s")
     if minutes < 180:
         return f"{minutes}m"
     if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
+        return _two_units(hours, "h", minutes % 60, "m")
     if hours < 48:
         return f"{hours}h"
     if hours < 192:
-        return _two(days, "d", hours % 24, "h")
+        return _two_units(days, "d", hours % 24, "h")
     if days < 730:
         return f"{days}d"
     if years < 8:
-        return _two(years, "y", days % 365, "d")
+        return _two_units(years, "y", days % 365, "d")
     return f"{years}y"
 
 
-def _two(large: int, unit: str, small: int, fraction: str) -> str:
-    return f"{large}{unit}{small}{fraction}" if small else f"{large}{unit}"
-
-
-def parse_duration(text: str) -> int:
-    """The nanoseconds that a text such as 1m30.5s means. Raises ValueError in Go's words."""
-    quoted = _quoted(text)
-    rest = text[1:] if text[:1] in ("+", "-") else text
-    if rest == "0":
-        return 0
-    if not rest:
-        raise ValueError(f"time: invalid duration {quoted}")
-    total = 0
-    while rest:
-        found = _part(rest)
-        if found is None or not (found[1] or found[3]):
-            raise ValueError(f"time: invalid duration {quoted}")
-        whole, _, fraction, unit = found.groups()
-        if int(whole[:21] or 0) > _FURTHEST:
-            raise ValueError(f"time: invalid duration {quoted}")
-        if not unit:
-            raise ValueError(f"time: missing unit in duration {quoted}")
-        if unit not in _UNITS:
-            raise ValueError(f"time: unknown unit {_quoted(unit)} in duration {quoted}")
-        total += int(whole or 0) * _UNITS[unit]
-        total += int(int(fraction[:18] or 0) * _UNITS[unit] / 10 ** len(fraction[:18]))
-        rest = rest[found.end() :]
-        if total > _FURTHEST:
-            raise ValueError(f"time: invalid duration {quoted}")
-    if text[0] == "-":
-        return -total
-    if total > _LONGEST:
-        raise ValueError(f"time: invalid duration {quoted}")
-    return total
-
-
-def _quoted(text: str) -> str:
-    """As Go's time package quotes, which writes all but ASCII byte by byte."""
-    shown = (
-        f"\\x{b:02x}" if b < 0x20 or b >= 0x80 else f"\\{chr(b)}" if b in b'"\\' else chr(b)
-        for b in text.encode(errors="replace")
-    )
-    return f'"{"".join(shown)}"'
+def _two_units(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"

@@ -1,8 +1,10 @@
-"""Values as Go's fmt package prints them: %v, %T and %q."""
+"""Values as Go's fmt package prints them: %v, %#v, %T and %q."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+from polykind.golang.strconv import fixed_point, scientific, shortest_decimal
 
 _TYPES = {
     dict: "map[string]interface {}",
@@ -39,6 +41,8 @@ class GoValue(NamedTuple):
 
 def go_type(value: Any) -> str:
     """Return the Go type of a decoded JSON value, as %T prints it."""
+    if type(value) is GoValue:
+        return value.type
     return _TYPES.get(type(value), "interface {}")
 
 
@@ -57,6 +61,20 @@ def go_print(value: Any, depth: int = 100) -> str:
             return "map[...]"
         return f"map[{' '.join(f'{key}:{go_print(value[key], depth - 1)}' for key in sorted(value))}]"
     return str(value)
+
+
+def go_literal(value: Any) -> str:
+    """Return a JSON value as %#v prints it inside another value."""
+    if isinstance(value, dict):
+        fields = ", ".join(f"{go_quote(key)}:{go_literal(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{fields}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(go_literal, value))}}}"
+    if isinstance(value, str):
+        return go_quote(value)
+    if isinstance(value, GoValue):
+        return value.literal
+    return "interface {}(nil)" if value is None else go_print(value)
 
 
 def go_quote(text: str) -> str:
@@ -88,31 +106,3 @@ def go_float(value: float) -> str:
     if -4 <= power < 6:
         return sign + fixed_point(digits, power)
     return f"{sign}{scientific(digits)}e{power:+03d}"
-
-
-def shortest_decimal(value: float) -> tuple[str, str, int]:
-    """Return the sign, the shortest significant digits and the power of ten of the first digit of a finite float64."""
-    shortest = repr(value)
-    sign = "-" if shortest.startswith("-") else ""
-    if value == 0:
-        return sign, "0", 0
-    mantissa, _, exponent = shortest.lstrip("-").partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = whole + fraction
-    stripped = digits.lstrip("0")
-    power = int(exponent or 0) + len(whole) - 1 - (len(digits) - len(stripped))
-    return sign, stripped.rstrip("0") or "0", power
-
-
-def fixed_point(digits: str, power: int) -> str:
-    """Return a decimal without exponent; `power` is the power of ten of the first digit."""
-    if power < 0:
-        return "0." + "0" * (-power - 1) + digits
-    if len(digits) <= power + 1:
-        return digits + "0" * (power + 1 - len(digits))
-    return f"{digits[: power + 1]}.{digits[power + 1 :]}"
-
-
-def scientific(digits: str) -> str:
-    """Return the mantissa of a decimal in scientific notation."""
-    return f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits

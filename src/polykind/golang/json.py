@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import orjson
 import re2
 
-from polykind.golang.fmt import fixed_point, scientific, shortest_decimal
+from polykind.golang.strconv import fixed_point, scientific, shortest_decimal
 
 # Numbers that orjson writes differently from Go. Strings that look like such a number match too; that only costs time.
 _differing_number = re2.compile(rb"(?:^|[:,\[])-?[0-9][0-9.]*(?:e|\.0(?:[,\]}]|$))").search
-_EXACT_INTEGERS = float(1 << 53)
 
 
 class NumberLiteral(float):
@@ -50,11 +48,6 @@ def json_float(value: float) -> str:
     if -6 <= power < 21:
         return sign + fixed_point(digits, power)
     return f"{sign}{scientific(digits)}e{'+' if power > 0 else ''}{power}"
-
-
-def shortest_int(value: float) -> int:
-    """Return the integer of a float64's shortest decimal. Beyond 2**53 it differs from the float's exact value."""
-    return int(value) if -_EXACT_INTEGERS < value < _EXACT_INTEGERS else int(Decimal(repr(value)))
 
 
 def go_json(value: Any) -> str:

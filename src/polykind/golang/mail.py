@@ -1,4 +1,4 @@
-"""URIs and mail addresses as Go reads them."""
+"""E-mail addresses as Go's net/mail parses them."""
 
 from __future__ import annotations
 
@@ -6,104 +6,61 @@ import re
 
 from polykind.golang.net import is_ip
 
-_scheme = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
-_bad_escape = re.compile(r"%(?![0-9A-Fa-f]{2})").search
-_userinfo = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*").fullmatch
-# What is not ASCII is allowed in most places; classes that name what is not allowed are quicker to compile.
-_host = re.compile(r"(?:[^\x00-\x20#%/?@\\^`{|}\x7f]|%25|%[89A-Fa-f][0-9A-Fa-f])*").fullmatch
-_port = re.compile(r"(?::[0-9]*)?").fullmatch
+# Non-ASCII characters are allowed, so the classes list what is excluded. That is also quicker to compile.
 _ATEXT = r'[^\x00-\x20"(),:;<>@\[\\\]\x7f]'
 _atom = re.compile(rf"{_ATEXT}+").match
-_quoted = re.compile(r'"((?:[^\x00-\x08\x0a-\x1f"\\\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*)"').match
-_literal = re.compile(r"\[([^\x00-\x20\[\\\]\x7f]*)\]").match
-
-
-def is_request_uri(text: str) -> bool:
-    """Whether url.ParseRequestURI takes the text: an absolute URI or an absolute path."""
-    if not text or any(char < " " or char == "\x7f" for char in text) or text[0] == ":":
-        return False
-    if text == "*":
-        return True
-    found = _scheme(text)
-    scheme = found.group()[:-1].lower() if found else ""
-    rest = text[found.end() :] if found else text
-    rest = rest.partition("?")[0]
-    if not rest.startswith("/"):
-        return bool(scheme)
-    if scheme and rest.startswith("//"):
-        authority, slash, path = rest[2:].partition("/")
-        return _is_authority(scheme, authority) and not _bad_escape(slash + path)
-    return not _bad_escape(rest)
-
-
-def _is_authority(scheme: str, authority: str) -> bool:
-    user, _, host = authority.rpartition("@")
-    if not _userinfo(user) or _bad_escape(user):
-        return False
-    bracket = host.rfind("[")
-    if bracket > 0:
-        return False
-    if bracket == 0:
-        inside, close, port = host[1:].rpartition("]")
-        if not close or not _port(port) or not _host(inside.partition("%25")[0]):
-            return False
-        address, _, zone = inside.partition("%25")
-        return ":" in address and is_ip(address, lenient=False) and ("%25" not in inside or bool(zone))
-    if ":" in host:
-        at = host.find(":") if scheme in ("http", "https") else host.rfind(":")
-        if not _port(host[at:]):
-            return False
-    return _host(host) is not None
+_quoted_string = re.compile(r'"((?:[^\x00-\x08\x0a-\x1f"\\\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*)"').match
+_domain_literal = re.compile(r"\[([^\x00-\x20\[\\\]\x7f]*)\]").match
 
 
 def is_email(text: str) -> bool:
-    """Whether mail.ParseAddress takes the text: an address, alone or after a name in angle brackets."""
+    """True if mail.ParseAddress accepts the text: an address, alone or in angle brackets after a display name."""
     rest = text.lstrip(" \t")
-    after = _address(rest)
+    after = _skip_address(rest)
     if after is not None:
-        return _ends(after)
-    after = _phrase(rest)
+        return _is_end(after)
+    after = _skip_display_name(rest)
     if after is None or not after.startswith("<"):
         return False
-    after = _address(after[1:])
-    return after is not None and after.startswith(">") and _ends(after[1:])
+    after = _skip_address(after[1:])
+    return after is not None and after.startswith(">") and _is_end(after[1:])
 
 
-def _address(text: str) -> str | None:
-    """What follows an address at the start of the text, None if there is none."""
+def _skip_address(text: str) -> str | None:
+    """Return the text after an address. Return None if the text does not start with one."""
     text = text.lstrip(" \t")
-    quoted = _quoted(text)
-    local = quoted or _atom(text)
-    if not local or (quoted and not quoted[1]) or (not quoted and not _dots_fit(local.group())):
+    quoted = _quoted_string(text)
+    local_part = quoted or _atom(text)
+    if not local_part or (quoted and not quoted[1]) or (not quoted and not _has_valid_dots(local_part.group())):
         return None
-    rest = text[local.end() :]
+    rest = text[local_part.end() :]
     if not rest.startswith("@"):
         return None
     rest = rest[1:].lstrip(" \t")
-    literal = _literal(rest)
+    literal = _domain_literal(rest)
     if literal:
-        return rest[literal.end() :] if is_ip(literal[1], lenient=False) else None
+        return rest[literal.end() :] if is_ip(literal[1]) else None
     domain = _atom(rest)
-    return rest[domain.end() :] if domain and _dots_fit(domain.group()) else None
+    return rest[domain.end() :] if domain and _has_valid_dots(domain.group()) else None
 
 
-def _dots_fit(atom: str) -> bool:
+def _has_valid_dots(atom: str) -> bool:
     return not (atom.startswith(".") or atom.endswith(".") or ".." in atom)
 
 
-def _phrase(text: str) -> str | None:
-    """What follows a display name; a name may be missing only before an angle bracket."""
+def _skip_display_name(text: str) -> str | None:
+    """Return the text after a display name. The name may be absent only before an angle bracket."""
     if text.startswith("<"):
         return text
     words = 0
     while True:
         if words:
-            skipped = _skip_comments(text)
-            if skipped is None:
+            after = _skip_comments(text)
+            if after is None:
                 return None
-            text = skipped
+            text = after
         text = text.lstrip(" \t")
-        word = _quoted(text) if text.startswith('"') else _atom(text)
+        word = _quoted_string(text) if text.startswith('"') else _atom(text)
         if not word:
             return text if words else None
         words += 1
@@ -111,6 +68,7 @@ def _phrase(text: str) -> str | None:
 
 
 def _skip_comments(text: str) -> str | None:
+    """Return the text after comments in parentheses. Return None if one is not closed."""
     text = text.lstrip(" \t")
     while text.startswith("("):
         depth, at = 1, 1
@@ -126,5 +84,5 @@ def _skip_comments(text: str) -> str | None:
     return text
 
 
-def _ends(text: str) -> bool:
+def _is_end(text: str) -> bool:
     return _skip_comments(text) == ""

@@ -1,9 +1,11 @@
-"""Network addresses as Go reads them, with the leniency about leading zeros that the reference keeps."""
+"""IP, CIDR and MAC addresses as Kubernetes accepts them: Go's net package, with leading zeros still allowed."""
 
 from __future__ import annotations
 
 import re
 import string
+
+from polykind.golang.netip import AddressError, parse_addr
 
 _HEX = frozenset(string.hexdigits)
 _octets = re.compile(r"[0-9]+(?:\.[0-9]+){3}").fullmatch
@@ -16,48 +18,49 @@ _mac = re.compile(
 
 
 def is_mac(text: str) -> bool:
+    """True if net.ParseMAC accepts the text."""
     return _mac(text) is not None
 
 
+def is_ip(text: str) -> bool:
+    """True for an IP address without zone and without leading zeros."""
+    try:
+        return not parse_addr(text).zone
+    except AddressError:
+        return False
+
+
 def is_ipv4(text: str) -> bool:
-    """An address with a dot in it: the reference takes ::ffff:1.2.3.4 as well."""
-    return "." in text and is_ip(text, lenient=True)
+    """True for an address with a dot, which kube-apiserver takes for IPv4: ::ffff:1.2.3.4 is accepted too."""
+    dot, colon = text.find("."), text.find(":")
+    if dot < 0:
+        return False
+    return _is_lenient_ipv4(text) if colon < 0 or dot < colon else _is_lenient_ipv6(text)
 
 
 def is_ipv6(text: str) -> bool:
-    return ":" in text and is_ip(text, lenient=False)
+    """True for an address with a colon."""
+    return ":" in text and is_ip(text)
 
 
 def is_cidr(text: str) -> bool:
+    """True if net.ParseCIDR accepts the text, or would without leading zeros."""
     address, slash, bits = text.partition("/")
     if not slash or not bits.isascii() or not bits.isdigit() or len(bits.lstrip("0")) > 3:
         return False
-    if _is_v4(address, lenient=True):
+    if _is_lenient_ipv4(address):
         return int(bits) <= 32
-    return _is_v6(address, lenient=True) and int(bits) <= 128
+    return _is_lenient_ipv6(address) and int(bits) <= 128
 
 
-def is_ip(text: str, *, lenient: bool) -> bool:
-    """Whether the text is an IP address without a zone; if lenient, numbers may have leading zeros."""
-    dot, colon = text.find("."), text.find(":")
-    if dot >= 0 and (colon < 0 or dot < colon):
-        return _is_v4(text, lenient)
-    return colon >= 0 and _is_v6(text, lenient)
-
-
-def _is_v4(text: str, lenient: bool) -> bool:
+def _is_lenient_ipv4(text: str) -> bool:
     if not _octets(text):
         return False
-    for part in text.split("."):
-        if not lenient and (len(part) > 3 or (len(part) > 1 and part[0] == "0")):
-            return False
-        digits = part.lstrip("0")
-        if len(digits) > 3 or int(digits or 0) > 255:
-            return False
-    return True
+    octets = [part.lstrip("0") for part in text.split(".")]
+    return all(len(octet) <= 3 and int(octet or 0) <= 255 for octet in octets)
 
 
-def _is_v6(text: str, lenient: bool) -> bool:
+def _is_lenient_ipv6(text: str) -> bool:
     head, gap, tail = text.partition("::")
     if gap and "::" in tail:
         return False
@@ -67,16 +70,10 @@ def _is_v6(text: str, lenient: bool) -> bool:
         return bool(gap)
     size = len(groups)
     if "." in groups[-1]:
-        if (gap and not after) or not _is_v4(groups[-1], lenient):
+        if (gap and not after) or not _is_lenient_ipv4(groups[-1]):
             return False
         size += 1
         groups = groups[:-1]
     if size > 7 if gap else size != 8:
         return False
-    return all(_is_group(group, lenient) for group in groups)
-
-
-def _is_group(text: str, lenient: bool) -> bool:
-    if not text or not set(text) <= _HEX:
-        return False
-    return len(text.lstrip("0") if lenient else text) <= 4
+    return all(group and set(group) <= _HEX and len(group.lstrip("0")) <= 4 for group in groups)
