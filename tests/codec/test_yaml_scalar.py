@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.codec import yaml_scalar
+from polykind.golang.fmt import go_float
 
 
 @pytest.mark.parametrize(
@@ -106,4 +107,4 @@ def test_texts_that_need_quotes(text: str, quotes: bool) -> None:
     ],
 )
 def test_floats(value: float, text: str) -> None:
-    assert yaml_scalar.format_float_g(value) == text
+    assert go_float(value) == text

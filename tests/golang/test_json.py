@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.golang.fmt import go_float, go_quote
-from polykind.golang.json import encode_json, escape_html, go_json, json_float, shortest_int
+from polykind.golang.json import encode_json, escape_html, go_json, json_float
+from polykind.golang.strconv import shortest_int
 
 FLOATS = [
     (0.0, "0", "0"),

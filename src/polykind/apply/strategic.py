@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from polykind import errors
 from polykind.apply.mergepatch import without_nulls
 from polykind.apply.rejected import Rejected, too_deep
-from polykind.apply.typed import go_plain, go_type
 from polykind.contract import JsonObject
+from polykind.golang.fmt import go_print, go_type
 
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"
@@ -180,7 +180,7 @@ def _check_order(items: list[Any], order: list[Any], key: str) -> None:
             place += 1
     if order and place < len(wanted):
         raise errors.UnknownReasonError(
-            f"The order in patch list:\n{go_plain(items)}\n doesn't match {_ORDER} list:\n{go_plain(order)}\n"
+            f"The order in patch list:\n{go_print(items)}\n doesn't match {_ORDER} list:\n{go_print(order)}\n"
         )
 
 
@@ -193,7 +193,7 @@ def _merge_lists(before: list[Any], value: list[Any], field: Strategy, deleting:
     if list in kinds:
         raise Rejected
     if len(kinds) > 1:
-        shown = f"{go_plain(before)} {go_plain(value)}"
+        shown = f"{go_print(before)} {go_print(value)}"
         raise errors.UnknownReasonError(f"list element types are not identical: [{shown}]")
     if dict not in kinds:
         if deleting:
@@ -271,7 +271,7 @@ def _name_of(item: Any, key: str) -> Any:
     if not isinstance(item, dict):
         raise _wrong_type("map[string]interface {}", item)
     if key not in item:
-        raise errors.UnknownReasonError(f"map: {go_plain(item)} does not contain declared merge key: {key}")
+        raise errors.UnknownReasonError(f"map: {go_print(item)} does not contain declared merge key: {key}")
     return item[key]
 
 
@@ -288,4 +288,4 @@ def _wrong_type(wanted: str, value: Any) -> errors.UnknownReasonError:
 
 
 def _unknown_directive(patch: JsonObject) -> errors.UnknownReasonError:
-    return errors.UnknownReasonError(f"unknown patch type: {go_plain(patch[_PATCH])} in map: {go_plain(patch)}")
+    return errors.UnknownReasonError(f"unknown patch type: {go_print(patch[_PATCH])} in map: {go_print(patch)}")

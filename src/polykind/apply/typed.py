@@ -7,7 +7,7 @@ from typing import Any
 from polykind import errors
 from polykind.apply.fieldset import LEAF, Fields, path_text, with_self
 from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
-from polykind.golang.fmt import GoValue, go_float, go_quote
+from polykind.golang.fmt import GoValue, go_literal, go_print, go_type
 
 _MOST_SHAPES = 64
 """Shapes remembered of one type, and the most keys of one that is."""
@@ -219,7 +219,7 @@ def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str], un
     # Where the type allows no such value, the reference complains of the first form that it does allow.
     if kind.map is not None and (isinstance(value, dict) or not _allowed(value, kind)):
         if not isinstance(value, dict):
-            tell(f"expected map, got &{{{go_plain(value)}}}")
+            tell(f"expected map, got &{{{go_print(value)}}}")
             return
         for name, item in value.items():
             field = kind.map.fields.get(name)
@@ -233,7 +233,7 @@ def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str], un
             tell(_scalar_text(value, kind.scalar))
     elif kind.list is not None:
         if not isinstance(value, list):
-            tell(f"expected list, got &{{{go_plain(value)}}}")
+            tell(f"expected list, got &{{{go_print(value)}}}")
             return
         seen = set()
         for index, item in enumerate(value):
@@ -265,45 +265,7 @@ def _scalar_text(value: Any, kind: str) -> str:
         return f"expected numeric (int or float), got {go_type(value)}"
     if kind == "string":
         return f"expected string, got &value.valueUnstructured{{Value:{go_literal(value)}}}"
-    return f"expected {'boolean' if kind == 'boolean' else 'any scalar'}, got &{{{go_plain(value)}}}"
-
-
-def go_type(value: Any) -> str:
-    """A value's type as Go's %T writes it."""
-    if isinstance(value, dict):
-        return "map[string]interface {}"
-    if isinstance(value, list):
-        return "[]interface {}"
-    if isinstance(value, GoValue):
-        return value.type
-    return {str: "string", bool: "bool", int: "int64", float: "float64"}.get(type(value), "<nil>")
-
-
-def go_plain(value: Any) -> str:
-    """A value as Go's %v writes it."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_plain(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(go_plain, value))}]"
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return go_float(value) if isinstance(value, float) else str(value)
-
-
-def go_literal(value: Any) -> str:
-    """A value as Go's %#v writes it inside another."""
-    if isinstance(value, dict):
-        inner = ", ".join(f"{go_quote(key)}:{go_literal(value[key])}" for key in sorted(value))
-        return f"map[string]interface {{}}{{{inner}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(go_literal, value))}}}"
-    if isinstance(value, str):
-        return go_quote(value)
-    if isinstance(value, GoValue):
-        return value.literal
-    return "interface {}(nil)" if value is None else go_plain(value)
+    return f"expected {'boolean' if kind == 'boolean' else 'any scalar'}, got &{{{go_print(value)}}}"
 
 
 def misfit_error(what: str, value: Any, kind: Type, *, unique: bool = True) -> errors.UnknownReasonError:

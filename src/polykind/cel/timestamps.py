@@ -9,21 +9,11 @@ from zoneinfo import ZoneInfo
 
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import Duration, Timestamp
+from polykind.golang import time as gotime
+from polykind.golang.duration import parse_duration as parse_nanoseconds
 from polykind.golang.fmt import go_quote
-from polykind.golang.time import normalize_time
 
 _SECOND = 10**9
-_MOST = 2**63 - 1
-_UNITS = {
-    "ns": 1,
-    "us": 1000,
-    "µs": 1000,
-    "μs": 1000,
-    "ms": 10**6,
-    "s": _SECOND,
-    "m": 60 * _SECOND,
-    "h": 3600 * _SECOND,
-}
 _WORDS = (
     (1, ("ns", "nano")),
     (1000, ("us", "µs", "micro")),
@@ -40,30 +30,17 @@ _ERA = 146097 * 86400
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = -62135596800
 _LATEST = 253402300799
-_rfc3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII).fullmatch
-_duration_part = re.compile(r"(\d*)(?:\.(\d*))?([^0-9.]+)", re.ASCII).match
 _spoken = re.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII).findall
 _whole = re.compile(r"[+-]?\d+", re.ASCII).fullmatch
 
 
 def parse_rfc3339(text: str) -> Timestamp | None:
-    """A time as Go reads RFC 3339, None if the text is none."""
-    found = _rfc3339(text)
-    if found is None:
-        return None
+    """Parse a time as Go does. Return None if the text is not a time of the years 1 to 9999."""
     try:
-        normalize_time(text)
+        time = gotime.parse_rfc3339(text)
     except ValueError:
         return None
-    year, month, day, hour, minute, second = (int(timestamp_part) for timestamp_part in found.groups()[:6])
-    zone = found[8]
-    offset = 0 if zone == "Z" else (int(zone[1:3]) * 3600 + int(zone[4:]) * 60) * (-1 if zone[0] == "-" else 1)
-    if year == 0:
-        return None
-    whole = datetime(year, month, day, hour, minute, second, tzinfo=UTC) - _EPOCH
-    seconds = whole.days * 86400 + whole.seconds - offset
-    fraction = int((found[7] or "0")[:9].ljust(9, "0"))
-    return Timestamp(seconds * _SECOND + fraction, offset)
+    return None if text.startswith("0000") else Timestamp(time.seconds * _SECOND + time.nanoseconds, time.offset)
 
 
 def parse_timestamp(text: str) -> Timestamp:
@@ -80,28 +57,11 @@ def check_range(time: Timestamp) -> Timestamp:
 
 
 def parse_go_duration(text: str) -> int | None:
-    """Nanoseconds of 1h30m, -1.5s, 0; None if the text is no duration."""
-    negative = text[:1] == "-"
-    rest = text[1:] if text[:1] in ("-", "+") else text
-    if rest == "0":
-        return 0
-    if not rest:
+    """Return the nanoseconds of a duration such as 1h30m. Return None if the text is not a duration."""
+    try:
+        return parse_nanoseconds(text)
+    except ValueError:
         return None
-    total = 0
-    while rest:
-        timestamp_part = _duration_part(rest)
-        if timestamp_part is None or not (timestamp_part[1] or timestamp_part[2]) or timestamp_part[3] not in _UNITS:
-            return None
-        unit = _UNITS[timestamp_part[3]]
-        digits = timestamp_part[2] or ""
-        if len(timestamp_part[1]) > 20:
-            return None
-        total += int(timestamp_part[1] or 0) * unit
-        total += int(digits[:20] or 0) * unit // 10 ** len(digits[:20])
-        if total > _MOST + negative:
-            return None
-        rest = rest[timestamp_part.end() :]
-    return -total if negative else total
 
 
 def parse_duration_format(text: str) -> int | None:

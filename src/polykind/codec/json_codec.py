@@ -17,7 +17,8 @@ import orjson
 from polykind.codec import json_syntax
 from polykind.errors import BadRequestError
 from polykind.golang.fmt import go_quote
-from polykind.golang.json import NumberLiteral, encode_json, json_type_name, shortest_int
+from polykind.golang.json import NumberLiteral, encode_json, json_type_name
+from polykind.golang.strconv import shortest_int
 from polykind.golang.utf8 import decode_utf8
 
 _LOW, _HIGH = -(1 << 63), 1 << 63

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from polykind.codec import json_codec
 from polykind.codec.jsonpath import JsonPath, JsonPathError
 from polykind.codec.partial_metadata import ordered_list_metadata, partial_object
-from polykind.codec.yaml_scalar import format_float_g
 from polykind.contract import JsonObject
 from polykind.golang import duration
+from polykind.golang.fmt import go_float
+from polykind.golang.strconv import float_to_int64
+from polykind.golang.time import parse_rfc3339
 
 _MISSING: Final = object()
 _NAME = "The name of the object, unique among those of its kind in its namespace."
@@ -136,14 +137,14 @@ def _text(value: Any) -> str | None:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return format_float_g(value)
+        return go_float(value)
     return "<no value>" if value is None else json_codec.encode(value).decode()
 
 
 def _integer(value: Any) -> int | None:
     if isinstance(value, float):
         # Go's conversion of what no int64 can hold, on the machines that the reference runs on.
-        return int(value) if abs(value) < 1 << 63 else -(1 << 63)
+        return float_to_int64(value)
     return value if type(value) is int else None
 
 
@@ -157,11 +158,6 @@ def _boolean(value: Any) -> bool | None:
     return value if type(value) is bool else None
 
 
-_rfc3339 = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
-).fullmatch
-
-
 def _date(value: Any, now: datetime) -> str | None:
     """A time as the span since then."""
     return age(value, now) if isinstance(value, str) else None
@@ -171,21 +167,11 @@ def age(value: str, now: datetime) -> str:
     """How long ago an RFC 3339 time was, as people say it."""
     if value in ("", "null"):
         return "<unknown>"
-    found = _rfc3339(value)
-    if found is None:
-        return "<invalid>"
-    year, month, day, hour, minute, second = (int(found[i]) for i in range(1, 7))
-    ahead = timedelta(hours=int(found[8] or 0), minutes=int(found[9] or 0))
-    if int(found[8] or 0) > 24 or int(found[9] or 0) > 60:
-        return "<invalid>"
     try:
-        moment = datetime(year or 4, month, day, hour, minute, second, tzinfo=UTC)
+        moment = parse_rfc3339(value)
     except ValueError:
         return "<invalid>"
-    if year < 2:
-        return "<unknown>" if (year, moment.timetuple()[1:6], ahead) == (1, (1, 1, 0, 0, 0), timedelta(0)) else "292y"
-    span = now - moment + (ahead if found[7] == "+" else -ahead)
-    return duration.human_duration(span.total_seconds())
+    return "<unknown>" if moment.is_zero else duration.human_duration(now.timestamp() - moment.seconds)
 
 
 def _created(obj: JsonObject, now: datetime) -> Any:

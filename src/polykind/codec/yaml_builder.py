@@ -9,8 +9,8 @@ import yaml
 
 from polykind.codec import json_codec
 from polykind.codec.yaml_codec import MalformedYAMLError
-from polykind.codec.yaml_scalar import ScalarError, format_float_g, resolve_plain, resolve_tagged
-from polykind.golang.fmt import go_quote
+from polykind.codec.yaml_scalar import ScalarError, resolve_plain, resolve_tagged
+from polykind.golang.fmt import go_float, go_quote
 
 _DEEPEST: Final = 900
 _MERGE = "tag:yaml.org,2002:merge"
@@ -232,11 +232,7 @@ def _key_text(value: Any) -> str:
     if isinstance(value, float):
         if value - value != 0.0:
             return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
-        return (
-            format_float_g(struct.unpack("f", struct.pack("f", value))[0])
-            if abs(value) < 3e38
-            else format_float_g(value)
-        )
+        return go_float(struct.unpack("f", struct.pack("f", value))[0]) if abs(value) < 3e38 else go_float(value)
     return _NoKey("%!s(<nil>), key: <nil>" if value is None else f"uint64, key: {value:#x}")
 
 

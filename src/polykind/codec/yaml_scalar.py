@@ -6,7 +6,6 @@ import base64
 import binascii
 import re
 from datetime import date, time
-from decimal import Decimal
 from typing import Any, Final
 
 from polykind.golang.utf8 import decode_utf8
@@ -118,14 +117,3 @@ def needs_quotes(text: str) -> bool:
     if not text or text[0] not in _HINTS:
         return not text
     return not isinstance(resolve_plain(text), str) or is_time(text) or _base60(text) is not None
-
-
-def format_float_g(value: float) -> str:
-    """A float as Go's %g writes it: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
-    mantissa, _, exponent = f"{Decimal(repr(value)):e}".partition("e")
-    power = int(exponent)
-    digits = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    if value == 0 or -4 <= power < 6:
-        plain = f"{Decimal(repr(value)):f}"
-        return plain.rstrip("0").rstrip(".") if "." in plain else plain
-    return f"{digits}e{power:+03d}"

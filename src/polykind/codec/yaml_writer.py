@@ -9,7 +9,8 @@ from typing import Any
 
 import yaml
 
-from polykind.codec.yaml_scalar import format_float_g, needs_quotes
+from polykind.codec.yaml_scalar import needs_quotes
+from polykind.golang.fmt import go_float
 from polykind.golang.json import json_float
 
 _FOLDED, _UNFOLDED = 80, 1 << 24
@@ -60,7 +61,7 @@ def _scalar_event(value: Any) -> Any:
         text = "null"
     elif isinstance(value, float):
         # The reference goes by way of JSON, where such a number is all digits: they are read as an integer again.
-        text = json_float(value) if value.is_integer() and 0 <= value < 2**64 else format_float_g(value)
+        text = json_float(value) if value.is_integer() and 0 <= value < 2**64 else go_float(value)
     else:
         text = str(value)
     return yaml.ScalarEvent(None, None, (True, True), text, style=style)

@@ -19,7 +19,7 @@ from polykind.conversion import conversion_review
 from polykind.conversion.batches import Batches, Item, Located
 from polykind.conversion.empty import is_empty
 from polykind.conversion.failure import CALL, INVALID_OBJECT, ConversionFailedError, Failure, frame
-from polykind.conversion.metadata import go_type
+from polykind.golang.fmt import go_type
 from polykind.toolkit.declare.conversions import ConversionError
 from polykind.toolkit.declare.library import Convert
 

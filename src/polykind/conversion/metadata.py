@@ -6,7 +6,9 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, aggregate_message, invalid, too_long
-from polykind.selectors.labelnames import key_complaints, value_complaints
+from polykind.golang.fmt import go_type
+from polykind.golang.utf8 import byte_length
+from polykind.schema.names import label_value, qualified_name
 
 _ANNOTATIONS_MOST = 256 * 1024
 
@@ -54,35 +56,14 @@ def _check(field: str, taken: Any, before: Any) -> None:
 def _label_errors(labels: dict[str, str]) -> list[FieldError]:
     out: list[FieldError] = []
     for key, value in sorted(labels.items()):
-        out += (invalid("metadata.labels", key, complaint) for complaint in key_complaints(key))
-        out += (invalid("metadata.labels", value, complaint) for complaint in value_complaints(value))
+        out += (invalid("metadata.labels", key, complaint) for complaint in qualified_name(key))
+        out += (invalid("metadata.labels", value, complaint) for complaint in label_value(value))
     return out
 
 
 def _annotation_errors(annotations: dict[str, str]) -> list[FieldError]:
     path = "metadata.annotation"
-    out = [invalid(path, key, why) for key in sorted(annotations) for why in key_complaints(key.lower())]
-    if sum(_size(k) + _size(v) for k, v in annotations.items()) > _ANNOTATIONS_MOST:
+    out = [invalid(path, key, why) for key in sorted(annotations) for why in qualified_name(key.lower())]
+    if sum(byte_length(k) + byte_length(v) for k, v in annotations.items()) > _ANNOTATIONS_MOST:
         out.append(too_long(path, _ANNOTATIONS_MOST))
     return out
-
-
-def _size(value: str) -> int:
-    return len(value) if value.isascii() else len(value.encode(errors="surrogatepass"))
-
-
-def go_type(value: Any) -> str:
-    """The type of a JSON value as Go's %T names it."""
-    if value is None:
-        return "<nil>"
-    return _TYPES[type(value)]
-
-
-_TYPES = {
-    bool: "bool",
-    int: "int64",
-    float: "float64",
-    str: "string",
-    list: "[]interface {}",
-    dict: "map[string]interface {}",
-}

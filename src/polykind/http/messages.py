@@ -10,8 +10,8 @@ from urllib.parse import unquote_to_bytes
 
 from polykind.errors import BadRequestError
 from polykind.golang.fmt import go_quote
+from polykind.golang.strconv import parse_int64
 from polykind.golang.utf8 import decode_utf8
-from polykind.selectors.requirement import parse_int64
 
 if TYPE_CHECKING:
     from polykind.auth.user import User

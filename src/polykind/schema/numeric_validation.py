@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from polykind.golang.fmt import go_float
-from polykind.golang.json import shortest_int
+from polykind.golang.strconv import float_to_int64, shortest_int
 from polykind.schema.node import SchemaNode
 from polykind.schema.validation_result import SchemaError, ValidationResult, invalid
 
@@ -25,13 +25,6 @@ def is_integral(value: float) -> bool:
         return False
     whole = float(int(value))
     return whole != 0 and abs(value - whole) / (abs(value) + abs(whole)) < _EPSILON
-
-
-def truncated(value: float) -> int:
-    """int64(value) as amd64 does it: what does not fit becomes the least int64."""
-    if not math.isfinite(value) or not -(2.0**63) <= value < 2.0**63:
-        return -(2**63)
-    return int(value)
 
 
 def check_number(node: SchemaNode, value: int | float, path: str) -> ValidationResult:
@@ -85,7 +78,7 @@ def _multiple(node: SchemaNode, value: int | float, path: str, found: Validation
     for fault in strange:
         found.add(fault)
     if isinstance(value, int) and not strange:
-        step = truncated(factor)
+        step = float_to_int64(factor)
         if step <= 0:
             found.add(_not_positive(path, step, str(step)))
         elif value % step:
@@ -114,7 +107,7 @@ def _bound(
         if strange:
             value = float(value)
         else:
-            limit = truncated(bound)
+            limit = float_to_int64(bound)
     beyond = value > limit if sign > 0 else value < limit
     if beyond or (exclusive and value == limit):
         word = "less than" if sign > 0 else "greater than"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from unicodedata import category
 
+from polykind.golang.duration import is_duration as is_go_duration
 from polykind.golang.mail import is_email
 from polykind.golang.net import is_cidr, is_ipv4, is_ipv6, is_mac
-from polykind.golang.duration import is_duration as is_go_duration
 from polykind.golang.time import is_date
 from polykind.golang.url import is_request_uri
 from polykind.golang.utf8 import byte_length

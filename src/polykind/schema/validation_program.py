@@ -7,11 +7,12 @@ from typing import Any
 
 from polykind.errors import FieldError
 from polykind.golang.regexp import Pattern
+from polykind.golang.strconv import float_to_int64
 from polykind.schema.codegen import FunctionBody, Program
 from polykind.schema.embedded_resources import validate_embedded
 from polykind.schema.list_types import validate_list_type, validate_list_types
 from polykind.schema.node import META_KEYS, SchemaNode
-from polykind.schema.numeric_validation import is_in_range, truncated
+from polykind.schema.numeric_validation import is_in_range
 from polykind.schema.pruning import effective_default
 from polykind.schema.string_formats import format_check
 from polykind.schema.value_validation import validate_value
@@ -159,9 +160,9 @@ class ValidationProgramWriter:
         bits = 31 if node.types == ("integer",) and node.format == "int32" else 63
         least, most = -(2**bits), 2**bits - 1
         if node.minimum is not None:
-            least = max(least, truncated(node.minimum) + node.exclusive_minimum)
+            least = max(least, float_to_int64(node.minimum) + node.exclusive_minimum)
         if node.maximum is not None:
-            most = min(most, truncated(node.maximum) - node.exclusive_maximum)
+            most = min(most, float_to_int64(node.maximum) - node.exclusive_maximum)
         lower, upper = self.program.constant(least), self.program.constant(most)
         if least > -(2**63) and most < 2**63 - 1:
             lines.add(f"if not {lower} <= {var} <= {upper}: return False")
@@ -170,7 +171,7 @@ class ValidationProgramWriter:
         elif most < 2**63 - 1:
             lines.add(f"if {var} > {upper}: return False")
         if node.multiple_of is not None:
-            step = truncated(node.multiple_of)
+            step = float_to_int64(node.multiple_of)
             lines.add(f"if {var} % {self.program.constant(step)}: return False" if step > 0 else "return False")
 
     def _enum(self, lines: FunctionBody, node: SchemaNode, var: str, kind: str) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 from polykind.golang.fmt import go_print, go_quote
 from polykind.golang.regexp import PatternError
+from polykind.golang.strconv import float_to_int64
 from polykind.schema.correlation import Correlation
 from polykind.schema.equality import deep_equal, hashable_key
 from polykind.schema.node import SchemaNode
-from polykind.schema.numeric_validation import check_number, is_integral, truncated
+from polykind.schema.numeric_validation import check_number, is_integral
 from polykind.schema.string_formats import format_check
 from polykind.schema.validation_result import SchemaError, ValidationResult, invalid, wrong_type
 
@@ -127,7 +128,7 @@ def is_in_enum(node: SchemaNode, value: Any) -> bool:
 def _converted(value: Any, kind: type) -> Any:
     """A number as Go converts it to the type of a listed value: truncated, or even to the character of that code."""
     if type(value) is float and kind is int:
-        return truncated(value)
+        return float_to_int64(value)
     if type(value) is int and kind is float:
         return float(value) if abs(value) < 2**63 else None
     if type(value) is int and kind is str:

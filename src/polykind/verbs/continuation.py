@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import posixpath
-import re
 
 import orjson
 
@@ -12,6 +11,7 @@ from polykind import errors
 from polykind.apis.machinery.decoding import Decoding
 from polykind.apis.machinery.fields import INT64, STRING, Field, Struct
 from polykind.codec import json_codec
+from polykind.golang.base64 import Base64Error, decode_base64_url
 from polykind.verbs.context import RequestContext
 
 _VERSION = "meta.k8s.io/v1"
@@ -29,9 +29,6 @@ _EXPIRED = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
-
-
-_foreign = re.compile(r"[^A-Za-z0-9_-]").search
 
 
 def _space(call: RequestContext) -> str:
@@ -65,11 +62,10 @@ def decode(token: str, call: RequestContext, asked: str) -> tuple[int, str]:
 
 def _bytes(token: str) -> bytes:
     """What a token holds: base64 for URLs, without padding."""
-    foreign = _foreign(token)
-    at = len(token[: foreign.start()].encode()) if foreign else len(token) - 1 if len(token) % 4 == 1 else -1
-    if at >= 0:
-        raise _invalid(f"continue key is not valid: illegal base64 data at input byte {at}")
-    return base64.urlsafe_b64decode(token.encode() + b"=" * (-len(token) % 4))
+    try:
+        return decode_base64_url(token)
+    except Base64Error as error:
+        raise _invalid(f"continue key is not valid: {error}") from None
 
 
 def _read(raw: bytes) -> tuple[str, int, str]:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from polykind import errors
 from polykind.apis.machinery import Undecodable
 from polykind.apply import jsonpatch, mergepatch, strategic, wording
-from polykind.apply.typed import go_plain
 from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
+from polykind.golang.fmt import go_print
 from polykind.http.messages import Response
 from polykind.http.options import PatchOptions
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
@@ -77,7 +77,7 @@ def patching(call: RequestContext, content_type: str, validation: str) -> Change
 
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
-                return go_plain(fragment or {})
+                return go_print(fragment or {})
             return worded(call.version.codec.ordered(old), call.request.body, patched, content_type)
 
         return decode_patched(call, patched, complaints, validation, shown, restored=content_type == STRATEGIC_PATCH)

@@ -9,7 +9,8 @@ from typing import Any
 from polykind.apis.machinery.decoding import DEEPEST, DecodeError, Decoding, Place, Promoted, deeper, described
 from polykind.contract import JsonObject
 from polykind.golang.base64 import Base64Error, decode_base64, encode_base64
-from polykind.golang.json import NumberLiteral, shortest_int
+from polykind.golang.json import NumberLiteral
+from polykind.golang.strconv import shortest_int
 from polykind.golang.time import normalize_time
 
 

@@ -10,12 +10,7 @@ from typing import Any, NamedTuple
 from polykind.cel.evaluation_errors import NO_OVERLOAD, EvalError
 from polykind.cel.runtime_values import KIND_BY_CLASS
 from polykind.golang.fmt import go_quote
-
-_hex = re.compile(r"[0-9a-fA-F]*").match
-
-
-class AddressError(ValueError):
-    """A text that is no address; says why as Go does."""
+from polykind.golang.netip import AddressError, parse_addr
 
 
 class IP(NamedTuple):
@@ -60,103 +55,10 @@ def _address(ip: IP) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return ipaddress.IPv4Address(ip.number) if ip.version == 4 else ipaddress.IPv6Address(ip.number)
 
 
-def _wrong(text: str, why: str, at: str = "") -> AddressError:
-    return AddressError(f"ParseAddr({go_quote(text)}): {why}{f' (at {go_quote(at)})' if at else ''}")
-
-
 def _parse(text: str) -> tuple[IP, str]:
-    """An address and its zone. Raises AddressError."""
-    for char in text:
-        if char == ".":
-            return IP(4, _four(text, text)), ""
-        if char == ":":
-            return _six(text)
-        if char == "%":
-            raise _wrong(text, "missing IPv6 address")
-    raise _wrong(text, "unable to parse IP")
-
-
-def _four(whole: str, text: str) -> int:
-    value = position = digits = total = 0
-    for at, char in enumerate(text):
-        if char in "0123456789":
-            if digits == 1 and value == 0:
-                raise _wrong(whole, "IPv4 field has octet with leading zero")
-            value = value * 10 + int(char)
-            digits += 1
-            if value > 255:
-                raise _wrong(whole, "IPv4 field has value >255")
-        elif char == ".":
-            if at in (0, len(text) - 1) or text[at - 1] == ".":
-                raise _wrong(whole, "IPv4 field must have at least one digit", text[at:])
-            if position == 3:
-                raise _wrong(whole, "IPv4 address too long")
-            total = total * 256 + value
-            position += 1
-            value = digits = 0
-        else:
-            raise _wrong(whole, "unexpected character", text[at:])
-    if position < 3:
-        raise _wrong(whole, "IPv4 address too short")
-    return total * 256 + value
-
-
-def _six(text: str) -> tuple[IP, str]:
-    rest, percent, zone = text.partition("%")
-    if percent and not zone:
-        raise _wrong(text, "zone must be a non-empty string")
-    groups: list[int] = []
-    gap = -1
-    if rest.startswith("::"):
-        gap, rest = 0, rest[2:]
-        if not rest:
-            return IP(6, 0), zone
-    while len(groups) < 8:
-        taken = _hex(rest)
-        digits = taken[0] if taken else ""
-        if len(digits) > 4:
-            raise _wrong(text, "each group must have 4 or less digits", rest)
-        if not digits:
-            raise _wrong(text, "each colon-separated field must have at least one digit", rest)
-        if rest[len(digits) :].startswith("."):
-            if gap < 0 and len(groups) != 6:
-                raise _wrong(text, "embedded IPv4 address must replace the final 2 fields of the address", rest)
-            if len(groups) > 6:
-                raise _wrong(text, "too many hex fields to fit an embedded IPv4 at the end of the address", rest)
-            groups += divmod(_four(text, rest), 65536)
-            rest = ""
-            break
-        groups.append(int(digits, 16))
-        rest = rest[len(digits) :]
-        if not rest:
-            break
-        if rest[0] != ":":
-            raise _wrong(text, "unexpected character, want colon", rest)
-        if len(rest) == 1:
-            raise _wrong(text, "colon must be followed by more characters", rest)
-        rest = rest[1:]
-        if rest[0] == ":":
-            if gap >= 0:
-                raise _wrong(text, "multiple :: in address", rest)
-            gap, rest = len(groups), rest[1:]
-            if not rest:
-                break
-    return IP(6, _filled(text, rest, groups, gap)), zone
-
-
-def _filled(text: str, rest: str, groups: list[int], gap: int) -> int:
-    if rest:
-        raise _wrong(text, "trailing garbage after address", rest)
-    if len(groups) < 8:
-        if gap < 0:
-            raise _wrong(text, "address string too short")
-        groups[gap:gap] = [0] * (8 - len(groups))
-    elif gap >= 0:
-        raise _wrong(text, "the :: must expand to at least one field of zeros")
-    number = 0
-    for group in groups:
-        number = number * 65536 + group
-    return number
+    """Return an address and its zone. Raises AddressError."""
+    address = parse_addr(text)
+    return IP(address.version, address.number), address.zone
 
 
 def _is_mapped(ip: IP) -> bool:
