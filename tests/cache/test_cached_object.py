@@ -1,4 +1,4 @@
-"""Entries: stored bytes with the resourceVersion spliced in."""
+"""Cached objects: stored bytes with the resourceVersion spliced in."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def stored(**more: Any) -> dict[str, Any]:
     }
 
 
-def test_the_resource_version_is_spliced_in_before_the_uid() -> None:
-    entry = parse_stored("a/x", json_codec.encode(stored(spec={"n": 1})), 7, True)
+def test_resource_version_is_inserted_before_uid() -> None:
+    cached = parse_stored("a/x", json_codec.encode(stored(spec={"n": 1})), 7, True)
     expected = stored(spec={"n": 1})
     expected["metadata"]["resourceVersion"] = "7"
-    assert entry.raw == json_codec.encode(expected)
-    assert (entry.key, entry.namespace, entry.name) == ("a/x", "a", "x")
-    assert (entry.revision, entry.version, entry.labels, entry.normalized) == (7, "v1", {"app": "web"}, True)
+    assert cached.raw == json_codec.encode(expected)
+    assert (cached.key, cached.namespace, cached.name) == ("a/x", "a", "x")
+    assert (cached.revision, cached.version, cached.labels, cached.normalized) == (7, "v1", {"app": "web"}, True)
 
 
-def test_a_cluster_wide_object_has_no_namespace() -> None:
-    entry = parse_stored("x", json_codec.encode(stored()), 7, True)
-    assert (entry.namespace, entry.name) == ("", "x")
+def test_cluster_scoped_object_has_no_namespace() -> None:
+    cached = parse_stored("x", json_codec.encode(stored()), 7, True)
+    assert (cached.namespace, cached.name) == ("", "x")
 
 
-def test_a_newline_behind_the_object_is_left_out() -> None:
-    """The reference stores one."""
-    entry = parse_stored("a/x", json_codec.encode(stored()) + b"\n", 7, True)
-    assert entry.raw.endswith(b"}}")
-    assert entry.decode()["metadata"]["resourceVersion"] == "7"
+def test_trailing_newline_is_removed() -> None:
+    """kube-apiserver stores a trailing newline."""
+    cached = parse_stored("a/x", json_codec.encode(stored()) + b"\n", 7, True)
+    assert cached.raw.endswith(b"}}")
+    assert cached.decode()["metadata"]["resourceVersion"] == "7"
 
 
 json_values = st.recursive(
@@ -52,21 +52,21 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=8), json_values, max_size=4), st.text(max_size=6), st.integers(1, 2**62))
-def test_whatever_the_object_holds_nothing_else_changes(more: dict[str, Any], uid: str, revision: int) -> None:
+def test_splicing_changes_nothing_else(more: dict[str, Any], uid: str, revision: int) -> None:
     obj = {**more, **stored()}
     obj["metadata"]["uid"] = uid
     value = json_codec.encode(obj)
-    entry = parse_stored("a/x", value, revision, True)
+    cached = parse_stored("a/x", value, revision, True)
     obj["metadata"]["resourceVersion"] = str(revision)
-    assert entry.decode() == json_codec.decode(json_codec.encode(obj))
+    assert cached.decode() == json_codec.decode(json_codec.encode(obj))
 
 
-def test_a_copy_of_the_metadata_elsewhere_in_the_object_is_left_alone() -> None:
+def test_embedded_copy_of_metadata_is_unchanged() -> None:
     obj = stored(copy=stored()["metadata"], zcopy=stored()["metadata"])
-    entry = parse_stored("a/x", json_codec.encode(obj), 7, True)
-    assert entry.decode()["metadata"]["resourceVersion"] == "7"
-    assert "resourceVersion" not in entry.decode()["copy"]
-    assert "resourceVersion" not in entry.decode()["zcopy"]
+    cached = parse_stored("a/x", json_codec.encode(obj), 7, True)
+    assert cached.decode()["metadata"]["resourceVersion"] == "7"
+    assert "resourceVersion" not in cached.decode()["copy"]
+    assert "resourceVersion" not in cached.decode()["zcopy"]
 
 
 @pytest.mark.parametrize(
@@ -82,25 +82,25 @@ def test_a_copy_of_the_metadata_elsewhere_in_the_object_is_left_alone() -> None:
         b'{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"uid":7,"labels":{"a":1}}}',
     ],
 )
-def test_what_others_wrote_is_an_entry_as_well(value: bytes) -> None:
-    entry = parse_stored("a/x", value, 9, True)
-    assert entry.decode()["metadata"]["resourceVersion"] == "9"
-    assert entry.decode()["kind"] == "Foo"
-    assert entry.version == "v1"
-    assert not entry.normalized
+def test_objects_written_by_other_programs_are_parsed(value: bytes) -> None:
+    cached = parse_stored("a/x", value, 9, True)
+    assert cached.decode()["metadata"]["resourceVersion"] == "9"
+    assert cached.decode()["kind"] == "Foo"
+    assert cached.version == "v1"
+    assert not cached.normalized
 
 
 @pytest.mark.parametrize("value", [b"", b"nonsense", b'{"a":', b"[1]", b"null", b'"text"', b"\xff\x00", b"k8s\x00\x0a"])
-def test_what_is_no_object_is_kept_and_told_to_its_reader(value: bytes) -> None:
-    entry = parse_stored("a/x", value, 9, True)
-    assert (entry.key, entry.revision, entry.version, entry.normalized) == ("a/x", 9, "", False)
-    assert not entry.terminating()
+def test_stored_bytes_that_are_not_an_object_fail_on_decoding(value: bytes) -> None:
+    cached = parse_stored("a/x", value, 9, True)
+    assert (cached.key, cached.revision, cached.version, cached.normalized) == ("a/x", 9, "", False)
+    assert not cached.terminating()
     with pytest.raises(errors.InternalError, match="a/x is not"):
-        entry.decode()
+        cached.decode()
 
 
 @pytest.mark.parametrize(
-    ("metadata", "deleting"),
+    ("metadata", "terminating"),
     [
         ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, True),
         ({"deletionTimestamp": None}, False),
@@ -108,10 +108,10 @@ def test_what_is_no_object_is_kept_and_told_to_its_reader(value: bytes) -> None:
         ({}, False),
     ],
 )
-def test_whether_a_deletion_has_begun(metadata: dict[str, Any], deleting: bool) -> None:
+def test_terminating(metadata: dict[str, Any], terminating: bool) -> None:
     obj = stored()
     obj["metadata"].update(metadata)
-    assert parse_stored("a/x", json.dumps(obj).encode(), 1, True).terminating() is deleting
+    assert parse_stored("a/x", json.dumps(obj).encode(), 1, True).terminating() is terminating
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_whether_a_deletion_has_begun(metadata: dict[str, Any], deleting: bool) 
         ({"metadata": {"labels": {"a": "b", "c": 1}}}, {"a": "b"}),
     ],
 )
-def test_labels_of_odd_objects(obj: dict[str, Any], labels: dict[str, str] | None) -> None:
+def test_labels_of_malformed_objects(obj: dict[str, Any], labels: dict[str, str] | None) -> None:
     assert labels_of(obj) == labels
 
 
-def test_an_entry_of_a_key_with_slashes() -> None:
+def test_namespace_is_read_from_key() -> None:
     assert CachedObject("a/x", b"{}", 1, "v1", None, True).namespace == "a"

@@ -1,4 +1,4 @@
-"""The cache of one resource: order, pages, the window, what is trusted."""
+"""The cache of one resource: order, pages, the window, expected writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def put(key: str, revision: int, n: int = 0) -> StoreEvent:
     return StoreEvent(PREFIX + key, value(key, n), revision)
 
 
-def gone(key: str, revision: int) -> StoreEvent:
+def deleted(key: str, revision: int) -> StoreEvent:
     return StoreEvent(PREFIX + key, None, revision)
 
 
@@ -35,29 +35,29 @@ def cache_of(*keys: str, revision: int = 100) -> ResourceCache:
     return cache
 
 
-def keys(entries: list[CachedObject]) -> list[str]:
-    return [e.key for e in entries]
+def keys(objects: list[CachedObject]) -> list[str]:
+    return [e.key for e in objects]
 
 
-class Told:
-    """An observer that remembers."""
+class RecordingObserver:
+    """An observer that records changes and resets."""
 
     def __init__(self) -> None:
-        self.occurrences: list[ObjectChange] = []
+        self.changes: list[ObjectChange] = []
         self.resets = 0
 
-    def on_changes(self, occurrences: list[ObjectChange]) -> None:
-        self.occurrences += occurrences
+    def on_changes(self, changes: list[ObjectChange]) -> None:
+        self.changes += changes
 
     def on_reset(self) -> None:
         self.resets += 1
 
 
-# Where a namespace's name continues another's with a character below the slash, keys sort otherwise than names.
+# A namespace that extends another with a character below "/" sorts before it by key, but after it by name.
 TRICKY = ["a-b/x", "a-b/x-y", "a-b/x.y", "a/-", "a/x", "a/x-", "a/x-y", "a/x.y", "a/xy", "a0/x", "ab/x", "b/a"]
 
 
-def test_entries_come_in_the_order_of_their_keys() -> None:
+def test_objects_are_in_key_order() -> None:
     assert sorted(TRICKY) == TRICKY
     loaded = cache_of(*reversed(TRICKY))
     followed = cache_of()
@@ -69,7 +69,7 @@ def test_entries_come_in_the_order_of_their_keys() -> None:
         assert (cache.count(None), cache.count("a"), cache.count("nowhere")) == (12, 6, 0)
 
 
-def test_a_page_begins_behind_any_key_whether_it_is_there_or_not() -> None:
+def test_page_starts_after_any_key() -> None:
     cache = cache_of(*TRICKY)
     for after in [*TRICKY, "a/w", "a/x0", "a-", "0/0", "zz/zz", "a-b/zz", "aa/x"]:
         assert keys(cache.snapshot(None, after)) == [k for k in TRICKY if k > after]
@@ -77,11 +77,11 @@ def test_a_page_begins_behind_any_key_whether_it_is_there_or_not() -> None:
         assert keys(cache.snapshot("a", after)) == [k for k in TRICKY if k > after and k.startswith("a/")]
 
 
-def test_cluster_wide_objects() -> None:
+def test_cluster_scoped_objects() -> None:
     cache = cache_of("b", "a", "a-b")
     assert keys(cache.snapshot(None)) == ["a", "a-b", "b"]
     assert keys(cache.snapshot(None, "a")) == ["a-b", "b"]
-    cache.apply_events([gone("a", 101), gone("a-b", 102), gone("b", 103)], 103)
+    cache.apply_events([deleted("a", 101), deleted("a-b", 102), deleted("b", 103)], 103)
     assert len(cache) == 0
     assert cache.snapshot(None) == []
     cache.apply_events([put("c", 104)], 104)
@@ -93,10 +93,10 @@ all_keys = st.builds(lambda n, x: f"{n}/{x}", names, names)
 
 
 @given(st.lists(st.tuples(all_keys, st.booleans()), max_size=30), all_keys)
-def test_the_cache_is_a_sorted_map(writes: list[tuple[str, bool]], after: str) -> None:
+def test_cache_equals_sorted_dict(writes: list[tuple[str, bool]], after: str) -> None:
     cache, model = cache_of(), dict[str, int]()
     for revision, (key, present) in enumerate(writes, 101):
-        cache.apply_events([put(key, revision) if present else gone(key, revision)], revision)
+        cache.apply_events([put(key, revision) if present else deleted(key, revision)], revision)
         if present:
             model[key] = revision
         else:
@@ -107,46 +107,46 @@ def test_the_cache_is_a_sorted_map(writes: list[tuple[str, bool]], after: str) -
         assert keys(cache.snapshot(namespace)) == sorted(k for k in model if k.startswith(f"{namespace}/"))
 
 
-def test_objects_are_counted_by_the_version_they_are_stored_at() -> None:
+def test_version_counts() -> None:
     cache = cache_of("a/x", "a/y")
     assert cache.version_counts == {"v1": 2}
     newer = value("a/x").replace(b"example.com/v1", b"example.com/v2")
     cache.apply_events([StoreEvent(f"{PREFIX}a/x", newer, 101), put("b/z", 102)], 102)
     assert cache.version_counts == {"v1": 2, "v2": 1}
-    cache.apply_events([gone("a/x", 103), put("a/y", 104)], 104)
+    cache.apply_events([deleted("a/x", 103), put("a/y", 104)], 104)
     assert cache.version_counts == {"v1": 2, "v2": 0}
     cache.load([], 105)
     assert cache.version_counts == {"v1": 0, "v2": 0}
 
 
-def test_observers_are_told_what_was_and_what_is() -> None:
-    cache, told = cache_of("a/x"), Told()
-    cache.observers.append(told)
-    cache.apply_events([put("a/x", 101, 5), put("a/y", 102), gone("a/x", 103), gone("a/never", 104)], 104)
-    seen = [(o.revision, o.old and o.old.revision, o.new and o.new.revision) for o in told.occurrences]
+def test_observers_receive_old_and_new_state() -> None:
+    cache, observer = cache_of("a/x"), RecordingObserver()
+    cache.observers.append(observer)
+    cache.apply_events([put("a/x", 101, 5), put("a/y", 102), deleted("a/x", 103), deleted("a/never", 104)], 104)
+    seen = [(o.revision, o.old and o.old.revision, o.new and o.new.revision) for o in observer.changes]
     assert seen == [(101, 1, 101), (102, None, 102), (103, 101, None)]
     assert (cache.revision, cache.last_change) == (104, 103)
 
 
-def test_what_was_already_read_is_not_told_again() -> None:
-    """A reading may be ahead of the watch: the events it holds come later, and would turn the clock back."""
-    cache, told = cache_of("a/x", revision=110), Told()
-    cache.observers.append(told)
-    cache.apply_events([put("a/x", 105, 1), gone("a/x", 107), put("a/y", 111)], 111)
-    assert [o.revision for o in told.occurrences] == [111]
+def test_events_older_than_the_load_are_ignored() -> None:
+    """A load may see a newer state than the watch, whose older events then arrive late."""
+    cache, observer = cache_of("a/x", revision=110), RecordingObserver()
+    cache.observers.append(observer)
+    cache.apply_events([put("a/x", 105, 1), deleted("a/x", 107), put("a/y", 111)], 111)
+    assert [o.revision for o in observer.changes] == [111]
     assert keys(cache.snapshot(None)) == ["a/x", "a/y"]
     cache.apply_events([], 109)
     assert cache.revision == 111
 
 
-def test_a_reset_is_told() -> None:
-    cache, told = cache_of("a/x"), Told()
-    cache.observers.append(told)
+def test_reset_notifies_observers() -> None:
+    cache, observer = cache_of("a/x"), RecordingObserver()
+    cache.observers.append(observer)
     cache.reset()
-    assert (told.resets, cache.loaded) == (1, False)
+    assert (observer.resets, cache.loaded) == (1, False)
 
 
-def test_the_window_is_bounded_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_is_bounded_by_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 10)
     cache = cache_of()
     assert cache.window_start == 100
@@ -156,7 +156,7 @@ def test_the_window_is_bounded_by_number(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [o.revision for o in cache.changes_after(120)] == list(range(121, 126))
 
 
-def test_the_window_is_bounded_by_what_it_keeps_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_window_is_bounded_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_BYTES", 1000)
     cache = cache_of()
     cache.apply_events([put("a/x", 101 + i, i) for i in range(100)], 200)
@@ -165,20 +165,20 @@ def test_the_window_is_bounded_by_what_it_keeps_alive(monkeypatch: pytest.Monkey
     assert len(kept) >= 5
 
 
-def test_frames_are_not_kept_in_the_window() -> None:
-    class Framing(Told):
-        def on_changes(self, occurrences: list[ObjectChange]) -> None:
-            super().on_changes(occurrences)
-            for occurrence in occurrences:
-                occurrence.frames = {"v1": b"x" * 1000}
+def test_window_drops_encoded_frames() -> None:
+    class Framing(RecordingObserver):
+        def on_changes(self, changes: list[ObjectChange]) -> None:
+            super().on_changes(changes)
+            for change in changes:
+                change.frames = {"v1": b"x" * 1000}
 
     cache, framing = cache_of(), Framing()
     cache.observers.append(framing)
     cache.apply_events([put("a/x", 101)], 101)
-    assert all(not o.frames for o in framing.occurrences)
+    assert all(not o.frames for o in framing.changes)
 
 
-def test_a_reading_begins_a_new_window() -> None:
+def test_load_starts_new_window() -> None:
     cache = cache_of()
     cache.apply_events([put("a/x", 101)], 101)
     cache.load(cache.parse([KeyValue(f"{PREFIX}a/z", value("a/z"), 140)]), 150)
@@ -187,14 +187,14 @@ def test_a_reading_begins_a_new_window() -> None:
     assert keys(cache.snapshot(None)) == ["a/z"]
 
 
-def test_only_what_this_process_wrote_through_the_schema_of_now_is_clean() -> None:
+def test_only_expected_writes_of_current_generation_are_normalized() -> None:
     cache = cache_of()
 
     def written(event: StoreEvent) -> bool:
         cache.apply_events([event], event.revision)
-        entry = cache.get("a/x")
-        assert entry is not None
-        return entry.normalized
+        cached = cache.get("a/x")
+        assert cached is not None
+        return cached.normalized
 
     assert not written(put("a/x", 101))
     cache.expect_write("a/x", value("a/x", 1), cache.schema_generation)
@@ -209,7 +209,7 @@ def test_only_what_this_process_wrote_through_the_schema_of_now_is_clean() -> No
     assert not written(put("a/x", 106, 4))
 
 
-def test_the_past_comes_back_in_the_shape_of_the_window() -> None:
+def test_past_changes_from_history() -> None:
     before = KeyValue(f"{PREFIX}a/x", value("a/x"), 3)
     changes = [
         HistoryEvent(before.key, value("a/x", 1), 5, before),
@@ -225,7 +225,7 @@ def test_the_past_comes_back_in_the_shape_of_the_window() -> None:
     ]
 
 
-def test_what_was_seen_includes_the_progress_of_the_whole_store() -> None:
+def test_observed_revision_includes_other_resources() -> None:
     newest = 100
     cache = ResourceCache(PREFIX, lambda: newest)
     cache.load([], 100)

@@ -1,4 +1,4 @@
-"""The watch cache over a real store: reading, waiting, the past, and a watch that is lost."""
+"""The watch cache over a real store: loading, waiting, past changes, and a lost watch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import CompactedError, Page, StoreEvent
 from polykind.store.sqlite import SqliteStore
-from tests.cache.build import PREFIX, opened, put, value
+from tests.cache.helpers import PREFIX, opened, put, value
 
 Opened = tuple[SqliteStore, WatchCache, ResourceCache]
 
@@ -30,7 +30,7 @@ def state(cache: ResourceCache) -> dict[str, int]:
     return {e.key: e.revision for e in cache.snapshot(None)}
 
 
-async def test_a_resource_is_read_when_it_is_asked_for_and_followed_from_then_on(parts: Opened) -> None:
+async def test_resource_is_loaded_on_first_use_and_then_watched(parts: Opened) -> None:
     store, root, cache = parts
     first = await put(store, "a/x")
     assert not cache.loaded
@@ -42,7 +42,7 @@ async def test_a_resource_is_read_when_it_is_asked_for_and_followed_from_then_on
     assert state(cache) == {"a/y": second}
 
 
-async def test_resources_do_not_see_each_other(parts: Opened) -> None:
+async def test_events_go_to_their_own_resource(parts: Opened) -> None:
     store, root, cache = parts
     core, similar = root.resource("", "namespaces"), root.resource("example.com", "foosballs")
     for other in (cache, core, similar):
@@ -54,8 +54,8 @@ async def test_resources_do_not_see_each_other(parts: Opened) -> None:
     assert (list(state(core)), list(state(similar)), list(state(cache))) == (["default"], ["a/x"], ["a/y"])
 
 
-class Gate:
-    """Holds a store's readings back until it is opened; what was read is what was there before."""
+class BlockedRange:
+    """Blocks a store's range reads, before or after they read, until `go` is set."""
 
     def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, early: bool) -> None:
         self.go, self.reads = asyncio.Event(), 0
@@ -74,12 +74,12 @@ class Gate:
 
 
 @pytest.mark.parametrize("early", [True, False], ids=["read before the writes", "read after the writes"])
-async def test_nothing_written_during_a_reading_is_lost_or_doubled(
+async def test_writes_during_a_load_are_applied_once(
     parts: Opened, monkeypatch: pytest.MonkeyPatch, early: bool
 ) -> None:
     store, root, cache = parts
     kept, dropped = await put(store, "a/kept"), await put(store, "a/dropped")
-    gate = Gate(store, monkeypatch, early=early)
+    gate = BlockedRange(store, monkeypatch, early=early)
     loads = [asyncio.create_task(root.load(cache)) for _ in range(3)]
     while not gate.reads:
         await asyncio.sleep(0)
@@ -96,7 +96,7 @@ async def test_nothing_written_during_a_reading_is_lost_or_doubled(
     assert cache.revision == again
 
 
-async def test_a_long_reading_leaves_the_loop_to_others(parts: Opened) -> None:
+async def test_long_load_yields_to_event_loop(parts: Opened) -> None:
     store, root, cache = parts
     await asyncio.gather(*(put(store, f"a/{i}") for i in range(3000)))
     longest, done = 0.0, False
@@ -117,12 +117,10 @@ async def test_a_long_reading_leaves_the_loop_to_others(parts: Opened) -> None:
     assert longest < max(whole / 2, 0.02)
 
 
-async def test_a_resource_that_is_dropped_and_served_anew_while_it_is_read(
-    parts: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_resource_removed_and_served_again_during_load(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
     await put(store, "a/x")
-    gate = Gate(store, monkeypatch, early=True)
+    gate = BlockedRange(store, monkeypatch, early=True)
     first = asyncio.create_task(root.load(cache))
     while not gate.reads:
         await asyncio.sleep(0)
@@ -139,7 +137,7 @@ async def test_a_resource_that_is_dropped_and_served_anew_while_it_is_read(
     assert state(anew)["a/late"] == late
 
 
-async def test_a_failed_reading_can_be_tried_again(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_load_can_be_retried(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
     await put(store, "a/x")
 
@@ -154,11 +152,9 @@ async def test_a_failed_reading_can_be_tried_again(parts: Opened, monkeypatch: p
     assert list(state(cache)) == ["a/x"]
 
 
-async def test_one_who_gives_up_does_not_spoil_the_reading_for_others(
-    parts: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_cancelled_caller_does_not_cancel_shared_load(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
-    gate = Gate(store, monkeypatch, early=True)
+    gate = BlockedRange(store, monkeypatch, early=True)
     loads = [asyncio.create_task(root.load(cache)) for _ in range(2)]
     while not gate.reads:
         await asyncio.sleep(0)
@@ -171,7 +167,7 @@ async def test_one_who_gives_up_does_not_spoil_the_reading_for_others(
 # ---------------------------------------------------------------------- waiting for a revision
 
 
-async def test_a_revision_that_is_reached_is_waited_for(parts: Opened) -> None:
+async def test_wait_for_revision(parts: Opened) -> None:
     store, root, _ = parts
     waiting = asyncio.create_task(root.wait_for_revision(root.revision + 2))
     await put(store, "a/x")
@@ -181,12 +177,12 @@ async def test_a_revision_that_is_reached_is_waited_for(parts: Opened) -> None:
     await waiting
 
 
-async def test_a_revision_that_is_never_reached_is_too_large(parts: Opened) -> None:
+async def test_wait_for_revision_times_out_with_too_large_resource_version(parts: Opened) -> None:
     _, root, _ = parts
-    asked = root.revision + 5
+    requested = root.revision + 5
     with pytest.raises(errors.RequestTimeoutError) as caught:
-        await root.wait_for_revision(asked, within=0.01)
-    assert caught.value.message == f"Timeout: Too large resource version: {asked}, current: {root.revision}"
+        await root.wait_for_revision(requested, timeout=0.01)
+    assert caught.value.message == f"Timeout: Too large resource version: {requested}, current: {root.revision}"
     assert caught.value.details == {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
@@ -194,16 +190,14 @@ async def test_a_revision_that_is_never_reached_is_too_large(parts: Opened) -> N
     assert root._waiters == []
 
 
-# ---------------------------------------------------------------------- the past
+# ---------------------------------------------------------------------- past changes
 
 
-def revisions(occurrences: list[ObjectChange]) -> list[int]:
-    return [o.revision for o in occurrences]
+def revisions(changes: list[ObjectChange]) -> list[int]:
+    return [o.revision for o in changes]
 
 
-async def test_the_past_comes_from_the_window_and_before_it_from_the_store(
-    parts: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_changes_since_combines_store_and_window(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 5)
     store, root, cache = parts
     await root.wait_until_fresh(cache)
@@ -215,7 +209,7 @@ async def test_the_past_comes_from_the_window_and_before_it_from_the_store(
     assert [o.old.revision for o in whole if o.old] == written[:-1]
 
 
-async def test_the_past_of_a_resource_that_was_read_only_now_comes_from_the_store(parts: Opened) -> None:
+async def test_changes_before_the_load_come_from_the_store(parts: Opened) -> None:
     store, root, cache = parts
     first, second = await put(store, "a/x"), await put(store, "a/y")
     await store.delete(f"{PREFIX}a/x", expect=first)
@@ -223,7 +217,7 @@ async def test_the_past_of_a_resource_that_was_read_only_now_comes_from_the_stor
     assert revisions(await root.changes_since(cache, first)) == [second, second + 1]
 
 
-async def test_changes_while_the_past_is_read_are_part_of_it(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_since_includes_changes_during_the_read(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 3)
     store, root, cache = parts
     await root.wait_until_fresh(cache)
@@ -241,7 +235,7 @@ async def test_changes_while_the_past_is_read_are_part_of_it(parts: Opened, monk
     assert revisions(await root.changes_since(cache, written[0])) == written[1:]
 
 
-async def test_a_past_that_is_compacted_has_expired(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_changes_since_compacted_revision_expires(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_cache, "WINDOW_EVENTS", 2)
     store, root, cache = parts
     await root.wait_until_fresh(cache)
@@ -253,28 +247,26 @@ async def test_a_past_that_is_compacted_has_expired(parts: Opened, monkeypatch: 
     assert (caught.value.code, caught.value.reason) == (410, "Expired")
 
 
-# ---------------------------------------------------------------------- trouble
+# ---------------------------------------------------------------------- failures
 
 
-class Resets:
+class CountingObserver:
     def __init__(self) -> None:
         self.count = 0
 
-    def on_changes(self, occurrences: list[ObjectChange]) -> None: ...
+    def on_changes(self, changes: list[ObjectChange]) -> None: ...
 
     def on_reset(self) -> None:
         self.count += 1
 
 
-async def test_a_lost_watch_is_begun_again_and_everything_read_anew(
-    parts: Opened, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_lost_watch_restarts_and_reloads(parts: Opened, caplog: pytest.LogCaptureFixture) -> None:
     store, root, cache = parts
     await root.wait_until_fresh(cache)
-    resets = Resets()
+    resets = CountingObserver()
     cache.observers.append(resets)
-    assert root._watching is not None
-    root._watching.close()
+    assert root._watch is not None
+    root._watch.close()
     missed = await put(store, "a/missed")
     waiting = asyncio.create_task(root.wait_for_revision(missed))
     await asyncio.sleep(0)
@@ -286,20 +278,21 @@ async def test_a_lost_watch_is_begun_again_and_everything_read_anew(
     assert state(cache) == {"a/missed": missed}
     later = await put(store, "a/later")
     assert state(cache)["a/later"] == later
-    assert "the watch on the store was lost (revision 1 has been compacted, the oldest is 2)" in caplog.text
+    assert (
+        "lost the watch on the store, loading every resource again: revision 1 has been compacted, the oldest is 2"
+        in caplog.text
+    )
 
 
-async def test_a_reading_during_which_the_watch_is_lost_is_done_again(
-    parts: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_load_is_repeated_if_watch_is_lost_meanwhile(parts: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     store, root, cache = parts
     await put(store, "a/x")
-    gate = Gate(store, monkeypatch, early=True)
+    gate = BlockedRange(store, monkeypatch, early=True)
     loading = asyncio.create_task(root.load(cache))
     while not gate.reads:
         await asyncio.sleep(0)
-    assert root._watching is not None
-    root._watching.close()
+    assert root._watch is not None
+    root._watch.close()
     await put(store, "a/between")
     root.on_lost(CompactedError(1, 2))
     gate.go.set()
@@ -308,12 +301,12 @@ async def test_a_reading_during_which_the_watch_is_lost_is_done_again(
     assert list(state(cache)) == ["a/between", "a/x"]
 
 
-async def test_a_resource_that_fails_on_an_event_is_read_anew_and_its_observers_are_told(
+async def test_resource_is_reset_if_an_event_cannot_be_applied(
     parts: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, root, cache = parts
     await root.wait_until_fresh(cache)
-    resets = Resets()
+    resets = CountingObserver()
     cache.observers.append(resets)
 
     def broken(events: list[StoreEvent], revision: int) -> None:
@@ -325,10 +318,10 @@ async def test_a_resource_that_fails_on_an_event_is_read_anew_and_its_observers_
     assert resets.count == 1
     await root.wait_until_fresh(cache)
     assert list(state(cache)) == ["a/x"]
-    assert f"the cache of {PREFIX} failed on an event and is read anew" in caplog.text
+    assert f"cannot apply an event to {PREFIX}, loading it again" in caplog.text
 
 
-async def test_bytes_that_are_no_object_do_not_take_the_resource_with_them(parts: Opened) -> None:
+async def test_values_that_are_not_objects_do_not_break_the_resource(parts: Opened) -> None:
     store, root, cache = parts
     await store.put(f"{PREFIX}a/odd", b"\x00 nonsense", expect=None)
     await root.wait_until_fresh(cache)
@@ -337,10 +330,10 @@ async def test_bytes_that_are_no_object_do_not_take_the_resource_with_them(parts
     assert list(state(cache)) == ["a/odd", "a/odder", "a/x"]
 
 
-async def test_a_store_that_comes_back_is_followed_again(
+async def test_watch_restarts_when_store_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("polykind.cache.watch_cache._RETRY", 0.001)
+    monkeypatch.setattr("polykind.cache.watch_cache._RETRY_SECONDS", 0.001)
     async with opened(tmp_path) as (store, root, cache):
         await root.wait_until_fresh(cache)
         await store.close()
@@ -352,4 +345,4 @@ async def test_a_store_that_comes_back_is_followed_again(
                 await asyncio.sleep(0.001)
         await root.wait_until_fresh(cache)
         assert state(cache) == {"a/x": written}
-    assert "the store does not answer yet" in caplog.text
+    assert "cannot watch the store, retrying in" in caplog.text

@@ -111,7 +111,7 @@ async def test_an_emptying_goes_on_after_a_restart(tmp_path: Path) -> None:
 async def test_a_deletion_that_the_watch_missed_is_seen_to(running: Live) -> None:
     """Another replica may have begun it while this one had lost sight of the store."""
     server = running.server
-    watching = server.cache._watching
+    watching = server.cache._watch
     assert watching is not None
     watching.close()
     await running.ask("POST", NAMESPACES, namespace("other"))

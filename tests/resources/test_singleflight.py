@@ -31,7 +31,7 @@ class Maker:
 
 
 def _entry(name: str, revision: int = 1) -> CachedObject:
-    return CachedObject(name, name.encode(), revision, "v1", None, clean=True)
+    return CachedObject(name, name.encode(), revision, "v1", None, normalized=True)
 
 
 async def _turn() -> None:

@@ -1,1 +1,1 @@
-"""What is stored, as bytes ready to send, in memory; what changed of late; and who watches."""
+"""The watch cache: stored objects as bytes ready to send, recent changes, and the watches on them."""

@@ -1,4 +1,4 @@
-"""One stored object in memory: its bytes with the resourceVersion in them, and its forms at the served versions."""
+"""A stored object in the watch cache, with its encoded representations at the served versions."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 
 
-class _Head(msgspec.Struct):
+class _StoredHead(msgspec.Struct):
     metadata: msgspec.Raw
     apiVersion: str = ""  # noqa: N815
 
 
-class _Meta(msgspec.Struct):
+class _StoredMetadata(msgspec.Struct):
     uid: str
     labels: dict[str, str] | None = None
     resourceVersion: str | None = None  # noqa: N815
 
 
-_decode_head = msgspec.json.Decoder(_Head).decode
-_decode_meta = msgspec.json.Decoder(_Meta).decode
+_decode_head = msgspec.json.Decoder(_StoredHead).decode
+_decode_metadata = msgspec.json.Decoder(_StoredMetadata).decode
 
 
 class Representation:
-    """An object as served at one version: the bytes, and what selections ask of it."""
+    """An object as served at one version: its JSON bytes, and the labels and fields that selectors match."""
 
     __slots__ = ("data", "fields", "labels")
 
@@ -39,15 +39,17 @@ class Representation:
 
 
 class CachedObject(Representation):
-    """One stored object at one revision; where it is clean it is itself its form at the version it is stored at.
+    """One stored object at one revision.
 
-    It never changes, but for the forms at other versions that are added to it on demand.
+    If `normalized` is true, the stored bytes are also the representation at the stored version, so reads at that
+    version need no work. Representations at other versions are computed on demand and cached in
+    `representations`. Everything else is immutable.
     """
 
     __slots__ = ("key", "namespace", "normalized", "representations", "revision", "schema_generation", "version")
 
     def __init__(
-        self, key: str, data: bytes, revision: int, version: str, labels: dict[str, str] | None, clean: bool
+        self, key: str, data: bytes, revision: int, version: str, labels: dict[str, str] | None, normalized: bool
     ) -> None:
         super().__init__(data, labels)
         self.key = key
@@ -55,11 +57,11 @@ class CachedObject(Representation):
         self.namespace = sys.intern(key[: key.rfind("/")]) if "/" in key else ""
         self.revision = revision
         self.version = version
-        """The version it is stored at."""
-        self.normalized = clean
-        """Written through the current schema of its stored version: a read at that version changes nothing."""
+        """The version that the object is stored at."""
+        self.normalized = normalized
+        """True if pruning and defaulting with the current schema of the stored version would change nothing."""
         self.schema_generation = 0
-        """Which state of the definition `forms` and `clean` belong to."""
+        """The CRD's schema generation that `normalized` and `representations` were computed for."""
         self.representations: dict[str, Representation] | None = None
 
     @property
@@ -68,26 +70,26 @@ class CachedObject(Representation):
 
     @property
     def raw(self) -> bytes:
-        """The stored JSON, with metadata.resourceVersion spliced in."""
+        """The stored JSON with metadata.resourceVersion spliced in."""
         return self.data
 
     def representation(self, version: str) -> Representation | None:
-        """The form at a version that has been made before."""
+        """Return the cached representation at a version, or None if it has not been computed."""
         return self.representations.get(version) if self.representations is not None else None
 
-    def add_representation(self, version: str, form: Representation) -> None:
+    def add_representation(self, version: str, representation: Representation) -> None:
         if self.representations is None:
             self.representations = {}
-        self.representations[version] = form
+        self.representations[version] = representation
 
-    def invalidate(self, epoch: int) -> None:
-        """The definition has changed: nothing that was made of this entry holds any more."""
+    def invalidate(self, schema_generation: int) -> None:
+        """Drop all cached representations because the CRD's schema has changed."""
         self.representations = self.fields = None
         self.normalized = False
-        self.schema_generation = epoch
+        self.schema_generation = schema_generation
 
     def decode(self) -> JsonObject:
-        """The stored object, decoded. Raises InternalError where others have stored something else."""
+        """Decode the stored object. Raises InternalError if another program has stored something else."""
         try:
             value = json_codec.decode(self.raw)
         except errors.BadRequestError as error:
@@ -97,7 +99,7 @@ class CachedObject(Representation):
         return value
 
     def terminating(self) -> bool:
-        """Whether its deletion has begun."""
+        """True if the object has a deletionTimestamp."""
         if b'"deletionTimestamp"' not in self.raw:
             return False
         try:
@@ -108,36 +110,38 @@ class CachedObject(Representation):
 
 
 def intern_labels(labels: dict[str, str] | None) -> dict[str, str] | None:
-    """Labels repeat across objects: share their texts."""
+    """Intern label keys and values, because they repeat across objects. Return None for no labels."""
     if not labels:
         return None
     return {sys.intern(k): sys.intern(v) for k, v in labels.items()}
 
 
-def parse_stored(key: str, value: bytes, revision: int, clean: bool) -> CachedObject:
-    """An entry from stored bytes, without decoding more than the metadata.
+def parse_stored(key: str, value: bytes, revision: int, normalized: bool) -> CachedObject:
+    """Build a CachedObject from stored bytes, decoding no more than the metadata.
 
-    The resourceVersion is not part of what is stored; in bytes that were encoded with sorted keys its place is
-    just before the uid, which ends the metadata.
+    resourceVersion is not stored. In JSON with sorted keys it belongs just before `uid`, the last metadata field.
     """
     try:
         head = _decode_head(value)
-        raw_meta = bytes(head.metadata)
-        meta = _decode_meta(raw_meta)
-        tail = b',"uid":"%b"}' % meta.uid.encode()
+        raw_metadata = bytes(head.metadata)
+        metadata = _decode_metadata(raw_metadata)
+        tail = b',"uid":"%b"}' % metadata.uid.encode()
         end = value.find(tail)
-        # Another part of the object may be a copy of its metadata: then nobody can tell here which is which.
-        if meta.resourceVersion is None and raw_meta.endswith(tail) and value.find(tail, end + 1) < 0:
+        # If the tail occurs twice (the object may embed a copy of its own metadata), splicing would be ambiguous.
+        if metadata.resourceVersion is None and raw_metadata.endswith(tail) and value.find(tail, end + 1) < 0:
             raw = b'%b,"resourceVersion":"%d"%b' % (value[:end], revision, value[end:].rstrip(b"\n"))
             version = sys.intern(head.apiVersion.rpartition("/")[2])
-            return CachedObject(key, raw, revision, version, intern_labels(meta.labels), clean)
+            return CachedObject(key, raw, revision, version, intern_labels(metadata.labels), normalized)
     except (msgspec.MsgspecError, ValueError):
         pass
-    return _parse_foreign(key, value, revision)
+    return _parse_external(key, value, revision)
 
 
-def _parse_foreign(key: str, value: bytes, revision: int) -> CachedObject:
-    """Bytes that others wrote: whatever they hold becomes an entry. What is no object is told to who reads it."""
+def _parse_external(key: str, value: bytes, revision: int) -> CachedObject:
+    """Parse bytes written by another program, such as kube-apiserver.
+
+    Never raises: bytes that are not a JSON object become a CachedObject whose decoding fails on first use.
+    """
     try:
         obj = json_codec.decode(value)
     except errors.BadRequestError:
@@ -154,6 +158,7 @@ def _parse_foreign(key: str, value: bytes, revision: int) -> CachedObject:
 
 
 def labels_of(obj: JsonObject) -> dict[str, str] | None:
+    """Return an object's labels, interned. Return None if it has none."""
     meta: Any = obj.get("metadata")
     labels = meta.get("labels") if isinstance(meta, dict) else None
     if not isinstance(labels, dict):

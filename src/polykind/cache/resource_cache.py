@@ -1,4 +1,4 @@
-"""The cache of one resource: its objects in key order, its recent changes, and the watches on it."""
+"""The cache of one resource: its objects in key order, its recent changes, and its observers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from polykind.contract import HistoryEvent, KeyValue, StoreEvent
 
 WINDOW_EVENTS = 4096
 WINDOW_BYTES = 8 * 1024 * 1024
-"""What is remembered of the past for watches that resume; older events are read from the store."""
-
+"""The bounds of the window of recent changes. A watch that resumes from an older revision reads the store's history."""
 
 CachedObjectFactory = Callable[[str, bytes, int, bool], CachedObject]
-"""An entry of its key, what is stored, the revision, and whether that is clean: `parse`, or what gives the same."""
+"""Builds a CachedObject from key, stored bytes, revision and `normalized`: `parse_stored`, or a cheaper equivalent."""
 
 
 class ObjectChange:
-    """One change: what was there before and what is there now. Watch frames made of it are kept with it."""
+    """One change of an object: its state before and after. Encoded watch events are cached in `frames`."""
 
     __slots__ = ("frames", "new", "old", "revision")
 
@@ -33,86 +32,86 @@ class ObjectChange:
 
     @property
     def cached(self) -> CachedObject:
-        entry = self.new or self.old
-        if entry is None:
-            raise AssertionError("a change of nothing")
-        return entry
+        """The object's new state, or its last state if it was deleted."""
+        cached = self.new or self.old
+        if cached is None:
+            raise AssertionError("a change has neither an old nor a new state")
+        return cached
 
 
 class CacheObserver(Protocol):
-    """Who is told of each change, in order."""
+    """The receiver of a resource's changes, in order."""
 
-    def on_changes(self, occurrences: list[ObjectChange]) -> None: ...
+    def on_changes(self, changes: list[ObjectChange]) -> None: ...
 
     def on_reset(self) -> None:
-        """Changes may have been missed: begin again."""
+        """Handle a reset: changes may have been missed, so read the resource again."""
 
 
 class ResourceCache:
-    """Everything stored under one prefix such as /registry/example.com/crontabs/."""
+    """All objects stored under one prefix, such as /registry/example.com/crontabs/."""
 
     def __init__(self, prefix: str, progress: Callable[[], int] | None = None) -> None:
         self.prefix = prefix
         self._progress = progress
         self.loaded = False
         self.revision = 0
-        """Everything up to here has been seen."""
+        """All events of this resource up to this revision have been applied."""
         self.last_change = 0
         """The revision of the last change of this resource."""
         self.window_start = 0
         """Changes above this revision are in the window."""
         self.observers: list[CacheObserver] = []
         self.version_counts: dict[str, int] = {}
-        """How many objects are stored at each version."""
-        self._entries: dict[str, CachedObject] = {}
+        """The number of stored objects by their stored version."""
+        self._objects: dict[str, CachedObject] = {}
         self._names: dict[str, list[str]] = {}
         self._namespaces: list[str] = []
         self._window: deque[ObjectChange] = deque()
         self._window_bytes = 0
         self.schema_generation = 1
-        """Counts the states of the resource's definition: what was made of an entry in another epoch is void."""
-        self._trusted: dict[str, tuple[bytes, int, CachedObjectFactory]] = {}
+        """Incremented when the CRD's schema changes. Representations of another generation are invalid."""
+        self._expected_writes: dict[str, tuple[bytes, int, CachedObjectFactory]] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._objects)
 
     @property
     def observed_revision(self) -> int:
-        """Everything up to here has been seen, including what was written to other resources since."""
+        """The newest observed revision, including later writes to other resources."""
         return self.revision if self._progress is None else max(self.revision, self._progress())
 
     # ------------------------------------------------------------------ reading
 
     def get(self, key: str) -> CachedObject | None:
-        return self._entries.get(key)
+        return self._objects.get(key)
 
     def count(self, namespace: str | None) -> int:
         if namespace is None:
-            return len(self._entries)
+            return len(self._objects)
         return len(self._names.get(namespace, ()))
 
     def scan(self, namespace: str | None, after: str = "") -> Iterator[CachedObject]:
-        """The entries in the order of their keys, those after the key `after` only."""
+        """Yield the objects of a namespace (None: all namespaces) in key order, starting after the key `after`."""
         if namespace is not None:
             names = self._names.get(namespace, [])
             prefix = f"{namespace}/" if namespace else ""
             start = bisect_right(names, after[len(prefix) :]) if after.startswith(prefix) and after else 0
             for name in names[start:] if start else names:
-                yield self._entries[prefix + name]
+                yield self._objects[prefix + name]
             return
-        for space in self._namespaces:
-            prefix = space
+        for prefix in self._namespaces:
             if after and prefix and prefix <= after and not after.startswith(prefix):
                 continue
             yield from self.scan(prefix.rstrip("/"), after if after.startswith(prefix) else "")
 
     def snapshot(self, namespace: str | None, after: str = "", limit: int = 0) -> list[CachedObject]:
-        """The entries as they stand, at most `limit` of them (0: all)."""
-        found = self.scan(namespace, after)
-        return list(islice(found, limit)) if limit else list(found)
+        """Return the current objects of a namespace (None: all), at most `limit` (0: no limit)."""
+        objects = self.scan(namespace, after)
+        return list(islice(objects, limit)) if limit else list(objects)
 
     def remaining(self, namespace: str | None, after: str) -> int:
-        """How many entries come after a key."""
+        """Return the number of objects whose key sorts after `after`."""
         if namespace is not None:
             prefix = f"{namespace}/" if namespace else ""
             names = self._names.get(namespace, [])
@@ -123,124 +122,126 @@ class ResourceCache:
             if space > after or after.startswith(space)
         )
 
-    def changes_after(self, after: int) -> list[ObjectChange]:
-        """The changes above a revision; only for revisions not below `since`."""
-        return [o for o in self._window if o.revision > after]
+    def changes_after(self, revision: int) -> list[ObjectChange]:
+        """Return the changes above a revision, which must not be below `window_start`."""
+        return [change for change in self._window if change.revision > revision]
 
-    # ------------------------------------------------------------------ following
+    def past_changes(self, history: list[HistoryEvent]) -> list[ObjectChange]:
+        """Convert history read from the store into changes like those of the window."""
+        changes = []
+        for event in history:
+            key = event.key[len(self.prefix) :]
+            old = parse_stored(key, event.previous.value, event.previous.revision, False) if event.previous else None
+            new = parse_stored(key, event.value, event.revision, False) if event.value is not None else None
+            if old is not None or new is not None:
+                changes.append(ObjectChange(event.revision, old, new))
+        return changes
 
-    def expect_write(self, key: str, value: bytes, epoch: int, make: CachedObjectFactory = parse_stored) -> None:
-        """This process is about to write these bytes: they have passed their version's schema of that epoch.
+    # ------------------------------------------------------------------ writing
 
-        `make` is for who can make the entry of them with less trouble.
+    def expect_write(
+        self, key: str, value: bytes, schema_generation: int, build: CachedObjectFactory = parse_stored
+    ) -> None:
+        """Announce that this process is about to write bytes that it validated with the given schema generation.
+
+        When the store's event brings the same bytes, they need no normalization, and `build` makes the CachedObject.
         """
-        self._trusted[key] = (value, epoch, make)
+        self._expected_writes[key] = (value, schema_generation, build)
 
     def cancel_expected_write(self, key: str) -> None:
-        self._trusted.pop(key, None)
+        self._expected_writes.pop(key, None)
 
     def parse(self, items: Sequence[KeyValue]) -> list[CachedObject]:
-        """What the store holds, as entries."""
+        """Parse stored key-value pairs of this resource."""
         start = len(self.prefix)
-        return [parse_stored(key[start:], value, written, False) for key, value, written in items]
+        return [parse_stored(key[start:], value, revision, False) for key, value, revision in items]
 
-    def load(self, entries: list[CachedObject], revision: int) -> None:
-        """Begin with what the store holds at a revision."""
-        self._entries = {entry.key: entry for entry in entries}
-        names: dict[str, list[str]] = {}
+    def load(self, objects: list[CachedObject], revision: int) -> None:
+        """Replace the contents with the store's state at a revision."""
+        self._objects = {cached.key: cached for cached in objects}
+        names_by_namespace: dict[str, list[str]] = {}
         self.version_counts = dict.fromkeys(self.version_counts, 0)
-        for entry in entries:
-            names.setdefault(entry.namespace, []).append(entry.name)
-            self.version_counts[entry.version] = self.version_counts.get(entry.version, 0) + 1
-        for listed in names.values():
-            listed.sort()
-        self._names = names
-        self._namespaces = sorted(f"{n}/" if n else "" for n in names)
+        for cached in objects:
+            names_by_namespace.setdefault(cached.namespace, []).append(cached.name)
+            self.version_counts[cached.version] = self.version_counts.get(cached.version, 0) + 1
+        for names in names_by_namespace.values():
+            names.sort()
+        self._names = names_by_namespace
+        self._namespaces = sorted(f"{n}/" if n else "" for n in names_by_namespace)
         self.revision = self.window_start = revision
-        self.last_change = max(self.last_change, max((e.revision for e in entries), default=0))
+        self.last_change = max(self.last_change, max((cached.revision for cached in objects), default=0))
         self._window.clear()
         self._window_bytes = 0
         self.loaded = True
 
     def apply_events(self, events: list[StoreEvent], revision: int) -> None:
-        """Take in a batch of changes, then tell the observers."""
-        occurrences = []
+        """Apply a batch of store events, then notify the observers."""
+        changes = []
         for event in events:
             if event.revision <= self.revision:
-                continue  # Already read: the store was ahead of its own watch when this was loaded.
+                continue  # Already loaded: the range read saw a newer state than the store's watch had delivered.
             key = event.key[len(self.prefix) :]
-            old = self._entries.get(key)
+            old = self._objects.get(key)
             if event.value is None:
                 if old is None:
                     continue
                 new = None
-                self._forget(old)
+                self._remove(old)
             else:
-                trusted = self._trusted.pop(key, None) if self._trusted else None
-                if trusted is not None and trusted[1] == self.schema_generation and trusted[0] == event.value:
-                    new = trusted[2](key, event.value, event.revision, True)
+                expected = self._expected_writes.pop(key, None) if self._expected_writes else None
+                if expected is not None and expected[1] == self.schema_generation and expected[0] == event.value:
+                    new = expected[2](key, event.value, event.revision, True)
                 else:
                     new = parse_stored(key, event.value, event.revision, False)
                 new.schema_generation = self.schema_generation
                 if old is None:
-                    self._remember(new)
+                    self._add(new)
                 else:
-                    self._entries[key] = new
+                    self._objects[key] = new
                     if old.version != new.version:
                         self.version_counts[old.version] -= 1
                         self.version_counts[new.version] = self.version_counts.get(new.version, 0) + 1
-            occurrences.append(ObjectChange(event.revision, old, new))
+            changes.append(ObjectChange(event.revision, old, new))
         self.revision = max(self.revision, revision)
-        if not occurrences:
+        if not changes:
             return
-        self.last_change = occurrences[-1].revision
-        for occurrence in occurrences:
-            self._window.append(occurrence)
-            self._window_bytes += len(occurrence.old.raw) if occurrence.old else 0
+        self.last_change = changes[-1].revision
+        for change in changes:
+            self._window.append(change)
+            self._window_bytes += len(change.old.raw) if change.old else 0
         while len(self._window) > WINDOW_EVENTS or self._window_bytes > WINDOW_BYTES:
-            gone = self._window.popleft()
-            self._window_bytes -= len(gone.old.raw) if gone.old else 0
-            self.window_start = gone.revision
+            dropped = self._window.popleft()
+            self._window_bytes -= len(dropped.old.raw) if dropped.old else 0
+            self.window_start = dropped.revision
         for observer in list(self.observers):
-            observer.on_changes(occurrences)
-        # Frames are for those who are told now; the window would keep them beyond its bound.
-        for occurrence in occurrences:
-            occurrence.frames = None
+            observer.on_changes(changes)
+        # Encoded frames serve the current observers only. The window's bound does not count their bytes.
+        for change in changes:
+            change.frames = None
 
     def reset(self) -> None:
-        """Changes were missed: what is here is not to be trusted until it has been read anew."""
+        """Mark the contents as stale because events were missed, and tell the observers to start over."""
         self.loaded = False
         for observer in list(self.observers):
             observer.on_reset()
 
-    def _remember(self, entry: CachedObject) -> None:
-        self._entries[entry.key] = entry
-        self.version_counts[entry.version] = self.version_counts.get(entry.version, 0) + 1
-        names = self._names.get(entry.namespace)
+    def _add(self, cached: CachedObject) -> None:
+        self._objects[cached.key] = cached
+        self.version_counts[cached.version] = self.version_counts.get(cached.version, 0) + 1
+        names = self._names.get(cached.namespace)
         if names is None:
-            names = self._names[entry.namespace] = []
-            insort(self._namespaces, f"{entry.namespace}/" if entry.namespace else "")
-        if not names or names[-1] < entry.name:
-            names.append(entry.name)
+            names = self._names[cached.namespace] = []
+            insort(self._namespaces, f"{cached.namespace}/" if cached.namespace else "")
+        if not names or names[-1] < cached.name:
+            names.append(cached.name)
         else:
-            insort(names, entry.name)
+            insort(names, cached.name)
 
-    def _forget(self, entry: CachedObject) -> None:
-        del self._entries[entry.key]
-        self.version_counts[entry.version] -= 1
-        names = self._names[entry.namespace]
-        del names[bisect_left(names, entry.name)]
+    def _remove(self, cached: CachedObject) -> None:
+        del self._objects[cached.key]
+        self.version_counts[cached.version] -= 1
+        names = self._names[cached.namespace]
+        del names[bisect_left(names, cached.name)]
         if not names:
-            del self._names[entry.namespace]
-            self._namespaces.remove(f"{entry.namespace}/" if entry.namespace else "")
-
-    def past_changes(self, changes: list[HistoryEvent]) -> list[ObjectChange]:
-        """Past changes read from the store, in the shape of the window's."""
-        occurrences = []
-        for change in changes:
-            key = change.key[len(self.prefix) :]
-            old = parse_stored(key, change.previous.value, change.previous.revision, False) if change.previous else None
-            new = parse_stored(key, change.value, change.revision, False) if change.value is not None else None
-            if old is not None or new is not None:
-                occurrences.append(ObjectChange(change.revision, old, new))
-        return occurrences
+            del self._names[cached.namespace]
+            self._namespaces.remove(f"{cached.namespace}/" if cached.namespace else "")

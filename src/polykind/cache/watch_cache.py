@@ -1,4 +1,4 @@
-"""The watch cache as a whole: follows the store with a single watch and hands each change to its resource."""
+"""The watch cache of all resources: one watch on the store, whose events go to the caches of the resources."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ from polykind.contract import (
 log = logging.getLogger("polykind.cache")
 
 _SLICE = 500
-"""Objects that are read before others get their turn on the loop."""
-_RETRY = 0.5
-"""Seconds between two tries to follow the store again."""
+"""The number of objects that are parsed before other work may run on the event loop."""
+_RETRY_SECONDS = 0.5
 
 
 class WatchCache:
-    """All resources' caches. A resource is read from the store when it is first asked for."""
+    """The caches of all resources. A resource is loaded from the store on first use."""
 
     def __init__(self, store: Store, prefix: str = "/registry/") -> None:
         self.store = store
         self.prefix = prefix
         self.revision = 0
+        """All events up to this revision have been applied to the loaded resources."""
         self.ready = False
         self._resources: dict[str, ResourceCache] = {}
         self._loading: dict[ResourceCache, asyncio.Task[None]] = {}
-        self._held: dict[str, list[list[StoreEvent]]] = {}
-        """What has come for a prefix since each of its readings began."""
+        self._buffered: dict[str, list[list[StoreEvent]]] = {}
+        """By prefix: the events that have arrived since each running load of the resource began."""
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
-        self._watching: WatchHandle | None = None
+        self._watch: WatchHandle | None = None
         self._restarting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         self.revision = await self.store.revision()
-        self._watching = self.store.watch(self.prefix, self.revision, self)
+        self._watch = self.store.watch(self.prefix, self.revision, self)
         self.ready = True
-        self._wake()
+        self._wake_waiters()
 
     async def close(self) -> None:
         if self._restarting is not None:
             self._restarting.cancel()
         for task in list(self._loading.values()):
             task.cancel()
-        if self._watching is not None:
-            self._watching.close()
+        if self._watch is not None:
+            self._watch.close()
 
     def resource(self, group: str, plural: str) -> ResourceCache:
-        """The cache of a resource, loaded or not. Core resources have an empty group."""
+        """Return the cache of a resource, loaded or not. Core resources have an empty group."""
         prefix = f"{self.prefix}{group}/{plural}/" if group else f"{self.prefix}{plural}/"
         cache = self._resources.get(prefix)
         if cache is None:
@@ -66,12 +66,12 @@ class WatchCache:
         return cache
 
     def remove(self, cache: ResourceCache) -> None:
-        """Forget a resource that is no longer served."""
+        """Remove a resource that is no longer served."""
         if self._resources.get(cache.prefix) is cache:
             del self._resources[cache.prefix]
 
     async def wait_until_fresh(self, cache: ResourceCache, read: RevisionRead | None = None) -> None:
-        """Return when the cache holds everything that was written before this call, or before `read` was."""
+        """Return when the cache holds all writes made before this call, or before `read` was sent."""
         revision = await self.store.revision(read)
         if self.revision < revision:
             await self.wait_for_revision(revision)
@@ -79,67 +79,67 @@ class WatchCache:
             await self.load(cache)
 
     async def load(self, cache: ResourceCache) -> None:
-        """Read a resource from the store; callers at the same time share one reading."""
+        """Load a resource from the store. Concurrent callers share one load."""
         if cache.loaded:
             return
         task = self._loading.get(cache)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._load(cache))
             self._loading[cache] = task
-            task.add_done_callback(lambda done: self._read(cache, done))
+            task.add_done_callback(lambda done: self._on_loaded(cache, done))
         await asyncio.shield(task)
 
     async def reload(self, cache: ResourceCache, pause: float) -> None:
-        """Read a resource that was lost, however often it takes."""
+        """Load a resource again after a reset, retrying until it succeeds."""
         while not cache.loaded:
             try:
                 await self.load(cache)
             except StoreError:
                 await asyncio.sleep(pause)
 
-    def _read(self, cache: ResourceCache, task: asyncio.Task[None]) -> None:
+    def _on_loaded(self, cache: ResourceCache, task: asyncio.Task[None]) -> None:
         del self._loading[cache]
         if not task.cancelled() and task.exception() is not None:
-            log.info("%s could not be read: %s", cache.prefix, task.exception())
+            log.info("watch cache: cannot load %s: %s", cache.prefix, task.exception())
 
     async def _load(self, cache: ResourceCache) -> None:
         while True:
-            watching = self._watching
-            held: list[StoreEvent] = []
-            self._held.setdefault(cache.prefix, []).append(held)
+            watch = self._watch
+            buffered: list[StoreEvent] = []
+            self._buffered.setdefault(cache.prefix, []).append(buffered)
             try:
                 page = await self.store.range(cache.prefix)
-                entries: list[CachedObject] = []
+                objects: list[CachedObject] = []
                 for start in range(0, len(page.items), _SLICE):
-                    entries += cache.parse(page.items[start : start + _SLICE])
+                    objects += cache.parse(page.items[start : start + _SLICE])
                     await asyncio.sleep(0)
             finally:
-                self._release(cache.prefix, held)
-            if self._restarting is None or (self.ready and watching is self._watching):
+                self._stop_buffering(cache.prefix, buffered)
+            if self._restarting is None or (self.ready and watch is self._watch):
                 break
-            # The watch was lost while this was read: what was written in between would be missing.
+            # The store's watch was lost during the load, so events between the two may be missing: load again.
             await asyncio.shield(self._restarting)
-        cache.load(entries, page.revision)
-        late = [e for e in held if e.revision > page.revision]
+        cache.load(objects, page.revision)
+        late = [event for event in buffered if event.revision > page.revision]
         cache.apply_events(late, max(self.revision, page.revision))
 
-    def _release(self, prefix: str, held: list[StoreEvent]) -> None:
-        others = [h for h in self._held[prefix] if h is not held]
+    def _stop_buffering(self, prefix: str, buffered: list[StoreEvent]) -> None:
+        others = [other for other in self._buffered[prefix] if other is not buffered]
         if others:
-            self._held[prefix] = others
+            self._buffered[prefix] = others
         else:
-            del self._held[prefix]
+            del self._buffered[prefix]
 
-    async def wait_for_revision(self, revision: int, within: float = 3.0) -> None:
-        """Wait until everything up to a revision has been seen."""
+    async def wait_for_revision(self, revision: int, timeout: float = 3.0) -> None:  # noqa: ASYNC109
+        """Wait until all events up to a revision have been applied. Raises RequestTimeoutError."""
         if self.revision >= revision:
             return
-        # No asyncio.timeout: a request that has not waited yet has no task to be cancelled.
+        # asyncio.timeout needs a current task, which a request has not (see polykind.taskless).
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         waiter = (revision, future)
         self._waiters.append(waiter)
-        timer = loop.call_later(within, _time_out, future)
+        timer = loop.call_later(timeout, _time_out, future)
         try:
             await future
         except TimeoutError:
@@ -149,33 +149,36 @@ class WatchCache:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
-    async def changes_since(self, cache: ResourceCache, after: int) -> list[ObjectChange]:
-        """The changes of a resource above a revision, from the window or, if that is too short, from the store."""
+    async def changes_since(self, cache: ResourceCache, revision: int) -> list[ObjectChange]:
+        """Return a resource's changes above a revision, from the window or, where that is too short, the store.
+
+        Raises ExpiredError if the revision has been compacted.
+        """
         older: list[ObjectChange] = []
-        asked = after
-        # The window may move on while the store is read: what has left it by then is read as well.
+        after = revision
+        # The window may move on while the store's history is read. Then read the part that it has lost, too.
         while after < cache.window_start:
             until = cache.window_start
             try:
-                changes = await self.store.history(cache.prefix, after, until)
+                history = await self.store.history(cache.prefix, after, until)
             except CompactedError as error:
-                raise errors.ExpiredError(f"too old resource version: {asked} ({error.oldest})") from None
+                raise errors.ExpiredError(f"too old resource version: {revision} ({error.oldest})") from None
             except FutureRevisionError:
                 return []
-            for start in range(0, len(changes), _SLICE):
-                older += cache.past_changes(changes[start : start + _SLICE])
+            for start in range(0, len(history), _SLICE):
+                older += cache.past_changes(history[start : start + _SLICE])
                 await asyncio.sleep(0)
             after = until
         return older + cache.changes_after(after)
 
-    # ------------------------------------------------------------------ the store's listener
+    # ------------------------------------------------------------------ WatchListener
 
     def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
         batches: dict[str, list[StoreEvent]] = {}
         for event in events:
-            prefix = self._prefix_of(event.key)
-            for held in self._held.get(prefix, ()):
-                held.append(event)
+            prefix = self._resource_prefix(event.key)
+            for buffered in self._buffered.get(prefix, ()):
+                buffered.append(event)
             if prefix in self._resources:
                 batches.setdefault(prefix, []).append(event)
         self.revision = revision
@@ -185,33 +188,32 @@ class WatchCache:
                 try:
                     cache.apply_events(batch, revision)
                 except Exception:
-                    log.exception("the cache of %s failed on an event and is read anew", prefix)
+                    log.exception("watch cache: cannot apply an event to %s, loading it again", prefix)
                     cache.reset()
         if self._waiters:
-            self._wake()
+            self._wake_waiters()
 
-    def _wake(self) -> None:
-        """Go on with who waited for what has been seen by now."""
+    def _wake_waiters(self) -> None:
         due = [future for revision, future in self._waiters if revision <= self.revision]
         if due:
-            self._waiters = [w for w in self._waiters if w[0] > self.revision]
+            self._waiters = [waiter for waiter in self._waiters if waiter[0] > self.revision]
             for future in due:
                 if not future.done():
                     future.set_result(None)
 
-    def _prefix_of(self, key: str) -> str:
-        """/registry/<group>/<plural>/ of a custom resource's key, /registry/<plural>/ of a core resource's."""
+    def _resource_prefix(self, key: str) -> str:
+        """Return a key's /registry/<group>/<plural>/, or /registry/<plural>/ for a core resource."""
         start = len(self.prefix)
         first = key.find("/", start)
         second = key.find("/", first + 1)
         if second > 0:
             prefix = key[: second + 1]
-            if prefix in self._resources or prefix in self._held:
+            if prefix in self._resources or prefix in self._buffered:
                 return prefix
         return key[: first + 1]
 
     def on_lost(self, error: StoreError) -> None:
-        log.warning("the watch on the store was lost (%s): every resource is read anew", error)
+        log.warning("watch cache: lost the watch on the store, loading every resource again: %s", error)
         for cache in self._resources.values():
             cache.reset()
         self.ready = False
@@ -223,8 +225,8 @@ class WatchCache:
                 await self.start()
                 return
             except StoreError as error:
-                log.warning("the store does not answer yet: %s", error)
-                await asyncio.sleep(_RETRY)
+                log.warning("watch cache: cannot watch the store, retrying in %.1f s: %s", _RETRY_SECONDS, error)
+                await asyncio.sleep(_RETRY_SECONDS)
 
 
 def _time_out(future: asyncio.Future[None]) -> None:
@@ -232,10 +234,10 @@ def _time_out(future: asyncio.Future[None]) -> None:
         future.set_exception(TimeoutError())
 
 
-def resource_version_too_large(asked: int, current: int, *, retry: bool = True) -> errors.RequestTimeoutError:
-    """A revision that is still to come; `retry` tells the client to come back in a second."""
+def resource_version_too_large(requested: int, current: int, *, retry: bool = True) -> errors.RequestTimeoutError:
+    """Return the 504 for a revision that is not written yet. With `retry` it asks the client to retry in a second."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
     return errors.RequestTimeoutError(
-        f"Timeout: Too large resource version: {asked}, current: {current}",
+        f"Timeout: Too large resource version: {requested}, current: {current}",
         details={"causes": causes, **({"retryAfterSeconds": 1} if retry else {})},
     )

@@ -18,7 +18,7 @@ from polykind.selectors import field_selectors
 
 if TYPE_CHECKING:
     from polykind.apply.typemodel import TypeModel
-    from polykind.cache.watch import WatchChannel
+    from polykind.cache.watch_channel import WatchChannel
     from polykind.metrics.metrics import RequestSeries
     from polykind.metrics.usage import VersionUsage
 
@@ -101,7 +101,7 @@ class Resource:
 
     def end_watches(self) -> None:
         for channel in list(self.channels.values()):
-            channel.end()
+            channel.finish()
 
     def not_found(self, name: str) -> errors.NotFoundError:
         return errors.NotFoundError(self.plural, self.group, name)

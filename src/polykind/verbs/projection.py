@@ -31,7 +31,7 @@ class Whole:
 
     key: Hashable | None = "whole"
     content_type = JSON
-    mute = False
+    unsupported = False
 
     def __init__(self, call: RequestContext) -> None:
         self._call = call
@@ -135,14 +135,14 @@ class Mute(Whole):
     """A list of metadata, which no event has: only errors can be told."""
 
     key: Hashable | None = "mute"
-    mute = True
+    unsupported = True
 
 
 class MuteMessages(Messages):
     """The same in protobuf."""
 
     key: Hashable | None = "mute messages"
-    mute = True
+    unsupported = True
 
     def _message(self, obj: JsonObject) -> bytes:
         return b""

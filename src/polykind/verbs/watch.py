@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator
 
 from polykind import errors
 from polykind.cache.resource_cache import ObjectChange
-from polykind.cache.watch import Projection, WatchChannel, Watcher
+from polykind.cache.watch_channel import Projection, WatchChannel
+from polykind.cache.watcher import Watcher
 from polykind.codec import negotiation
 from polykind.http.messages import Response, Stream
 from polykind.http.options import ListOptions
@@ -60,7 +61,7 @@ async def watch(call: RequestContext) -> Response | Stream:
     channel.join(watcher)
     if projection.key is None:
         # What it tells once goes with the first event: what happens meanwhile must not take it.
-        channel.hold()
+        channel.pause()
     begun: list[bytes] = []
     try:
         if initial:
@@ -75,11 +76,11 @@ async def watch(call: RequestContext) -> Response | Stream:
     except BaseException:
         channel.leave(watcher)
         raise
-    if not watcher.silent() and projection.mute:
+    if watcher.has_initial_events() and projection.unsupported:
         channel.leave(watcher)
         return Response(200, b"", projection.content_type)
-    channel.release()
-    return Stream(watcher.begin, watcher.ended, projection.content_type)
+    channel.resume()
+    return Stream(watcher.start, watcher.on_end, projection.content_type)
 
 
 def _channel(call: RequestContext, selected: Selected, projection: Projection) -> WatchChannel:
@@ -91,9 +92,10 @@ def _channel(call: RequestContext, selected: Selected, projection: Projection) -
     if channel is None:
         metrics = call.backend.metrics
         sent = metrics.watch_events.of(kind.group, call.version.version, kind.plural).add
-        channel = WatchChannel(kind.cache, call.version.representer, selected, projection, sent)
+        channel = WatchChannel(
+            kind.cache, call.version.representer, selected, projection, sent, lambda: _forget(kind, key)
+        )
         kind.channels[key] = channel
-        channel.empty = lambda: _forget(kind, key)
     return channel
 
 
@@ -113,17 +115,17 @@ async def _begin_with_state(
         for entry in entries:
             form = await call.version.representer.view(entry)
             if selected.everything or selected.matches(form):
-                begun.append(channel.projection.event("ADDED", channel.object_bytes(form, 0)))
+                begun.append(channel.projection.event("ADDED", channel.encode_object(form, 0)))
         raise
     chosen = [f for f in forms if selected.everything or selected.matches(f)]
 
     def added() -> Iterator[bytes]:
         for form in chosen:
-            yield channel.projection.event("ADDED", channel.object_bytes(form, 0))
+            yield channel.projection.event("ADDED", channel.encode_object(form, 0))
         if told:
             yield channel.projection.event("BOOKMARK", channel.projection.bookmark(watcher.after, True))
 
-    watcher.first = added()
+    watcher.initial_events = added()
 
 
 async def _begin_with_past(
@@ -131,15 +133,15 @@ async def _begin_with_past(
 ) -> None:
     """What has happened since the revision that the client has seen."""
     watcher.after = max(revision, past[-1].revision if past else 0)
-    entries = list(dict.fromkeys(e for o in past for e in channel.needed(o)))
+    entries = list(dict.fromkeys(e for o in past for e in channel.states_to_represent(o)))
     made = dict(zip(entries, await call.version.representer.view_many(entries), strict=True))
     events = []
     for occurrence in past:
         event = channel.event(occurrence, made)
         if event is not None:
             kind, form, stamp = event
-            events.append(channel.projection.event(kind, channel.object_bytes(form, stamp)))
-    watcher.first = events
+            events.append(channel.projection.event(kind, channel.encode_object(form, stamp)))
+    watcher.initial_events = events
 
 
 def _forget(kind: Resource, key: Hashable) -> None:

@@ -1,10 +1,10 @@
-"""A cache over a real store, a viewer without a server, and sinks that remember."""
+"""Helpers: a cache over a real store, a view without a server, and sinks that record."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.cache.resource_cache import ResourceCache
-from polykind.cache.watch import WatchChannel, Watcher
 from polykind.cache.watch_cache import WatchCache
+from polykind.cache.watch_channel import WatchChannel
+from polykind.cache.watcher import Watcher
 from polykind.codec import json_codec
 from polykind.store.sqlite import SqliteStore
 
@@ -31,7 +32,7 @@ def value(key: str, **more: Any) -> bytes:
 
 @asynccontextmanager
 async def opened(folder: Path, *, keep: int = 10_000) -> AsyncIterator[tuple[SqliteStore, WatchCache, ResourceCache]]:
-    """A store, the cache that follows it, and the cache of one resource in it (not loaded)."""
+    """Open a store, its watch cache, and the cache of one resource, which is not loaded."""
     store = SqliteStore(folder, keep=keep)
     await store.start()
     cache = WatchCache(store)
@@ -47,8 +48,8 @@ async def put(store: SqliteStore, key: str, **more: Any) -> int:
     return await store.put(PREFIX + key, value(key, **more), expect=None)
 
 
-class Viewer:
-    """Shows entries as they are, or after a conversion that ends when the test says so."""
+class FakeView:
+    """Represents objects as they are stored, or after a conversion that ends when the test sets `go`."""
 
     version = "v1"
 
@@ -58,29 +59,29 @@ class Viewer:
         self.error: Exception | None = None
         self.batches: list[list[str]] = []
 
-    def ready(self, entry: CachedObject) -> Representation | None:
-        return None if self.slow else entry
+    def ready(self, cached: CachedObject) -> Representation | None:
+        return None if self.slow else cached
 
-    async def view_many(self, entries: Sequence[CachedObject]) -> list[Representation]:
-        if not self.slow or not entries:
-            return list(entries)
-        self.batches.append([f"{e.key}@{e.revision}" for e in entries])
+    async def view_many(self, objects: Sequence[CachedObject]) -> list[Representation]:
+        if not self.slow or not objects:
+            return list(objects)
+        self.batches.append([f"{e.key}@{e.revision}" for e in objects])
         await self.go.wait()
         if self.error is not None:
             raise self.error
-        return [Representation(e.raw, e.labels) for e in entries]
+        return [Representation(e.raw, e.labels) for e in objects]
 
-    def restamp(self, form: Representation, revision: int) -> bytes:
-        obj: dict[str, Any] = json_codec.decode(form.data)
+    def restamp(self, representation: Representation, revision: int) -> bytes:
+        obj: dict[str, Any] = json_codec.decode(representation.data)
         obj["metadata"]["resourceVersion"] = str(revision)
         return json_codec.encode(obj)
 
 
-class Whole:
-    """Objects as they are."""
+class FullObjects:
+    """A projection that sends objects unchanged."""
 
     key: Hashable | None = "whole"
-    mute = False
+    unsupported = False
 
     def __init__(self) -> None:
         self.encoded = 0
@@ -99,8 +100,8 @@ class Whole:
         return self.event("ERROR", error.encode().rstrip())
 
 
-class Selecting:
-    """By namespace, name and labels."""
+class FakeSelection:
+    """A selection by namespace, name and labels."""
 
     def __init__(
         self, namespace: str | None = None, name: str | None = None, labels: dict[str, str] | None = None
@@ -109,24 +110,24 @@ class Selecting:
         self.everything = not labels
         self.key: Hashable = (namespace, name, tuple(self._labels.items()))
 
-    def matches(self, form: Representation) -> bool:
-        return self._labels.items() <= (form.labels or {}).items()
+    def matches(self, representation: Representation) -> bool:
+        return self._labels.items() <= (representation.labels or {}).items()
 
 
 class Client:
-    """A sink that keeps what it is sent; it can be made to read slowly."""
+    """A sink that records what it is sent; a test can make it read slowly."""
 
     def __init__(self) -> None:
         self.data = b""
-        self.frames: list[bytes] = []
-        self.over = ""
+        self.chunks: list[bytes] = []
+        self.ended = ""
         self.reads = asyncio.Event()
         self.reads.set()
         self.watcher: Watcher | None = None
 
-    def send(self, frame: bytes) -> None:
-        self.frames.append(frame)
-        rest = frame
+    def send(self, chunk: bytes) -> None:
+        self.chunks.append(chunk)
+        rest = chunk
         while rest:
             size, _, rest = rest.partition(b"\r\n")
             length = int(size, 16)
@@ -135,7 +136,7 @@ class Client:
 
     async def drained(self) -> None:
         await self.reads.wait()
-        if self.over:
+        if self.ended:
             raise ConnectionResetError
 
     def finish(self) -> None:
@@ -146,22 +147,22 @@ class Client:
         self.reads.set()
 
     def _end(self, how: str) -> None:
-        if not self.over:
-            self.over = how
+        if not self.ended:
+            self.ended = how
             if self.watcher is not None:
-                self.watcher.ended()
+                self.watcher.on_end()
 
     @property
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.data.splitlines()]
 
     @property
-    def told(self) -> list[str]:
-        """TYPE key@revision of each event."""
-        return [told(event) for event in self.events]
+    def summaries(self) -> list[str]:
+        """Each event as "TYPE key@revision"."""
+        return [summary(event) for event in self.events]
 
 
-def told(event: dict[str, Any]) -> str:
+def summary(event: dict[str, Any]) -> str:
     if event["type"] == "ERROR":
         return f"ERROR {event['object']['code']}"
     meta = event["object"]["metadata"]
@@ -170,18 +171,28 @@ def told(event: dict[str, Any]) -> str:
     return f"{event['type']} {meta['namespace']}/{meta['name']}@{meta['resourceVersion']}"
 
 
-class Following:
-    """A channel on a resource, and the clients that join it."""
+class SharedWatch:
+    """A watch channel of a resource, and the clients that join it."""
 
     def __init__(
-        self, cache: ResourceCache, viewer: Viewer, selection: Selecting | None = None, projection: Whole | None = None
+        self,
+        cache: ResourceCache,
+        view: FakeView,
+        selection: FakeSelection | None = None,
+        projection: FullObjects | None = None,
     ) -> None:
         self.cache, self.sent = cache, 0
-        self.projection = projection or Whole()
-        self.channel = WatchChannel(cache, viewer, selection or Selecting(), self.projection, self._count)
+        self.on_empty: Callable[[], None] = lambda: None
+        self.projection = projection or FullObjects()
+        self.channel = WatchChannel(
+            cache, view, selection or FakeSelection(), self.projection, self._count, self._emptied
+        )
 
     def _count(self, events: int) -> None:
         self.sent += events
+
+    def _emptied(self) -> None:
+        self.on_empty()
 
     def joined(
         self,
@@ -192,25 +203,25 @@ class Following:
         interval: float = 60,
         first: list[bytes] | None = None,
     ) -> tuple[Watcher, Client]:
-        """A watcher that has joined and whose answer has not begun."""
+        """Add a watcher whose response has not started."""
         watcher, client = Watcher(self.channel, after, bookmarks, timeout, interval), Client()
         client.watcher = watcher
-        watcher.first = first or []
+        watcher.initial_events = first or []
         self.channel.join(watcher)
         return watcher, client
 
     def client(self, after: int = 0, **options: Any) -> Client:
         watcher, client = self.joined(after, **options)
-        watcher.begin(client)
+        watcher.start(client)
         return client
 
 
 def added(key: str, revision: int) -> bytes:
     obj = json.loads(value(key))
     obj["metadata"]["resourceVersion"] = str(revision)
-    return Whole().event("ADDED", json_codec.encode(obj))
+    return FullObjects().event("ADDED", json_codec.encode(obj))
 
 
-async def turns(number: int = 10) -> None:
+async def loop_iterations(number: int = 10) -> None:
     for _ in range(number):
         await asyncio.sleep(0)

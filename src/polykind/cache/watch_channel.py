@@ -1,0 +1,277 @@
+"""Watch channels: the watches of one resource that share version, selector and format.
+
+An event is filtered, converted and encoded once per channel, and its HTTP chunk once per version and format. Each
+further watcher costs one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from itertools import islice
+from typing import Protocol
+
+from polykind import errors
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.cache.resource_cache import ObjectChange, ResourceCache
+from polykind.cache.watcher import Watcher
+from polykind.http.messages import encode_chunk
+
+log = logging.getLogger("polykind.watch")
+
+_CONVERSION_BATCH = 200
+"""The number of events whose objects are converted together."""
+
+
+class VersionView(Protocol):
+    """Represents cached objects at one version."""
+
+    version: str
+
+    def ready(self, cached: CachedObject, /) -> Representation | None:
+        """Return the representation, or None if it needs a conversion."""
+
+    def view_many(self, objects: Sequence[CachedObject], /) -> Awaitable[list[Representation]]:
+        """Return the representations, converting where necessary."""
+
+    def restamp(self, representation: Representation, revision: int, /) -> bytes:
+        """Return the representation's bytes with another resourceVersion."""
+
+
+class Projection(Protocol):
+    """The format of events: JSON or protobuf; full objects, Tables or metadata only."""
+
+    key: Hashable | None
+    """Projections with equal keys encode to equal bytes. None if the projection belongs to one watcher."""
+    unsupported: bool
+    """True if this format cannot encode events: the stream ends at its first event."""
+
+    def encode(self, data: bytes) -> bytes: ...
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes: ...
+
+    def event(self, kind: str, data: bytes) -> bytes:
+        """Return an event with an encoded object."""
+
+    def error(self, error: errors.APIError) -> bytes:
+        """Return an ERROR event."""
+
+
+class Selection(Protocol):
+    """The namespace, name and selectors of a watch."""
+
+    key: Hashable
+    namespace: str | None
+    name: str | None
+    everything: bool
+    """True if there is neither a label selector nor a field selector."""
+
+    def matches(self, representation: Representation, /) -> bool: ...
+
+
+class WatchChannel:
+    """All watchers of a resource with the same version, selection and projection."""
+
+    def __init__(
+        self,
+        cache: ResourceCache,
+        view: VersionView,
+        selection: Selection,
+        projection: Projection,
+        on_sent: Callable[[int], None],
+        on_empty: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_sent` receives the number of events sent; `on_empty` is called when the last watcher has left."""
+        self._cache = cache
+        self.view = view
+        self.selection = selection
+        self.projection = projection
+        self.watchers: set[Watcher] = set()
+        self._on_sent = on_sent
+        self._on_empty = on_empty
+        self._backlog: deque[ObjectChange] = deque()
+        self._converted: dict[CachedObject, Representation] = {}
+        """Representations that needed a conversion, while the backlog's events are encoded."""
+        self._paused = False
+        self._task: asyncio.Task[None] | None = None
+        cache.observers.append(self)
+
+    @property
+    def delivered_revision(self) -> int:
+        """All events up to this revision have been delivered."""
+        return self._backlog[0].revision - 1 if self._backlog else self._cache.observed_revision
+
+    def join(self, watcher: Watcher) -> None:
+        self.watchers.add(watcher)
+
+    def leave(self, watcher: Watcher) -> None:
+        if watcher not in self.watchers:
+            return
+        self.watchers.discard(watcher)
+        if not self.watchers:
+            self.close()
+            self._on_empty()
+
+    def close(self) -> None:
+        if self in self._cache.observers:
+            self._cache.observers.remove(self)
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def finish(self) -> None:
+        """End every watch normally, so that the clients list and watch again."""
+        for watcher in list(self.watchers):
+            watcher.finish()
+
+    def on_reset(self) -> None:
+        self.finish()
+
+    def pause(self) -> None:
+        """Keep further changes in the backlog."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Deliver the backlog of a pause, and continue."""
+        paused, self._paused = self._paused, False
+        if paused and self._backlog:
+            self._task = asyncio.get_running_loop().create_task(self._process_backlog())
+
+    def on_changes(self, changes: list[ObjectChange]) -> None:
+        if self._task is not None or self._paused:
+            self._backlog.extend(changes)
+            return
+        ready: list[tuple[int, bytes]] = []
+        try:
+            for index, change in enumerate(changes):
+                if self._needs_conversion(change):
+                    self._send(ready)
+                    self._backlog.extend(changes[index:])
+                    self._task = asyncio.get_running_loop().create_task(self._process_backlog())
+                    return
+                data = self._encode_change(change)
+                if data is not None:
+                    ready.append((change.revision, data))
+        except errors.APIError as error:
+            self._send(ready)
+            self.fail(error)
+            return
+        self._send(ready)
+
+    def _send(self, ready: list[tuple[int, bytes]]) -> None:
+        if not ready:
+            return
+        if self.projection.unsupported:
+            self.finish()
+            return
+        joined = ready[0][1] if len(ready) == 1 else b"".join([data for _, data in ready])
+        first_revision = ready[0][0]
+        for watcher in list(self.watchers):
+            if watcher.after < first_revision:
+                watcher.deliver(joined)
+            else:
+                for revision, data in ready:
+                    if revision > watcher.after:
+                        watcher.deliver(data)
+        self._on_sent(len(ready) * len(self.watchers))
+
+    def _in_scope(self, cached: CachedObject) -> bool:
+        """True if the object's namespace and name match the selection."""
+        selection = self.selection
+        return (selection.namespace is None or cached.namespace == selection.namespace) and (
+            selection.name is None or cached.name == selection.name
+        )
+
+    def states_to_represent(self, change: ObjectChange) -> list[CachedObject]:
+        """Return the states whose representations the event needs. The old one matters only to selectors."""
+        old, new = change.old, change.new
+        if not self._in_scope(change.cached):
+            return []
+        if old is None or (new is not None and self.selection.everything):
+            return [new] if new is not None else []
+        return [old] if new is None else [old, new]
+
+    def _needs_conversion(self, change: ObjectChange) -> bool:
+        return any(self.view.ready(cached) is None for cached in self.states_to_represent(change))
+
+    async def _process_backlog(self) -> None:
+        try:
+            while self._backlog:
+                batch = list(islice(self._backlog, _CONVERSION_BATCH))
+                states = list(dict.fromkeys(s for change in batch for s in self.states_to_represent(change)))
+                self._converted = dict(zip(states, await self.view.view_many(states), strict=True))
+                for change in batch:
+                    data = self._encode_change(change)
+                    if data is not None:
+                        self._send([(change.revision, data)])
+                    change.frames = None
+                    self._backlog.popleft()
+                self._converted = {}
+            self._task = None
+        except errors.APIError as error:
+            self.fail(error)
+        except Exception:
+            log.exception("watch: cannot deliver events of %s, ending its watches", self._cache.prefix)
+            self.fail(errors.InternalError("the watch failed; the server's log says why"))
+
+    def fail(self, error: errors.APIError) -> None:
+        """Send the error to all watchers and end them."""
+        data = encode_chunk(self.projection.error(error))
+        for watcher in list(self.watchers):
+            watcher.deliver(data)
+            watcher.finish()
+
+    # ------------------------------------------------------------------ encoding
+
+    def _encode_change(self, change: ObjectChange) -> bytes | None:
+        """Return the event as an HTTP chunk, or None if the change does not concern this channel."""
+        event = self.event(change)
+        if event is None:
+            return None
+        kind, representation, revision = event
+        key = (self.view.version, self.projection.key, kind)
+        if self.projection.key is not None:
+            data = change.frames.get(key) if change.frames is not None else None
+            if data is not None:
+                return data
+        data = encode_chunk(self.projection.event(kind, self.encode_object(representation, revision)))
+        if self.projection.key is not None:
+            if change.frames is None:
+                change.frames = {}
+            change.frames[key] = data
+        return data
+
+    def encode_object(self, representation: Representation, revision: int) -> bytes:
+        """Encode an object with the resourceVersion `revision` (0: its own)."""
+        data = self.view.restamp(representation, revision) if revision else representation.data
+        return self.projection.encode(data)
+
+    def event(
+        self, change: ObjectChange, converted: dict[CachedObject, Representation] | None = None
+    ) -> tuple[str, Representation, int] | None:
+        """Return the event type, the representation to send and its resourceVersion (0: its own).
+
+        An object that stops matching the selection is DELETED, with its last matching state. Return None if the change
+        does not concern this channel.
+        """
+        converted = self._converted if converted is None else converted
+        if not self._in_scope(change.cached):
+            return None
+        old, new = change.old, change.new
+        new_state = self._represent(new, converted) if new is not None else None
+        matched = old is not None and (
+            self.selection.everything or self.selection.matches(self._represent(old, converted))
+        )
+        if new_state is not None and (self.selection.everything or self.selection.matches(new_state)):
+            return ("MODIFIED" if matched else "ADDED", new_state, 0)
+        if matched and old is not None:
+            return ("DELETED", self._represent(old, converted), change.revision)
+        return None
+
+    def _represent(self, cached: CachedObject, converted: dict[CachedObject, Representation]) -> Representation:
+        representation = converted.get(cached) or self.view.ready(cached)
+        if representation is None:
+            raise AssertionError("the representation has not been converted")
+        return representation

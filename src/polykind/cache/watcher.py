@@ -1,0 +1,143 @@
+"""One client's watch: initial events, then the events of its channel, bookmarks and the timeout."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from polykind.http.messages import Sink, encode_chunk
+
+if TYPE_CHECKING:
+    from polykind.cache.watch_channel import WatchChannel
+
+log = logging.getLogger("polykind.watch")
+
+_CHUNK_BYTES = 128 * 1024
+_MAX_PENDING_BYTES = 8 * 1024 * 1024
+"""The bound of the events that wait while a client reads its initial events. Beyond it the client is disconnected."""
+_FINAL_BOOKMARK_SECONDS = 2.0
+"""Seconds before the timeout of a watch at which it sends a last bookmark, as kube-apiserver does."""
+
+
+class Watcher:
+    """One client's watch. Events that arrive before the initial events are sent are kept pending."""
+
+    def __init__(self, channel: WatchChannel, after: int, bookmarks: bool, timeout: float, interval: float) -> None:
+        self.after = after
+        """Events up to this revision are not sent: the client knows them, or the initial events contain them."""
+        self.initial_events: Iterable[bytes] = ()
+        """Encoded events to send first."""
+        self._channel = channel
+        self._sink: Sink | None = None
+        self._pending: list[bytes] | None = []
+        self._pending_size = 0
+        self._bookmarks = bookmarks
+        self._interval = interval
+        self._timers: list[asyncio.TimerHandle] = []
+        self._task: asyncio.Task[None] | None = None
+        self._timeout = timeout
+        self._finished = False
+
+    def start(self, sink: Sink) -> None:
+        """Send the initial and pending events. Called once the head of the response has been sent."""
+        self._sink = sink
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._catch_up(sink))
+        if self._finished:
+            return
+        self._timers.append(loop.call_later(self._timeout, self.finish))
+        if self._bookmarks:
+            if self._timeout > _FINAL_BOOKMARK_SECONDS:
+                self._timers.append(loop.call_later(self._timeout - _FINAL_BOOKMARK_SECONDS, self._send_bookmark))
+            self._timers.append(loop.call_later(self._interval, self._tick))
+
+    async def _catch_up(self, sink: Sink) -> None:
+        try:
+            batch: list[bytes] = []
+            size = 0
+            for data in self.initial_events:
+                batch.append(data)
+                size += len(data)
+                if size > _CHUNK_BYTES:
+                    sink.send(encode_chunk(b"".join(batch)))
+                    batch, size = [], 0
+                    await sink.drained()
+            if batch:
+                sink.send(encode_chunk(b"".join(batch)))
+            self.initial_events = ()
+            while self._pending:
+                pending, self._pending, self._pending_size = self._pending, [], 0
+                for index, data in enumerate(pending):
+                    sink.send(data)
+                    if index % 64 == 63:
+                        await sink.drained()
+            self._pending = None
+            if self._finished:
+                sink.finish()
+        except ConnectionError:
+            pass
+        except Exception:
+            log.exception("watch: cannot encode the initial events, closing the connection")
+            sink.abort()
+
+    def has_initial_events(self) -> bool:
+        """True if there is at least one initial event. Encodes the first one."""
+        events = iter(self.initial_events)
+        head = next(events, None)
+        self.initial_events = () if head is None else chain((head,), events)
+        return head is not None
+
+    def deliver(self, chunk: bytes) -> None:
+        """Send encoded chunks, or keep them pending until the initial events are sent."""
+        if self._pending is not None:
+            self._pending.append(chunk)
+            self._pending_size += len(chunk)
+            if self._pending_size > _MAX_PENDING_BYTES:
+                self._disconnect()
+        elif self._sink is not None:
+            self._sink.send(chunk)
+
+    def _disconnect(self) -> None:
+        log.info(
+            "watch: closing a connection whose client reads too slowly: over %d bytes wait behind its initial events",
+            _MAX_PENDING_BYTES,
+        )
+        self._pending, self._pending_size, self.initial_events = [], 0, ()
+        if self._sink is not None:
+            self._sink.abort()
+        self.finish()
+
+    def finish(self) -> None:
+        """End the stream normally after all pending events."""
+        self._finished = True
+        self._stop()
+        if self._pending is None and self._sink is not None:
+            self._sink.finish()
+
+    def on_end(self) -> None:
+        """Clean up after the stream has ended or the client has disconnected."""
+        self._finished = True
+        self._stop()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _stop(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers = []
+        self._channel.leave(self)
+
+    def _send_bookmark(self) -> None:
+        projection = self._channel.projection
+        if projection.unsupported:
+            self.finish()
+        elif self._pending is None and not self._finished:
+            data = projection.bookmark(max(self._channel.delivered_revision, self.after), False)
+            self.deliver(encode_chunk(projection.event("BOOKMARK", data)))
+
+    def _tick(self) -> None:
+        self._send_bookmark()
+        self._timers.append(asyncio.get_running_loop().call_later(self._interval, self._tick))
