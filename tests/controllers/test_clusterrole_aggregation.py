@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregation
+from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregationController
 from polykind.store.sqlite import SqliteStore
 from tests.support.live import PATIENCE, Live, live
 from tests.support.observers import owner
@@ -125,7 +125,7 @@ async def test_only_the_leader_writes(running: Live) -> None:
     mine = "polykind.controllers.clusterrole_aggregation"
     kind.cache.observers[:] = [one for one in kind.cache.observers if owner(one) != mine]
     leadership = Follower()
-    second = ClusterRoleAggregation(running.server.api, leadership)
+    second = ClusterRoleAggregationController(running.server.backend, leadership)
     await second.start()
     await running.ask("POST", ROLES, role("part", "pens", a="1"))
     await running.ask("POST", ROLES, sum_of("sum", {"matchLabels": {"a": "1"}}))

@@ -48,7 +48,7 @@ async def hook() -> AsyncIterator[Hook]:
 @pytest.fixture
 async def running(tmp_path: Path, hook: Hook) -> AsyncIterator[Live]:
     async with live(tmp_path, conversion_cache=False) as server:
-        server.server.converters.pause = 0.0
+        server.server.crds.converters.write_interval = 0.0
         await server.define(definition(webhook(hook)))
         await server.ask("POST", f"/apis/{GROUP}/v1/crontabs", obj())
         yield server
@@ -139,7 +139,7 @@ async def test_a_certificate_that_ends_soon_is_told(tmp_path: Path) -> None:
 
 
 async def test_flapping_is_told_at_most_once_in_a_while(running: Live, hook: Hook) -> None:
-    running.server.converters.pause = 3600.0
+    running.server.crds.converters.write_interval = 3600.0
     hook.behaviour = broken
     for _ in range(3):
         await converts(running, 500)
@@ -157,7 +157,7 @@ async def test_flapping_is_told_at_most_once_in_a_while(running: Live, hook: Hoo
 async def test_a_converter_that_is_replaced_is_closed(running: Live, hook: Hook) -> None:
     await converts(running)
     closed: list[Any] = []
-    gate = running.server.converters._gates[NAME]
+    gate = running.server.crds.converters._converters[NAME]
     close = gate.close
 
     async def noticed() -> None:

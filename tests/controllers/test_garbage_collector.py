@@ -38,7 +38,7 @@ def definition(plural: str, kind: str, scope: str, group: str = GROUP) -> JsonOb
 @pytest.fixture
 async def garden(tmp_path: Path) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
-        running.server.garbage.patience = 0.0
+        running.server.garbage_collector.absent_owner_delay = 0.0
         await running.define(definition("plants", "Plant", "Namespaced"))
         await running.define(definition("beds", "Bed", "Cluster"))
         yield running
@@ -138,7 +138,7 @@ async def test_an_owner_of_that_name_but_another_uid_is_none(garden: Live) -> No
 async def test_an_owner_that_nobody_has_seen_is_doubted_for_a_while(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", PLANTS, plant("leaf", owner(tree)))
-    garden.server.garbage.patience = 3600.0
+    garden.server.garbage_collector.absent_owner_delay = 3600.0
     await garden.ask("POST", PLANTS, plant("cuckoo", owner(tree, uid="another")))
     await garden.ask("DELETE", f"{PLANTS}/tree")
     await garden.gone(PLANTS, "leaf")
@@ -265,7 +265,7 @@ async def test_what_was_left_while_no_collector_ran_is_collected_on_start(tmp_pa
         await running.ask("DELETE", f"{PLANTS}/let-go", policy("Orphan"))
         assert await names(running) == ["fruit", "held", "leaf", "let-go"]
     async with live(tmp_path) as again:
-        again.server.garbage.patience = 0.0
+        again.server.garbage_collector.absent_owner_delay = 0.0
         await again.gone(PLANTS, "leaf", "held", "fruit", "let-go")
         assert await names(again) == []
 

@@ -26,7 +26,7 @@ async def test_all_is_taken_at_first_and_after_a_reset_and_changes_in_between(tm
         def take(occurrences: list[ObjectChange]) -> None:
             told.extend(occurrence.cached.name for occurrence in occurrences)
 
-        following = Informer(running.server.api, kind, take_all, take)
+        following = Informer(running.server.backend.cache, kind, take_all, take)
         await following.start()
         await running.ask("POST", WIDGETS, widget("w"))
         taken.clear()

@@ -355,7 +355,7 @@ async def test_deleting_a_migration_ends_it(running: Live, held: threading.Event
 
 
 async def test_a_resource_that_does_not_come_to_be_is_told(running: Live) -> None:
-    running.server.migrations.patience = 0.0
+    running.server.migrations.resource_timeout = 0.0
     await running.ask("POST", MIGRATIONS, migration("n", "nothings", "nowhere.example.com"))
     done = await ended(running, "n")
     assert told(done, "Failed") == ("True", "StorageVersionMigrationFailed", "resource does not exist in discovery")

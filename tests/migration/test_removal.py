@@ -1,46 +1,48 @@
-"""What is told to who wants to remove a version."""
+"""Reasons why a version cannot be removed from its CRD."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from polykind.migration.removal import Found, hindrances, leftovers
+from polykind.migration.removal import ObjectCount, removal_blockers, stored_version_blocker
 
 NAME = "widgets.example.com"
 
 
-def found(**facts: Any) -> list[str]:
-    known = {"storage": "v2", "listed": False, "stored": Found(), "managed": Found(), "clients": 0, **facts}
-    return hindrances(NAME, "v1", **known)
+def blockers(**facts: Any) -> list[str]:
+    defaults = {"storage": "v2", "listed": False, "stored": ObjectCount(), "managed": ObjectCount(), "clients": 0}
+    return removal_blockers(NAME, "v1", **{**defaults, **facts})
 
 
-def test_what_nobody_uses_may_go() -> None:
-    assert found() == []
+def test_unused_version_has_no_blockers() -> None:
+    assert blockers() == []
 
 
-def test_what_is_left_is_counted_and_the_first_named() -> None:
-    assert leftovers(NAME, "v1", Found(2, "default/a")) == (
+def test_stored_objects_are_counted_and_the_first_is_named() -> None:
+    assert stored_version_blocker(NAME, "v1", ObjectCount(2, "default/a")) == (
         "2 objects, the first is default/a, are still stored at it: create a StorageVersionMigration for the resource "
-        "widgets of the group example.com, which rewrites what is left and then takes v1 out of status.storedVersions"
+        "widgets of the group example.com, which rewrites the remaining objects and then removes v1 from "
+        "status.storedVersions"
     )
 
 
-def test_that_nothing_is_left_is_told_where_the_list_has_it() -> None:
-    assert leftovers(NAME, "v1", Found()).startswith(
-        "no object is stored at it any more, but status.storedVersions still has it: create a StorageVersionMigration"
+def test_listed_version_without_stored_objects_is_a_blocker() -> None:
+    assert stored_version_blocker(NAME, "v1", ObjectCount()).startswith(
+        "no object is stored at it, but it is still in status.storedVersions: create a StorageVersionMigration"
     )
-    assert found(listed=True) == [leftovers(NAME, "v1", Found())]
+    assert blockers(listed=True) == [stored_version_blocker(NAME, "v1", ObjectCount())]
 
 
-def test_the_storage_version_is_always_listed() -> None:
-    assert found(storage="v1", listed=True) == ["it is the storage version: make another one the storage version"]
+def test_storage_version_may_be_listed() -> None:
+    assert blockers(storage="v1", listed=True) == ["it is the storage version: make another one the storage version"]
 
 
-def test_all_of_it_comes_in_the_order_in_which_to_see_to_it() -> None:
-    one = Found(1, "default/a")
-    assert [why.split(":")[0] for why in found(storage="v1", listed=True, stored=one, managed=one, clients=3)] == [
+def test_blockers_come_in_the_order_of_their_remedies() -> None:
+    one = ObjectCount(1, "default/a")
+    found = blockers(storage="v1", listed=True, stored=one, managed=one, clients=3)
+    assert [blocker.split(":")[0] for blocker in found] == [
         "it is the storage version",
         "1 object, default/a, is still stored at it",
         "1 object, default/a, has field managers at it",
-        "3 clients have asked for it",
+        "3 clients have requested it",
     ]

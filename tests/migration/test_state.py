@@ -1,9 +1,11 @@
-"""What is said of a migration, step by step."""
+"""Conditions, order and failures of storage version migrations."""
 
 from __future__ import annotations
 
 from polykind.contract import JsonObject
 from polykind.migration import state
+from polykind.migration.state import Failures, GroupResource, is_unfinished, next_migration, target
+from polykind.schema.conditionrules import LONGEST_MESSAGE
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 
@@ -12,46 +14,119 @@ def condition(type_: str, status: str, reason: str, message: str, time: str = NO
     return {"type": type_, "status": status, "lastTransitionTime": time, "reason": reason, "message": message}
 
 
-RUNS = condition("Running", "True", "MigrationRunning", "The migration is running")
-DONE = condition("Running", "False", "MigrationCompleted", "Migration completed", LATER)
+RUNNING_CONDITION = condition("Running", "True", "MigrationRunning", "The migration is running")
+COMPLETED_CONDITION = condition("Running", "False", "MigrationCompleted", "Migration completed", LATER)
 
 
-def test_one_that_begins_runs_from_a_revision_on() -> None:
-    assert state.begun({}, NOW) == {"conditions": [RUNS]}
-    assert state.begun({}, NOW, 5) == {"conditions": [RUNS], "resourceVersion": "5"}
+def test_begun_records_the_revision() -> None:
+    assert state.begun({}, NOW) == {"conditions": [RUNNING_CONDITION]}
+    assert state.begun({}, NOW, 5) == {"conditions": [RUNNING_CONDITION], "resourceVersion": "5"}
 
 
-def test_one_that_goes_on_keeps_what_was_said() -> None:
+def test_begun_keeps_the_status_of_a_running_migration() -> None:
     begun = state.begun({}, NOW, 5)
     assert state.begun(begun, LATER, 9) == begun
 
 
-def test_one_that_succeeds_runs_no_more() -> None:
-    ended = state.succeeded(state.begun({}, NOW), LATER)
-    fine = condition("Succeeded", "True", "StorageVersionMigrationSucceeded", "", LATER)
-    assert ended == {"conditions": [DONE, fine]}
-    assert state.ended(ended)
+def test_succeeded_sets_running_to_false() -> None:
+    status = state.succeeded(state.begun({}, NOW), LATER)
+    success = condition("Succeeded", "True", "StorageVersionMigrationSucceeded", "", LATER)
+    assert status == {"conditions": [COMPLETED_CONDITION, success]}
+    assert state.is_finished(status)
 
 
-def test_one_that_fails_says_why() -> None:
-    ended = state.failed(state.begun({}, NOW), "so it goes", LATER)
-    assert ended["conditions"][1] == condition("Failed", "True", "StorageVersionMigrationFailed", "so it goes", LATER)
-    assert state.ended(ended)
+def test_failed_has_the_message() -> None:
+    status = state.failed(state.begun({}, NOW), "so it goes", LATER)
+    assert status["conditions"][1] == condition("Failed", "True", "StorageVersionMigrationFailed", "so it goes", LATER)
+    assert state.is_finished(status)
 
 
-def test_one_that_never_ran_need_not_stop() -> None:
+def test_completed_does_not_change_a_migration_that_never_ran() -> None:
     assert state.completed({}, NOW) == {}
 
 
-def test_other_conditions_stay_where_they_are() -> None:
+def test_other_conditions_keep_their_position() -> None:
     other = condition("Watched", "True", "R", "")
-    assert state.begun({"conditions": [other]}, NOW) == {"conditions": [other, RUNS]}
+    assert state.begun({"conditions": [other]}, NOW) == {"conditions": [other, RUNNING_CONDITION]}
 
 
-def test_a_definition_is_as_it_was_while_its_generation_is() -> None:
+def test_same_generation_compares_with_the_condition() -> None:
     crd: JsonObject = {"metadata": {"generation": 3}, "status": {}}
     assert not state.same_generation(crd)
     crd["status"] = {"conditions": [state.running_condition("m", 3, NOW)]}
     assert state.same_generation(crd)
     crd["metadata"]["generation"] = 4
     assert not state.same_generation(crd)
+
+
+# ---------------------------------------------------------------------- order
+
+
+def migration(name: str, minute: int = 0, status: JsonObject | None = None) -> JsonObject:
+    return {
+        "metadata": {"name": name, "creationTimestamp": f"2026-01-01T00:{minute:02}:00Z"},
+        "spec": {"resource": {"group": "example.com", "resource": "widgets"}},
+        "status": status or {},
+    }
+
+
+RUNNING = state.begun({}, NOW)
+FINISHED = state.succeeded(RUNNING, NOW)
+FINISHED_BUT_RUNNING = {"conditions": [*RUNNING["conditions"], *FINISHED["conditions"][1:]]}
+"""The status of a migration whose controller stopped before it set Running to False."""
+
+
+def test_oldest_migration_comes_first_then_the_smallest_name() -> None:
+    found = next_migration([migration("c", 1), migration("b"), migration("a", 2), migration("aa")])
+    assert found == migration("aa")
+
+
+def test_running_migration_comes_before_pending_ones() -> None:
+    found = next_migration([migration("a"), migration("b", 1, RUNNING)])
+    assert found == migration("b", 1, RUNNING)
+
+
+def test_finished_migration_with_running_condition_comes_first() -> None:
+    found = next_migration([migration("a", 0, RUNNING), migration("b", 1, FINISHED_BUT_RUNNING)])
+    assert found == migration("b", 1, FINISHED_BUT_RUNNING)
+
+
+def test_finished_migration_is_not_repeated() -> None:
+    assert not is_unfinished(migration("a", 0, FINISHED))
+    assert next_migration([migration("a", 0, FINISHED)]) is None
+
+
+def test_group_resource_is_printed_like_a_crd_name() -> None:
+    assert str(target(migration("a"))) == "widgets.example.com"
+    assert str(GroupResource("", "namespaces")) == "namespaces"
+
+
+# ---------------------------------------------------------------------- failures
+
+
+def test_failure_message_names_objects_and_reasons() -> None:
+    failures = Failures()
+    failures.add("default/a", "stuck")
+    assert failures.message() == (
+        "migration encountered unhandled error: 1 object could not be migrated: default/a: stuck"
+    )
+    failures.add("default/b", "gone")
+    assert failures.message() == (
+        "migration encountered unhandled error: 2 objects could not be migrated: default/a: stuck; default/b: gone"
+    )
+
+
+def test_failure_message_names_ten_objects_and_fits_into_a_condition() -> None:
+    failures = Failures()
+    for number in range(1000):
+        failures.add(f"{'n' * 63}/{number:0253}", "\U0001f9f1" * 20000)
+    message = failures.message()
+    assert message.startswith("migration encountered unhandled error: 1000 objects could not be migrated: ")
+    assert message.endswith("; and 990 more")
+    assert len(message.encode()) < LONGEST_MESSAGE
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    failures = Failures()
+    failures.add("default/a", "\ud800")
+    assert failures.message().endswith(": default/a: ?")

@@ -56,7 +56,7 @@ from polykind.server.settings import Settings
 
 async def main():
     async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0)):
-        roles = ("auth.rbac", "auth.request_authorization", "controllers.rbac", "controllers.bootstrap")
+        roles = ("auth.rbac", "auth.request_authorization", "controllers.rbac_informer", "controllers.rbac_bootstrap")
         roles += ("verbs.granting",)
         migrating = ("controllers.migrator", "controllers.rewriting", "controllers.migration_status")
         few = ("cel", "admission.webhook", *roles, *migrating)

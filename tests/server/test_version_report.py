@@ -37,7 +37,7 @@ async def test_objects_are_counted_where_they_are_stored_and_managed(running: Li
     assert counts == {"v1": (2, 1), "v2": (0, 1)}
     assert [why.split(":")[0] for why in found["v2"]["hindrances"]] == [
         "1 object, default/b, has field managers at it",
-        "1 client has asked for it",
+        "1 client has requested it",
     ]
 
 

@@ -294,7 +294,7 @@ async def test_a_watch_is_told_its_end_in_protobuf(server: Live, client: Client)
     version = server.server.registry.find("", "v1", "namespaces")
     assert version is not None
     request = Request("GET", NAMESPACES, "watch=1", {}, b"")
-    projection = Messages(RequestContext(server.server.api, request, version, None, "", ""))
+    projection = Messages(RequestContext(server.server.backend, request, version, None, "", ""))
     assert projection.error(errors.ExpiredError("too old resource version: 1 (99)")) == EXPIRED
 
 

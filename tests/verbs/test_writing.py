@@ -127,7 +127,7 @@ class Loaded:
 
 async def test_generated_names_that_are_taken_are_generated_anew(tmp_path: Path) -> None:
     chance = Loaded(chain(["aaaaa"], ["aaaaa", "aaaaa", "bbbbb"], repeat("aaaaa")))
-    async with Server(Settings(data_dir=tmp_path, secure_port=0), chance=chance) as server:
+    async with Server(Settings(data_dir=tmp_path, secure_port=0), ids=chance) as server:
         running = Live(server)
         await running.define(definition())
         generated = widget(meta={"generateName": "w-"})

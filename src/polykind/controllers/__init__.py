@@ -1,1 +1,1 @@
-"""What happens by itself: definitions are established and cleaned up, namespaces emptied, garbage collected."""
+"""Controllers and informers: CRDs, namespaces, garbage collection, RBAC and admission configuration."""

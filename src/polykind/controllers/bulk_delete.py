@@ -1,4 +1,4 @@
-"""Deleting many objects at once: what a namespace or a definition takes with it."""
+"""Deletion of many objects of one resource, as a deleted namespace or CRD requires."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import delete_object
 
-_AT_ONCE = 64
-"""Deletions under way together: they share the store's commits."""
+_BATCH_SIZE = 64
+"""Concurrent deletions; they share the store's commits."""
 
 
-async def delete_all(api: Backend, kind: Resource, entries: Sequence[CachedObject], user: User | None = None) -> None:
-    """Ask for the deletion of objects that are not being deleted yet. One that fails does not keep the others.
+async def delete_all(
+    backend: Backend, resource: Resource, objects: Sequence[CachedObject], user: User | None = None
+) -> None:
+    """Delete the objects that are not being deleted yet. Try all of them, then raise the first error.
 
-    On behalf of a `user` it is asked as a deletion of the collection, and whoever is to be asked about it is.
+    With a `user`, the deletions count as a deletion of the collection by that user and pass through admission.
     """
-    version = kind.storage_version()
+    version = resource.storage_version()
 
-    async def delete(entry: CachedObject) -> None:
-        if entry.terminating():
+    async def delete(cached: CachedObject) -> None:
+        if cached.terminating():
             return
-        namespace = entry.namespace if kind.namespaced else None
+        namespace = cached.namespace if resource.namespaced else None
         try:
             request = Request("DELETE", "", "", {}, b"")
             request.user = user
             options = DeleteOptions(propagation_policy="Background") if user is not None else DeleteOptions()
-            await delete_object(RequestContext(api, request, version, namespace, entry.name, ""), options, named=False)
+            ctx = RequestContext(backend, request, version, namespace, cached.name, "")
+            await delete_object(ctx, options, named=False)
         except errors.NotFoundError:
             return
 
     failures: list[BaseException] = []
-    # A few go one after the other, in order as the reference deletes them; a distributed store orders no others.
-    at_once = _AT_ONCE if len(entries) > _AT_ONCE else 1
-    for start in range(0, len(entries), at_once):
-        done = await asyncio.gather(*map(delete, entries[start : start + at_once]), return_exceptions=True)
-        failures += [d for d in done if d is not None]
+    # Small collections are deleted in order, as kube-apiserver does; an order costs too much in larger ones.
+    batch_size = _BATCH_SIZE if len(objects) > _BATCH_SIZE else 1
+    for start in range(0, len(objects), batch_size):
+        results = await asyncio.gather(*map(delete, objects[start : start + batch_size]), return_exceptions=True)
+        failures += [result for result in results if result is not None]
     if failures:
         raise failures[0]

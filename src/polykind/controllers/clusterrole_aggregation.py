@@ -1,4 +1,4 @@
-"""ClusterRoles that are put together of others: their rules follow those of the roles that they select."""
+"""The ClusterRole aggregation controller: copies the rules of the selected roles into aggregated ClusterRoles."""
 
 from __future__ import annotations
 
@@ -25,72 +25,72 @@ _MANAGER = "clusterrole-aggregation-controller"
 _USER = service_account(_MANAGER)
 
 
-class ClusterRoleAggregation:
-    """Follows the ClusterRoles in the store, as the leader."""
+class ClusterRoleAggregationController:
+    """Watches ClusterRoles and, on the leader, reconciles those with an aggregationRule."""
 
-    def __init__(self, api: Backend, leadership: Leadership) -> None:
-        kind = api.registry.kind(GROUP, "clusterroles")
-        if kind is None:
-            raise AssertionError("roles are always served")
-        self._api = api
-        self._kind: Resource = kind
+    def __init__(self, backend: Backend, leadership: Leadership) -> None:
+        resource = backend.registry.kind(GROUP, "clusterroles")
+        if resource is None:
+            raise AssertionError("clusterroles are always served")
+        self._backend = backend
+        self._resource: Resource = resource
         self._leadership = leadership
         self._roles: dict[str, JsonObject] = {}
-        """By their names, but for those that cannot be read."""
-        self._queue: WorkQueue[str] = WorkQueue(self._look)
-        self._following = Informer(api, kind, self._take_all, self._take_changes)
+        """By name, without those that cannot be decoded."""
+        self._queue: WorkQueue[str] = WorkQueue(self._reconcile)
+        self._informer = Informer(backend.cache, resource, self._on_list, self._on_changes)
 
     async def start(self) -> None:
-        await self._following.start()
-        self._leadership.subscribe(self._lead)
-        self._lead(self._leadership.leading)
+        await self._informer.start()
+        self._leadership.subscribe(self._on_leadership)
+        self._on_leadership(self._leadership.leading)
 
     async def close(self) -> None:
-        await self._following.close()
+        await self._informer.close()
         await self._queue.close()
 
-    def _lead(self, leading: bool) -> None:
+    def _on_leadership(self, leading: bool) -> None:
         if leading:
             self._queue.open()
-            self._look_at_all()
+            self._enqueue_all()
         else:
             self._queue.pause()
 
-    def _take_changes(self, occurrences: list[ObjectChange]) -> None:
-        for occurrence in occurrences:
-            self._roles.pop(occurrence.cached.name, None)
-            if occurrence.new is not None:
-                self._take(occurrence.new)
-        self._look_at_all()
+    def _on_changes(self, changes: list[ObjectChange]) -> None:
+        for change in changes:
+            self._roles.pop(change.cached.name, None)
+            if change.new is not None:
+                self._add(change.new)
+        self._enqueue_all()
 
-    def _take_all(self) -> None:
+    def _on_list(self) -> None:
         self._roles = {}
-        for entry in self._kind.cache.snapshot(None):
-            self._take(entry)
-        self._look_at_all()
+        for cached in self._resource.cache.snapshot(None):
+            self._add(cached)
+        self._enqueue_all()
 
-    def _take(self, entry: CachedObject) -> None:
+    def _add(self, cached: CachedObject) -> None:
         try:
-            form = self._kind.versions["v1"].representer.ready(entry)
+            representation = self._resource.versions["v1"].representer.ready(cached)
         except errors.APIError:
-            # Who decides by it says so; it is no part of anything.
+            # The RBAC informer logs this role.
             return
-        if form is not None:
-            self._roles[entry.name] = json_codec.decode(form.data)
+        if representation is not None:
+            self._roles[cached.name] = json_codec.decode(representation.data)
 
-    def _look_at_all(self) -> None:
-        """Any role may be a part of any other: which are cannot be told without looking."""
+    def _enqueue_all(self) -> None:
+        """Enqueue every aggregated role, because any change may affect any of them."""
         if self._leadership.leading:
             for name, role in self._roles.items():
                 if role.get("aggregationRule"):
                     self._queue.add(name)
 
-    async def _look(self, name: str) -> None:
+    async def _reconcile(self, name: str) -> None:
         role = self._roles.get(name)
         aggregation = role.get("aggregationRule") if role is not None else None
         if role is None or not aggregation:
             return
-        rules = _gathered(aggregation, {other: parts for other, parts in self._roles.items() if other != name})
+        rules = _aggregate(aggregation, {other: parts for other, parts in self._roles.items() if other != name})
         if rules == (role.get("rules") or []):
             return
         applied: JsonObject = {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole", "metadata": {"name": name}}
@@ -98,19 +98,19 @@ class ClusterRoleAggregation:
             applied["rules"] = rules
         request = Request("PATCH", "", "", {}, b"")
         request.user = _USER
-        call = RequestContext(self._api, request, self._kind.versions["v1"], None, name, "")
+        ctx = RequestContext(self._backend, request, self._resource.versions["v1"], None, name, "")
         options = PatchOptions(field_manager=_MANAGER, force=True)
-        await change_object(call, apply_change(call, Applied(applied, []), options), options, whole=False, applied=True)
+        await change_object(ctx, apply_change(ctx, Applied(applied, []), options), options, whole=False, applied=True)
 
 
-def _gathered(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any]:
-    """The rules of all roles that are selected, each once, in the order of the selectors and of the roles' names."""
-    found: list[Any] = []
-    for wanted in aggregation.get("clusterRoleSelectors") or ():
-        selected = compile_label_selector(wanted)
+def _aggregate(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any]:
+    """Return the distinct rules of all selected roles, in the order of the selectors, then of the role names."""
+    rules: list[Any] = []
+    for label_selector in aggregation.get("clusterRoleSelectors") or ():
+        selected = compile_label_selector(label_selector)
         for name in sorted(roles):
             if selected.matches(labels_of(roles[name])):
                 for rule in roles[name].get("rules") or ():
-                    if rule not in found:
-                        found.append(rule)
-    return found
+                    if rule not in rules:
+                        rules.append(rule)
+    return rules

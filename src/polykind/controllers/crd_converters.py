@@ -1,6 +1,6 @@
-"""The converters of the definitions that are served: one each, closed when it is replaced, its health told.
+"""The converters of the served CRDs, and the ConversionHealthy condition that reports how they fare.
 
-How a converter is doing is written into its definition's status when it has changed, never with each call.
+The condition is written only when it changes, and at most once per `write_interval` for each CRD.
 """
 
 from __future__ import annotations
@@ -17,96 +17,98 @@ from polykind.crd import conditions
 
 log = logging.getLogger("polykind.converters")
 
-Build = Callable[[JsonObject, Callable[[Health], None]], MonitoredConverter]
-"""From a definition, and whom to tell of its converter's health after each conversion."""
-Write = Callable[[str, JsonObject | None], Awaitable[None]]
-"""Writes a condition into a definition's status; None removes it."""
+BuildConverter = Callable[[JsonObject, Callable[[Health], None]], MonitoredConverter]
+"""Builds the converter of a CRD, which calls the given function with its health after each conversion."""
+WriteCondition = Callable[[str, JsonObject | None], Awaitable[None]]
+"""Writes a condition into the status of the named CRD; None removes the condition."""
 
 
 class CRDConverters:
-    """One gate for each definition whose conversions take more than changing the apiVersion."""
+    """One converter for each CRD whose conversion does more than change the apiVersion."""
 
-    def __init__(self, build: Build, clock: Clock) -> None:
+    def __init__(self, build: BuildConverter, clock: Clock, write_condition: WriteCondition) -> None:
         self._build = build
         self._clock = clock
-        self._gates: dict[str, MonitoredConverter] = {}
+        self._write_condition = write_condition
+        self._converters: dict[str, MonitoredConverter] = {}
         self._statuses: dict[str, JsonObject] = {}
-        self._due: dict[str, asyncio.TimerHandle] = {}
-        self._not_before: dict[str, float] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._next_write: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.write: Write | None = None
-        self.pause = 5.0
-        """Seconds between two writes of one definition's condition."""
+        self.write_interval = 5.0
+        """Minimum number of seconds between two writes of one CRD's condition."""
 
-    def take(self, crd: JsonObject) -> MonitoredConverter | None:
-        """The converter of a definition as it stands now; None where only the apiVersion changes."""
+    def replace(self, crd: JsonObject) -> MonitoredConverter | None:
+        """Build the converter of a CRD and close its previous one. Return None if only the apiVersion changes."""
         name: str = crd["metadata"]["name"]
-        gate = self._build(crd, lambda _: self._felt(name))
-        self.drop(name)
-        self.noted(crd)
-        if gate.calls_out:
-            self._gates[name] = gate
-            return gate
+        converter = self._build(crd, lambda _: self._on_health(name))
+        self.remove(name)
+        self.update_status(crd)
+        if converter.calls_out:
+            self._converters[name] = converter
+            return converter
         if conditions.find_condition(crd.get("status") or {}, TYPE):
-            self._soon(name)
+            self._schedule_write(name)
         return None
 
-    def noted(self, crd: JsonObject) -> None:
-        """A definition's status has been written."""
+    def update_status(self, crd: JsonObject) -> None:
+        """Remember the CRD's current status, to which the next condition is compared."""
         self._statuses[crd["metadata"]["name"]] = crd.get("status") or {}
 
-    def drop(self, name: str) -> None:
-        """Let go of a definition's converter; calls under way are finished."""
+    def remove(self, name: str) -> None:
+        """Close a CRD's converter in the background, after its pending calls."""
         self._statuses.pop(name, None)
-        timer = self._due.pop(name, None)
+        timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
-        gate = self._gates.pop(name, None)
-        if gate is not None:
-            self._start(gate.close())
+        converter = self._converters.pop(name, None)
+        if converter is not None:
+            self._run(converter.close())
 
     def forget(self, name: str) -> None:
-        """A definition is no more."""
-        self.drop(name)
-        self._not_before.pop(name, None)
+        """Remove all state of a deleted CRD."""
+        self.remove(name)
+        self._next_write.pop(name, None)
 
     async def close(self) -> None:
-        for name in list(self._gates):
+        for name in list(self._converters):
             self.forget(name)
-        for timer in self._due.values():
+        for timer in self._timers.values():
             timer.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     # ------------------------------------------------------------------ health
 
-    def _felt(self, name: str) -> None:
-        if name not in self._due and self._news(name) is not None:
-            self._soon(name)
+    def _on_health(self, name: str) -> None:
+        if name not in self._timers and self._changed_condition(name) is not None:
+            self._schedule_write(name)
 
-    def _news(self, name: str) -> JsonObject | None:
-        """The condition to write, if it says something new."""
-        gate = self._gates.get(name)
-        if gate is None:
+    def _changed_condition(self, name: str) -> JsonObject | None:
+        """Return the condition to write, or None if the CRD's status is up to date."""
+        converter = self._converters.get(name)
+        if converter is None:
             return None
-        return transition(gate.health, conditions.find_condition(self._statuses.get(name, {}), TYPE), self._clock.now())
+        return transition(
+            converter.health, conditions.find_condition(self._statuses.get(name, {}), TYPE), self._clock.now()
+        )
 
-    def _soon(self, name: str) -> None:
+    def _schedule_write(self, name: str) -> None:
         loop = asyncio.get_running_loop()
-        wait = max(0.0, self._not_before.get(name, 0.0) - loop.time())
-        self._due[name] = loop.call_later(wait, lambda: self._start(self._tell(name)))
+        delay = max(0.0, self._next_write.get(name, 0.0) - loop.time())
+        self._timers[name] = loop.call_later(delay, lambda: self._run(self._write(name)))
 
-    async def _tell(self, name: str) -> None:
-        self._due.pop(name, None)
-        self._not_before[name] = asyncio.get_running_loop().time() + self.pause
-        news = self._news(name)
-        if self.write is None or (news is None and name in self._gates):
+    async def _write(self, name: str) -> None:
+        self._timers.pop(name, None)
+        self._next_write[name] = asyncio.get_running_loop().time() + self.write_interval
+        condition = self._changed_condition(name)
+        if condition is None and name in self._converters:
             return
         try:
-            await self.write(name, news)
+            await self._write_condition(name, condition)
         except StoreError as error:
-            log.warning("the health of the converter of %s could not be written: %s", name, error)
+            log.warning("CRD converters: cannot write condition %s of %s: %s", TYPE, name, error)

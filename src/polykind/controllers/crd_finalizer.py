@@ -1,4 +1,4 @@
-"""The end of definitions: their instances go first."""
+"""The CRD finalizer: deletes a CRD's instances before the CRD itself is removed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.apis.apiextensions.strategy import FINALIZER, CRDResource
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
-from polykind.controllers.crd_status import Statuses
+from polykind.controllers.crd_status import CRDStatusWriter
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED
 from polykind.crd.status import terminating_condition
@@ -19,133 +19,133 @@ from polykind.crd.summary import CRDSummary
 from polykind.resources.custom import CustomResource
 from polykind.verbs.context import Backend
 
-log = logging.getLogger("polykind.definitions")
+log = logging.getLogger("polykind.crds")
 
-_PAUSE = 0.1
-"""Seconds between two looks at what is left."""
-_LONGEST_PAUSE = 2.0
-"""What they grow to while deletions fail."""
-_SLICE = 500
-
-
-class _Failed(Exception):
-    """Why instances cannot be deleted yet."""
+_RETRY_DELAY = 0.1
+"""Seconds between two passes over the remaining instances."""
+_MAX_RETRY_DELAY = 2.0
+"""Upper bound of that delay, which doubles while deletions fail."""
+_BATCH_SIZE = 500
 
 
-class Retirement:
-    """Empties definitions that are being deleted, and lets them go. `crds` are those that there are."""
+class _DeletionError(Exception):
+    """The instances cannot be listed or deleted; the message is that of the Terminating condition."""
+
+
+class CRDFinalizer:
+    """Deletes the instances of CRDs that are being deleted, then removes the finalizer of these CRDs."""
 
     def __init__(
         self,
-        api: Backend,
-        kind: CRDResource,
+        backend: Backend,
+        resource: CRDResource,
         crds: Mapping[str, CRDSummary],
-        statuses: Statuses,
-        stamp: Callable[[], str],
+        statuses: CRDStatusWriter,
+        now: Callable[[], str],
     ) -> None:
-        self._api = api
-        self._kind = kind
+        self._backend = backend
+        self._resource = resource
         self._crds = crds
         self._statuses = statuses
-        self._stamp = stamp
-        self._cleaning: dict[str, asyncio.Task[None]] = {}
+        self._now = now
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def pause(self) -> None:
-        """Another does the work from now on."""
-        for task in self._cleaning.values():
+        """Cancel all work because this replica is no longer the leader."""
+        for task in self._tasks.values():
             task.cancel()
 
     async def close(self) -> None:
         self.pause()
-        await asyncio.gather(*self._cleaning.values(), return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    def begin(self, name: str) -> None:
-        """See to one whose deletion was asked for."""
-        if name not in self._cleaning:
-            task = asyncio.get_running_loop().create_task(self._clean(name))
-            self._cleaning[name] = task
-            task.add_done_callback(lambda _: self._cleaning.pop(name, None))
+    def start(self, name: str) -> None:
+        """Start to delete the instances of a CRD, unless that is under way."""
+        if name not in self._tasks:
+            task = asyncio.get_running_loop().create_task(self._finalize(name))
+            self._tasks[name] = task
+            task.add_done_callback(lambda _: self._tasks.pop(name, None))
 
-    async def _clean(self, name: str) -> None:
-        """Delete a definition's instances, then let it go."""
-        pause, failing = _PAUSE, False
+    async def _finalize(self, name: str) -> None:
+        """Delete a CRD's instances in passes until none is left, then remove the finalizer."""
+        delay, failing = _RETRY_DELAY, False
         while True:
             crd = self._crds.get(name)
             if crd is None or FINALIZER not in (crd["metadata"].get("finalizers") or []):
                 return
             try:
-                if await self._empty(crd, failing):
-                    await self._release(name)
+                if await self._delete_instances(crd, failing):
+                    await self._remove_finalizer(name)
                     return
-                pause, failing = _PAUSE, False
-            except _Failed as failure:
-                log.warning("the instances of %s could not be deleted yet: %s", name, failure.__cause__)
-                await self._condition(name, "InstanceDeletionFailed", str(failure))
-                pause, failing = min(pause * 2, _LONGEST_PAUSE), True
-            await asyncio.sleep(pause)
+                delay, failing = _RETRY_DELAY, False
+            except _DeletionError as error:
+                log.warning("CRD finalizer: cannot delete the instances of %s, retrying: %s", name, error.__cause__)
+                await self._write_condition(name, "InstanceDeletionFailed", str(error))
+                delay, failing = min(delay * 2, _MAX_RETRY_DELAY), True
+            await asyncio.sleep(delay)
 
-    async def _empty(self, crd: JsonObject, failing: bool) -> bool:
-        """Ask for the deletion of every instance; whether none is left. Raises _Failed.
+    async def _delete_instances(self, crd: JsonObject, failing: bool) -> bool:
+        """Delete every instance and return True if none is left. Raise _DeletionError.
 
-        `failing`: it has failed before, which is told until it does not.
+        `failing`: the last pass failed. Its condition stays until a pass succeeds.
         """
-        kind = self._api.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-        if not isinstance(kind, CustomResource) or kind.crd["metadata"]["name"] != crd["metadata"]["name"]:
+        resource = self._backend.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        if not isinstance(resource, CustomResource) or resource.crd["metadata"]["name"] != crd["metadata"]["name"]:
             return True
-        cache = kind.cache
-        await self._api.cache.wait_until_fresh(cache)
+        cache = resource.cache
+        await self._backend.cache.wait_until_fresh(cache)
         if not len(cache):
             return True
         if not failing:
-            await self._condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
-        entries = cache.snapshot(None)
+            await self._write_condition(crd["metadata"]["name"], "InstanceDeletionInProgress")
+        objects = cache.snapshot(None)
         try:
-            await _read(kind, entries)
+            await _check_readable(resource, objects)
         except (errors.APIError, StoreError) as error:
-            raise _Failed(f"could not list instances: {_said(error)}") from error
+            raise _DeletionError(f"could not list instances: {_message(error)}") from error
         try:
-            await delete_all(self._api, kind, entries)
+            await delete_all(self._backend, resource, objects)
         except (errors.APIError, StoreError) as error:
-            raise _Failed(f"could not issue all deletes: {_said(error)}") from error
+            raise _DeletionError(f"could not issue all deletes: {_message(error)}") from error
         return not len(cache)
 
-    async def _condition(self, name: str, reason: str, why: str = "") -> None:
-        entry, crd = self._kind.cache.get(name), self._crds.get(name)
-        if entry is None or crd is None:
+    async def _write_condition(self, name: str, reason: str, message: str = "") -> None:
+        cached, crd = self._resource.cache.get(name), self._crds.get(name)
+        if cached is None or crd is None:
             return
-        status = conditions.set_condition(crd["status"], terminating_condition(reason, why), self._stamp())
+        status = conditions.set_condition(crd["status"], terminating_condition(reason, message), self._now())
         if status != crd["status"]:
-            await self._statuses.write(name, entry, crd, status)
+            await self._statuses.write(name, cached, crd, status)
 
-    async def _release(self, name: str) -> None:
-        """Remove our finalizer; without another one the definition goes."""
+    async def _remove_finalizer(self, name: str) -> None:
+        """Remove the finalizer. Delete the CRD if it has no other."""
         while True:
-            entry, crd = self._kind.cache.get(name), self._crds.get(name)
-            if entry is None or crd is None:
+            cached, crd = self._resource.cache.get(name), self._crds.get(name)
+            if cached is None or crd is None:
                 return
             meta = dict(crd["metadata"])
-            left = [f for f in meta.get("finalizers") or [] if f != FINALIZER]
+            remaining = [f for f in meta.get("finalizers") or [] if f != FINALIZER]
             try:
-                if not left:
-                    await self._api.store.delete(self._kind.cache.prefix + name, expect=entry.revision)
+                if not remaining:
+                    await self._backend.store.delete(self._resource.cache.prefix + name, expect=cached.revision)
                     return
-                meta["finalizers"] = left
+                meta["finalizers"] = remaining
                 established = conditions.is_true(crd, ESTABLISHED)
-                done = terminating_condition("InstanceDeletionCompleted" if established else "NeverEstablished")
-                status = conditions.set_condition(crd["status"], done, self._stamp())
-                if await self._statuses.write(name, entry, {**crd, "metadata": meta}, status):
+                condition = terminating_condition("InstanceDeletionCompleted" if established else "NeverEstablished")
+                status = conditions.set_condition(crd["status"], condition, self._now())
+                if await self._statuses.write(name, cached, {**crd, "metadata": meta}, status):
                     return
             except RevisionConflictError:
                 continue
 
 
-async def _read(kind: CustomResource, entries: Sequence[CachedObject]) -> None:
-    """See that all can be read, before the first goes; what is stored as it is served can."""
-    version = kind.storage_version()
-    old = [entry for entry in entries if entry.version != kind.storage]
-    for start in range(0, len(old), _SLICE):
-        await version.representer.view_many(old[start : start + _SLICE])
+async def _check_readable(resource: CustomResource, objects: Sequence[CachedObject]) -> None:
+    """Raise APIError if an instance cannot be converted to the storage version; then none is deleted."""
+    version = resource.storage_version()
+    old = [cached for cached in objects if cached.version != resource.storage]
+    for start in range(0, len(old), _BATCH_SIZE):
+        await version.representer.view_many(old[start : start + _BATCH_SIZE])
 
 
-def _said(error: errors.APIError | StoreError) -> str:
+def _message(error: errors.APIError | StoreError) -> str:
     return error.upstream_message if isinstance(error, errors.APIError) else str(error)

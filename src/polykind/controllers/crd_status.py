@@ -1,4 +1,4 @@
-"""What is written of definitions by the server itself."""
+"""The writer of CRD statuses."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from polykind.verbs.context import Backend
 _API_VERSION = "apiextensions.k8s.io/v1"
 
 
-class Statuses:
-    """Writes the statuses of definitions, each over the state that was looked at."""
+class CRDStatusWriter:
+    """Writes the status of a CRD with a compare-and-swap on the revision it was computed from."""
 
-    def __init__(self, api: Backend, kind: CRDResource, stamp: Callable[[], str]) -> None:
-        self._api = api
-        self._kind = kind
-        self._stamp = stamp
+    def __init__(self, backend: Backend, resource: CRDResource, now: Callable[[], str]) -> None:
+        self._backend = backend
+        self._resource = resource
+        self._now = now
 
-    async def write(self, name: str, entry: CachedObject, crd: JsonObject, status: JsonObject) -> bool:
-        """Whether the status was written; False if the definition has changed meanwhile."""
+    async def write(self, name: str, cached: CachedObject, crd: JsonObject, status: JsonObject) -> bool:
+        """Write the status as field manager kube-apiserver. Return False if the CRD has changed meanwhile."""
         metadata = dict(crd["metadata"])
         live = {"apiVersion": _API_VERSION, "metadata": metadata, "status": crd["status"]}
         fields = await managed.update(
@@ -31,21 +31,21 @@ class Statuses:
             manager="kube-apiserver",
             api_version=_API_VERSION,
             subresource="status",
-            now=self._stamp(),
-            models=self._kind.models,
-            convert=self._kind.versions["v1"].representer.convert,
+            now=self._now(),
+            models=self._resource.models,
+            convert=self._resource.versions["v1"].representer.convert,
         )
         if fields:
             metadata["managedFields"] = fields
-        return await self.restate(name, entry, metadata, status)
+        return await self.write_untracked(name, cached, metadata, status)
 
-    async def restate(self, name: str, entry: CachedObject, metadata: JsonObject, status: JsonObject) -> bool:
-        """The same, without a look at who owns what."""
-        cache = self._kind.cache
-        value = restated(entry, metadata, status)
+    async def write_untracked(self, name: str, cached: CachedObject, metadata: JsonObject, status: JsonObject) -> bool:
+        """Write metadata and status without tracking field managers. Return False if the CRD has changed meanwhile."""
+        cache = self._resource.cache
+        value = restated(cached, metadata, status)
         cache.expect_write(name, value, cache.schema_generation)
         try:
-            await self._api.store.put(cache.prefix + name, value, expect=entry.revision)
+            await self._backend.store.put(cache.prefix + name, value, expect=cached.revision)
         except BaseException as error:
             cache.cancel_expected_write(name)
             if isinstance(error, RevisionConflictError):

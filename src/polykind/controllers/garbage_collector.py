@@ -1,7 +1,8 @@
-"""Garbage collection: what is owned goes when its owners have gone, before them, or is let free.
+"""The garbage collector: deletes dependents after their owners, before them, or removes their owner references.
 
-Deleting in the background, an owner goes at once and its dependents follow. In the foreground it stays, with a
-finalizer, until those dependents that block it are gone. Orphaning, it stays until no dependent refers to it.
+Background deletion removes the owner at once; its dependents follow. Foreground deletion keeps the owner, with a
+finalizer, until all dependents with blockOwnerDeletion are gone. Orphan deletion keeps the owner until no dependent
+refers to it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange, ResourceCache
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, Leadership, StoreError
-from polykind.controllers.owner_graph import DELETION, OWNERS, Metadata, Ownership, Place, Reference, metadata
+from polykind.controllers.owner_graph import (
+    DELETION_TIMESTAMP,
+    OWNER_REFERENCES,
+    Metadata,
+    ObjectRef,
+    OwnerGraph,
+    OwnerReference,
+    metadata,
+)
 from polykind.controllers.workqueue import WorkQueue
 from polykind.http.messages import Request
 from polykind.http.options import DeleteOptions, UpdateOptions
@@ -30,44 +39,44 @@ log = logging.getLogger("polykind.garbage")
 
 _MANAGER = "garbage-collector"
 _USER = service_account("generic-garbage-collector")
-_SLICE = 500
-_PAGE = 2000
-_REMEMBERED = 1024
+_BATCH_SIZE = 500
+_PAGE_SIZE = 2000
+_MAX_DELETED_OWNERS = 1024
 _RETRY = 0.5
 
 
-class Owner(Enum):
-    """What a reference leads to."""
+class OwnerState(Enum):
+    """The state of the object that an owner reference names, with its text for the log."""
 
-    SOLID = "there"
-    WAITING = "being deleted in the foreground"
-    DANGLING = "gone"
-    UNKNOWN = "of a kind that is not served, or out of the dependent's reach"
+    SOLID = "present"
+    WAITING_FOR_DEPENDENTS = "being deleted in the foreground"
+    DANGLING = "absent"
+    UNKNOWN = "of a kind that is not served, or namespaced while the dependent is not"
 
 
 class GarbageCollector:
-    """Follows every resource that is served."""
+    """Watches every served resource and processes the objects whose owners or deletion state change."""
 
-    def __init__(self, api: Backend, leadership: Leadership, *, alone: bool) -> None:
-        """`alone`: nobody but this server writes to the store."""
-        self._api = api
+    def __init__(self, backend: Backend, leadership: Leadership, *, sole_writer: bool) -> None:
+        """`sole_writer`: True if no other process writes to the store."""
+        self._backend = backend
         self._leadership = leadership
-        self._alone = alone
-        self._ownership = Ownership()
-        self._queue: WorkQueue[Place] = WorkQueue(self._look)
-        self._followed: dict[tuple[str, str], Following] = {}
-        self._unread: dict[Following, None] = {}
-        self._reading: asyncio.Task[None] | None = None
-        self._complete = asyncio.Event()
-        """Set while every resource has been read: only then is it known who has no dependents."""
-        self._gone: dict[str, tuple[str, str, str, str]] = {}
-        """Owners seen to go: their kinds may have gone with them."""
-        self._doubted: dict[Place, float] = {}
-        """Dependents of owners that nobody has seen, and when they were first looked at."""
-        self.patience = 15.0
-        """Seconds until an owner that nobody has seen is believed to be none: what is new is left alone for a while."""
-        self._unknown: dict[tuple[str, str], set[Place]] = {}
-        """Dependents of kinds that are not served, to be looked at again if they come to be."""
+        self._sole_writer = sole_writer
+        self._graph = OwnerGraph()
+        self._queue: WorkQueue[ObjectRef] = WorkQueue(self._process)
+        self._monitors: dict[tuple[str, str], _ResourceMonitor] = {}
+        self._pending: dict[_ResourceMonitor, None] = {}
+        self._read_task: asyncio.Task[None] | None = None
+        self._synced = asyncio.Event()
+        """Set while every resource has been read. Until then, an owner without known dependents may still have some."""
+        self._deleted_owners: dict[str, tuple[str, str, str, str]] = {}
+        """Group, kind, namespace and name of owners that were deleted, by uid; their resources may be gone as well."""
+        self._absent_since: dict[ObjectRef, float] = {}
+        """For each dependent whose owner was never observed, the time at which its absence was first noticed."""
+        self.absent_owner_delay = 15.0
+        """Seconds to wait before treating a never observed owner as deleted; a dependent may be created before it."""
+        self._unserved_dependents: dict[tuple[str, str], set[ObjectRef]] = {}
+        """Dependents of unserved kinds, by (group, kind); processed again when that kind is served."""
 
     def start(self) -> None:
         self._leadership.subscribe(self._lead)
@@ -75,283 +84,296 @@ class GarbageCollector:
             self._lead(True)
 
     def _lead(self, leading: bool) -> None:
-        """Only the leader collects: it reads what there is, beside what else is done, and follows it from then on."""
+        """Read all resources and start collecting if this replica is the leader, else stop."""
         self._stop()
         if leading:
-            self._api.registry.followers.append(self._follow)
-            for kind in self._api.registry.kinds():
-                self._follow(kind)
+            self._backend.registry.followers.append(self._monitor_resource)
+            for resource in self._backend.registry.kinds():
+                self._monitor_resource(resource)
             self._queue.open()
 
     def _stop(self) -> None:
-        if self._follow in self._api.registry.followers:
-            self._api.registry.followers.remove(self._follow)
-        for following in self._followed.values():
-            if following in following.cache.observers:
-                following.cache.observers.remove(following)
-        self._followed, self._unread, self._ownership = {}, {}, Ownership()
-        if self._reading is not None:
-            self._reading.cancel()
+        if self._monitor_resource in self._backend.registry.followers:
+            self._backend.registry.followers.remove(self._monitor_resource)
+        for monitor in self._monitors.values():
+            if monitor in monitor.cache.observers:
+                monitor.cache.observers.remove(monitor)
+        self._monitors, self._pending, self._graph = {}, {}, OwnerGraph()
+        if self._read_task is not None:
+            self._read_task.cancel()
         self._queue.pause()
 
     async def close(self) -> None:
         self._stop()
-        if self._reading is not None:
-            await asyncio.gather(self._reading, return_exceptions=True)
+        if self._read_task is not None:
+            await asyncio.gather(self._read_task, return_exceptions=True)
         await self._queue.close()
 
-    # ------------------------------------------------------------------ knowing who owns whom
+    # ------------------------------------------------------------------ building the owner graph
 
-    def _follow(self, kind: Resource) -> None:
-        """A resource is served from now on, perhaps in another form than before."""
-        following = self._followed.get((kind.group, kind.plural))
-        if following is None or following.cache is not kind.cache:
-            following = Following(self, kind)
-            self._followed[kind.group, kind.plural] = following
-            kind.cache.observers.append(following)
-            self.read(following)
-        for place in self._unknown.pop((kind.group, kind.kind), ()):
-            self._queue.add(place)
+    def _monitor_resource(self, resource: Resource) -> None:
+        """Monitor a resource that is served from now on, or whose CRD has changed."""
+        monitor = self._monitors.get((resource.group, resource.plural))
+        if monitor is None or monitor.cache is not resource.cache:
+            monitor = _ResourceMonitor(self, resource)
+            self._monitors[resource.group, resource.plural] = monitor
+            resource.cache.observers.append(monitor)
+            self.read(monitor)
+        for ref in self._unserved_dependents.pop((resource.group, resource.kind), ()):
+            self._queue.add(ref)
 
-    def read(self, following: Following) -> None:
-        """Read a resource, again if it has been read before."""
-        self._unread[following] = None
-        self._complete.clear()
-        if self._reading is None or self._reading.done() or self._reading.cancelling():
-            self._reading = asyncio.get_running_loop().create_task(self._read_all())
+    def read(self, monitor: _ResourceMonitor) -> None:
+        """Read all objects of a resource, again if they have been read before."""
+        self._pending[monitor] = None
+        self._synced.clear()
+        if self._read_task is None or self._read_task.done() or self._read_task.cancelling():
+            self._read_task = asyncio.get_running_loop().create_task(self._read_all())
 
     async def _read_all(self) -> None:
-        while self._unread:
-            following = next(iter(self._unread))
+        while self._pending:
+            monitor = next(iter(self._pending))
             try:
-                await self._read(following)
+                await self._read(monitor)
             except StoreError as error:
-                log.warning("who owns whom of %s could not be read yet: %s", following, error)
+                log.warning("garbage collector: cannot list %s, retrying in %.1f s: %s", monitor, _RETRY, error)
                 await asyncio.sleep(_RETRY)
                 continue
-            self._unread.pop(following, None)
-            # Others come first: nobody waits for this.
+            self._pending.pop(monitor, None)
+            # Yield to requests: nothing waits for this task.
             await asyncio.sleep(0)
-        self._complete.set()
+        self._synced.set()
 
-    async def _read(self, following: Following) -> None:
-        cache = following.cache
-        if self._alone and not cache.loaded and not await self._concerned(cache):
-            # Whoever writes to it will have read it into the cache first, so that nothing is missed.
+    async def _read(self, monitor: _ResourceMonitor) -> None:
+        cache = monitor.cache
+        if self._sole_writer and not cache.loaded and not await self._has_relevant_objects(cache):
+            # A request loads the resource into the cache before it writes, so the monitor sees that change.
             return
-        await self._api.cache.load(cache)
-        for place in self._ownership.owned(following.group, following.plural):
-            if cache.get(place.key) is None:
-                self._ownership.record(place, ())
-        for index, entry in enumerate(cache.snapshot(None)):
-            if OWNERS in entry.raw or DELETION in entry.raw:
-                self.changed(following.place(entry), None, entry)
-                self._queue.add(following.place(entry))
-            if index % _SLICE == _SLICE - 1:
+        await self._backend.cache.load(cache)
+        for ref in self._graph.dependents_in(monitor.group, monitor.plural):
+            if cache.get(ref.key) is None:
+                self._graph.record(ref, ())
+        for index, cached in enumerate(cache.snapshot(None)):
+            if OWNER_REFERENCES in cached.raw or DELETION_TIMESTAMP in cached.raw:
+                self.on_written(monitor.ref(cached), None, cached)
+                self._queue.add(monitor.ref(cached))
+            if index % _BATCH_SIZE == _BATCH_SIZE - 1:
                 await asyncio.sleep(0)
 
-    async def _concerned(self, cache: ResourceCache) -> bool:
-        """Whether a resource that nobody has asked for has objects with owners, or on their way out."""
+    async def _has_relevant_objects(self, cache: ResourceCache) -> bool:
+        """True if a resource that is not in the cache has objects with owners or objects being deleted."""
         after = ""
         while True:
-            page = await self._api.store.range(cache.prefix, after=after, limit=_PAGE)
-            if any(OWNERS in item.value or DELETION in item.value for item in page.items):
+            page = await self._backend.store.range(cache.prefix, after=after, limit=_PAGE_SIZE)
+            if any(OWNER_REFERENCES in item.value or DELETION_TIMESTAMP in item.value for item in page.items):
                 return True
             if not page.remaining:
                 return False
             after = page.items[-1].key
 
-    def saw(self, following: Following, occurrence: ObjectChange) -> None:
-        """An object was written or has gone."""
-        old, new = occurrence.old, occurrence.new
+    def on_change(self, monitor: _ResourceMonitor, change: ObjectChange) -> None:
+        """Process a write or a deletion of one object."""
+        old, new = change.old, change.new
         if new is None:
-            if old is not None and self._ownership:
-                self._went(following, old)
-        elif OWNERS in new.raw or DELETION in new.raw or (old is not None and OWNERS in old.raw):
-            self.changed(following.place(new), old, new)
+            if old is not None and self._graph:
+                self._on_deleted(monitor, old)
+        elif (
+            OWNER_REFERENCES in new.raw
+            or DELETION_TIMESTAMP in new.raw
+            or (old is not None and OWNER_REFERENCES in old.raw)
+        ):
+            self.on_written(monitor.ref(new), old, new)
 
-    def changed(self, place: Place, old: CachedObject | None, new: CachedObject) -> None:
-        now = metadata(new)
-        owners = now.ownerReferences or ()
-        before = self._ownership.record(place, owners)
+    def on_written(self, ref: ObjectRef, old: CachedObject | None, new: CachedObject) -> None:
+        meta = metadata(new)
+        owners = meta.ownerReferences or ()
+        before = self._graph.record(ref, owners)
         if owners != before:
             if owners:
-                self._queue.add(place)
-            self._look_at_owners(place, before)
-        if now.awaits(ORPHAN):
-            self._queue.add(place)
-        if now.awaits(FOREGROUND) and not metadata(old).awaits(FOREGROUND):
-            self._queue.add(place)
-            for dependent in self._ownership.dependents(now.uid):
+                self._queue.add(ref)
+            self._enqueue_owners(ref, before)
+        if meta.is_waiting_for(ORPHAN):
+            self._queue.add(ref)
+        if meta.is_waiting_for(FOREGROUND) and not metadata(old).is_waiting_for(FOREGROUND):
+            self._queue.add(ref)
+            for dependent in self._graph.dependents(meta.uid):
                 self._queue.add(dependent)
 
-    def _went(self, following: Following, old: CachedObject) -> None:
-        place, before = following.place(old), metadata(old)
-        dependents = self._ownership.dependents(before.uid)
+    def _on_deleted(self, monitor: _ResourceMonitor, old: CachedObject) -> None:
+        ref, before = monitor.ref(old), metadata(old)
+        dependents = self._graph.dependents(before.uid)
         if dependents:
-            self._gone[before.uid] = (following.group, following.kind, old.namespace, old.name)
-            while len(self._gone) > _REMEMBERED:
-                del self._gone[next(iter(self._gone))]
+            self._deleted_owners[before.uid] = (monitor.group, monitor.kind, old.namespace, old.name)
+            while len(self._deleted_owners) > _MAX_DELETED_OWNERS:
+                del self._deleted_owners[next(iter(self._deleted_owners))]
         for dependent in dependents:
             self._queue.add(dependent)
-        self._look_at_owners(place, self._ownership.record(place, ()))
+        self._enqueue_owners(ref, self._graph.record(ref, ()))
 
-    def _look_at_owners(self, place: Place, owners: tuple[Reference, ...]) -> None:
-        """An owner may have been waiting for this dependent."""
-        namespace = place.key.rpartition("/")[0]
+    def _enqueue_owners(self, ref: ObjectRef, owners: tuple[OwnerReference, ...]) -> None:
+        """Process the owners of a dependent again: they may have been waiting for its deletion."""
+        namespace = ref.key.rpartition("/")[0]
         for owner in owners:
-            kind = self._api.registry.named(owner.group, owner.kind)
-            if kind is not None:
-                self._queue.add(Place(kind.group, kind.plural, kind.key(namespace, owner.name)))
+            resource = self._backend.registry.named(owner.group, owner.kind)
+            if resource is not None:
+                self._queue.add(ObjectRef(resource.group, resource.plural, resource.key(namespace, owner.name)))
 
-    # ------------------------------------------------------------------ looking at one object
+    # ------------------------------------------------------------------ processing one object
 
-    async def _look(self, place: Place) -> None:
-        await self._complete.wait()
-        kind = self._api.registry.kind(place.group, place.plural)
-        if kind is None:
-            self._ownership.record(place, ())
+    async def _process(self, ref: ObjectRef) -> None:
+        await self._synced.wait()
+        resource = self._backend.registry.kind(ref.group, ref.plural)
+        if resource is None:
+            self._graph.record(ref, ())
             return
-        await self._api.cache.wait_until_fresh(kind.cache)
-        entry = kind.cache.get(place.key)
-        if entry is None:
-            self._ownership.record(place, ())
-            self._doubted.pop(place, None)
+        await self._backend.cache.wait_until_fresh(resource.cache)
+        cached = resource.cache.get(ref.key)
+        if cached is None:
+            self._graph.record(ref, ())
+            self._absent_since.pop(ref, None)
             return
-        meta = metadata(entry)
+        meta = metadata(cached)
         try:
-            if meta.awaits(ORPHAN):
-                await self._orphan(place, meta)
-            elif meta.awaits(FOREGROUND):
-                if not self._ownership.blocked(meta.uid, place):
-                    await self._change(place, meta.uid, lambda m: _without_finalizer(m, FOREGROUND))
+            if meta.is_waiting_for(ORPHAN):
+                await self._attempt_to_orphan(ref, meta)
+            elif meta.is_waiting_for(FOREGROUND):
+                if not self._graph.is_blocked(meta.uid, ref):
+                    await self._change(ref, meta.uid, lambda m: _without_finalizer(m, FOREGROUND))
             elif meta.ownerReferences and not meta.deletionTimestamp:
-                await self._judge(kind, place, entry, meta)
+                await self._attempt_to_delete(resource, ref, cached, meta)
         except errors.NotFoundError:
-            log.debug("%s went by itself", place)
+            log.debug("garbage collector: %s is already gone", ref)
 
-    async def _judge(self, kind: Resource, place: Place, entry: CachedObject, meta: Metadata) -> None:
-        """Keep an object while one of its owners stays; else delete it."""
+    async def _attempt_to_delete(
+        self, resource: Resource, ref: ObjectRef, cached: CachedObject, meta: Metadata
+    ) -> None:
+        """Delete an object unless one of its owners remains."""
         owners = meta.ownerReferences or ()
-        states = [await self._state(kind, place, entry.namespace, owner) for owner in owners]
-        if Owner.UNKNOWN in states:
+        states = [await self._owner_state(resource, ref, cached.namespace, owner) for owner in owners]
+        if OwnerState.UNKNOWN in states:
             return
-        lost = {o.uid for o, state in zip(owners, states, strict=True) if state is Owner.DANGLING}
-        if not lost <= self._gone.keys() and self._doubts(place):
+        lost_uids = {o.uid for o, state in zip(owners, states, strict=True) if state is OwnerState.DANGLING}
+        if not lost_uids <= self._deleted_owners.keys() and self._awaits_owner(ref):
             return
-        if Owner.SOLID in states:
-            lost = {o.uid for o, state in zip(owners, states, strict=True) if state is not Owner.SOLID}
-            if lost:
-                await self._change(place, meta.uid, lambda m: _without_owners(m, lost))
+        if OwnerState.SOLID in states:
+            lost_uids = {o.uid for o, state in zip(owners, states, strict=True) if state is not OwnerState.SOLID}
+            if lost_uids:
+                await self._change(ref, meta.uid, lambda m: _without_owners(m, lost_uids))
             return
         policy = "Background"
-        dependents = self._ownership.dependents(meta.uid)
-        if Owner.WAITING in states and dependents:
-            if any(self._metadata(dependent).awaits(FOREGROUND) for dependent in dependents):
-                # A circle: each would wait for the other for ever.
-                await self._change(place, meta.uid, _unblocked)
-                entry = kind.cache.get(place.key) or entry
+        dependents = self._graph.dependents(meta.uid)
+        if OwnerState.WAITING_FOR_DEPENDENTS in states and dependents:
+            if any(self._read_metadata(dependent).is_waiting_for(FOREGROUND) for dependent in dependents):
+                # A cycle of foreground deletions: unblock it, or each object would wait for the other.
+                await self._change(ref, meta.uid, _unblocked)
+                cached = resource.cache.get(ref.key) or cached
             policy = "Foreground"
         finalizers = meta.finalizers or ()
         if ORPHAN in finalizers or FOREGROUND in finalizers:
             policy = "Orphan" if ORPHAN in finalizers else "Foreground"
-        log.debug("%s is deleted: its owners are %s", place, ", ".join(state.value for state in states))
-        revision = str(entry.revision)
+        log.debug("garbage collector: deleting %s, its owners are %s", ref, ", ".join(state.value for state in states))
+        revision = str(cached.revision)
         await delete_object(
-            self._call(place), DeleteOptions(propagation_policy=policy, uid=meta.uid, resource_version=revision)
+            self._context(ref), DeleteOptions(propagation_policy=policy, uid=meta.uid, resource_version=revision)
         )
 
-    def _doubts(self, place: Place) -> bool:
+    def _awaits_owner(self, ref: ObjectRef) -> bool:
+        """True if the owner may still appear: the dependent is then processed again later."""
         now = asyncio.get_running_loop().time()
-        wait = self._doubted.setdefault(place, now) + self.patience - now
+        wait = self._absent_since.setdefault(ref, now) + self.absent_owner_delay - now
         if wait > 0:
-            self._queue.later(place, wait)
+            self._queue.add_after(ref, wait)
             return True
-        del self._doubted[place]
+        del self._absent_since[ref]
         return False
 
-    async def _state(self, dependent: Resource, place: Place, namespace: str, owner: Reference) -> Owner:
-        """What has become of an owner: it must be in the dependent's namespace, or in none."""
-        gone = self._gone.get(owner.uid)
-        if gone is not None and gone[:2] == (owner.group, owner.kind) and (dependent.namespaced or not gone[2]):
-            return Owner.DANGLING
-        kind = self._api.registry.named(owner.group, owner.kind)
-        if kind is None:
-            self._unknown.setdefault((owner.group, owner.kind), set()).add(place)
-            return Owner.UNKNOWN
-        if kind.namespaced and not dependent.namespaced:
-            return Owner.UNKNOWN
-        await self._api.cache.wait_until_fresh(kind.cache)
-        meta = metadata(kind.cache.get(kind.key(namespace, owner.name)))
+    async def _owner_state(
+        self, dependent: Resource, ref: ObjectRef, namespace: str, owner: OwnerReference
+    ) -> OwnerState:
+        """Return the state of an owner. It must be in the dependent's namespace or cluster-scoped."""
+        deleted = self._deleted_owners.get(owner.uid)
+        if (
+            deleted is not None
+            and deleted[:2] == (owner.group, owner.kind)
+            and (dependent.namespaced or not deleted[2])
+        ):
+            return OwnerState.DANGLING
+        resource = self._backend.registry.named(owner.group, owner.kind)
+        if resource is None:
+            self._unserved_dependents.setdefault((owner.group, owner.kind), set()).add(ref)
+            return OwnerState.UNKNOWN
+        if resource.namespaced and not dependent.namespaced:
+            return OwnerState.UNKNOWN
+        await self._backend.cache.wait_until_fresh(resource.cache)
+        meta = metadata(resource.cache.get(resource.key(namespace, owner.name)))
         if not meta.uid or meta.uid != owner.uid:
-            return Owner.DANGLING
-        return Owner.WAITING if meta.awaits(FOREGROUND) else Owner.SOLID
+            return OwnerState.DANGLING
+        return OwnerState.WAITING_FOR_DEPENDENTS if meta.is_waiting_for(FOREGROUND) else OwnerState.SOLID
 
-    async def _orphan(self, place: Place, meta: Metadata) -> None:
-        """Take the owner out of its dependents' references, then let it go."""
-        dependents = self._ownership.dependents(meta.uid)
-        for start in range(0, len(dependents), _SLICE):
-            part = dependents[start : start + _SLICE]
-            await asyncio.gather(*(self._disown(dependent, meta.uid) for dependent in part))
-        await self._change(place, meta.uid, lambda m: _without_finalizer(m, ORPHAN))
+    async def _attempt_to_orphan(self, ref: ObjectRef, meta: Metadata) -> None:
+        """Remove the owner from its dependents' owner references, then remove its orphan finalizer."""
+        dependents = self._graph.dependents(meta.uid)
+        for start in range(0, len(dependents), _BATCH_SIZE):
+            batch = dependents[start : start + _BATCH_SIZE]
+            await asyncio.gather(*(self._remove_owner(dependent, meta.uid) for dependent in batch))
+        await self._change(ref, meta.uid, lambda m: _without_finalizer(m, ORPHAN))
 
-    async def _disown(self, dependent: Place, owner: str) -> None:
-        uid = self._metadata(dependent).uid
+    async def _remove_owner(self, dependent: ObjectRef, owner: str) -> None:
+        uid = self._read_metadata(dependent).uid
         if uid:
             try:
                 await self._change(dependent, uid, lambda m: _without_owners(m, {owner}))
             except errors.NotFoundError:
-                log.debug("%s went by itself", dependent)
+                log.debug("garbage collector: %s is already gone", dependent)
 
-    def _metadata(self, place: Place) -> Metadata:
-        kind = self._api.registry.kind(place.group, place.plural)
-        return metadata(kind.cache.get(place.key) if kind else None)
+    def _read_metadata(self, ref: ObjectRef) -> Metadata:
+        resource = self._backend.registry.kind(ref.group, ref.plural)
+        return metadata(resource.cache.get(ref.key) if resource else None)
 
-    async def _change(self, place: Place, uid: str, edit: Callable[[JsonObject], None]) -> None:
-        """Edit an object's metadata, if it is still the same object."""
-        call = self._call(place)
+    async def _change(self, ref: ObjectRef, uid: str, edit: Callable[[JsonObject], None]) -> None:
+        """Edit an object's metadata. Raise NotFoundError if another object has its name now."""
+        ctx = self._context(ref)
 
         async def edited(old: JsonObject) -> JsonObject:
             if old["metadata"].get("uid") != uid:
-                raise call.resource.not_found(call.name)
+                raise ctx.resource.not_found(ctx.name)
             new: JsonObject = json_codec.decode(json_codec.encode(old))
             edit(new["metadata"])
             return new
 
-        await change_object(call, edited, UpdateOptions(field_manager=_MANAGER), whole=False)
+        await change_object(ctx, edited, UpdateOptions(field_manager=_MANAGER), whole=False)
 
-    def _call(self, place: Place) -> RequestContext:
-        kind = self._api.registry.kind(place.group, place.plural)
-        if kind is None:
-            raise errors.NotFoundError(place.plural, place.group, place.key)
-        namespace, _, name = place.key.rpartition("/")
+    def _context(self, ref: ObjectRef) -> RequestContext:
+        resource = self._backend.registry.kind(ref.group, ref.plural)
+        if resource is None:
+            raise errors.NotFoundError(ref.plural, ref.group, ref.key)
+        namespace, _, name = ref.key.rpartition("/")
         request = Request("PATCH", "", "", {}, b"")
         request.user = _USER
         return RequestContext(
-            self._api, request, kind.storage_version(), namespace if kind.namespaced else None, name, ""
+            self._backend, request, resource.storage_version(), namespace if resource.namespaced else None, name, ""
         )
 
 
-class Following:
-    """The collector's eye on one resource's cache."""
+class _ResourceMonitor:
+    """A cache observer that reports one resource's changes to the garbage collector."""
 
-    def __init__(self, garbage: GarbageCollector, kind: Resource) -> None:
-        self._garbage = garbage
-        self.cache: ResourceCache = kind.cache
-        self.group, self.plural, self.kind = kind.group, kind.plural, kind.kind
+    def __init__(self, collector: GarbageCollector, resource: Resource) -> None:
+        self._collector = collector
+        self.cache: ResourceCache = resource.cache
+        self.group, self.plural, self.kind = resource.group, resource.plural, resource.kind
 
     def __str__(self) -> str:
         return errors.qualified_resource(self.plural, self.group)
 
-    def place(self, entry: CachedObject) -> Place:
-        return Place(self.group, self.plural, entry.key)
+    def ref(self, cached: CachedObject) -> ObjectRef:
+        return ObjectRef(self.group, self.plural, cached.key)
 
-    def on_changes(self, occurrences: list[ObjectChange]) -> None:
-        for occurrence in occurrences:
-            self._garbage.saw(self, occurrence)
+    def on_changes(self, changes: list[ObjectChange]) -> None:
+        for change in changes:
+            self._collector.on_change(self, change)
 
     def on_reset(self) -> None:
-        self._garbage.read(self)
+        self._collector.read(self)
 
 
 def _without_finalizer(meta: JsonObject, finalizer: str) -> None:

@@ -1,4 +1,4 @@
-"""What is stored of a kind, followed: all of it, then each change, and all of it anew when changes may be missing."""
+"""An informer for one resource: a full list first, then every change, and a new list after a watch was interrupted."""
 
 from __future__ import annotations
 
@@ -6,41 +6,45 @@ import asyncio
 from collections.abc import Callable
 
 from polykind.cache.resource_cache import ObjectChange
+from polykind.cache.watch_cache import WatchCache
 from polykind.resources.resource import Resource
-from polykind.verbs.context import Backend
 
-_PAUSE = 1.0
-"""Seconds between two attempts to read what is stored anew."""
+_RELIST_DELAY = 1.0
+"""Seconds between two attempts to list the resource again."""
 
 
 class Informer:
-    """Tells a controller of a kind: `take_all` is called at the start and after each reset, `take` for changes."""
+    """Calls `on_list` after the first list and after each relist, and `on_changes` for every batch of changes."""
 
     def __init__(
-        self, api: Backend, kind: Resource, take_all: Callable[[], None], take: Callable[[list[ObjectChange]], None]
+        self,
+        cache: WatchCache,
+        resource: Resource,
+        on_list: Callable[[], None],
+        on_changes: Callable[[list[ObjectChange]], None],
     ) -> None:
-        self._api = api
-        self._kind = kind
-        self._take_all = take_all
-        self.on_changes = take
-        self._reloading: set[asyncio.Task[None]] = set()
+        self._cache = cache
+        self._resource = resource
+        self._on_list = on_list
+        self.on_changes = on_changes
+        self._relists: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        await self._api.cache.load(self._kind.cache)
-        self._kind.cache.observers.append(self)
-        self._take_all()
+        await self._cache.load(self._resource.cache)
+        self._resource.cache.observers.append(self)
+        self._on_list()
 
     async def close(self) -> None:
-        for task in self._reloading:
+        for task in self._relists:
             task.cancel()
-        await asyncio.gather(*self._reloading, return_exceptions=True)
+        await asyncio.gather(*self._relists, return_exceptions=True)
 
     def on_reset(self) -> None:
-        """Changes may have been missed; until that is known, what is known holds."""
-        task = asyncio.get_running_loop().create_task(self._reload())
-        self._reloading.add(task)
-        task.add_done_callback(self._reloading.discard)
+        """List again because changes may have been missed. The controller keeps its state until that is done."""
+        task = asyncio.get_running_loop().create_task(self._relist())
+        self._relists.add(task)
+        task.add_done_callback(self._relists.discard)
 
-    async def _reload(self) -> None:
-        await self._api.cache.reload(self._kind.cache, _PAUSE)
-        self._take_all()
+    async def _relist(self) -> None:
+        await self._cache.reload(self._resource.cache, _RELIST_DELAY)
+        self._on_list()

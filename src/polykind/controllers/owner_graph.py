@@ -1,4 +1,4 @@
-"""Who owns whom: the owner references of everything stored, by the owner's uid."""
+"""The owner graph: the owner references of all stored objects, indexed by the owner's uid."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 from polykind.cache.cached_object import CachedObject
 
-OWNERS = b'"ownerReferences"'
-DELETION = b'"deletionTimestamp"'
+OWNER_REFERENCES = b'"ownerReferences"'
+DELETION_TIMESTAMP = b'"deletionTimestamp"'
 
 
-class Place(NamedTuple):
-    """Where an object is stored."""
+class ObjectRef(NamedTuple):
+    """The resource and the cache key of a stored object."""
 
     group: str
     plural: str
@@ -23,8 +23,8 @@ class Place(NamedTuple):
         return f"{self.plural}.{self.group} {self.key}" if self.group else f"{self.plural} {self.key}"
 
 
-class Reference(msgspec.Struct, frozen=True):
-    """One of an object's ownerReferences."""
+class OwnerReference(msgspec.Struct, frozen=True):
+    """One item of metadata.ownerReferences."""
 
     apiVersion: str = ""  # noqa: N815
     kind: str = ""
@@ -38,15 +38,15 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """What the collector needs to know of an object."""
+    """The metadata fields that the garbage collector reads."""
 
     uid: str = ""
     deletionTimestamp: str | None = None  # noqa: N815
     finalizers: tuple[str, ...] | None = None
-    ownerReferences: tuple[Reference, ...] | None = None  # noqa: N815
+    ownerReferences: tuple[OwnerReference, ...] | None = None  # noqa: N815
 
-    def awaits(self, finalizer: str) -> bool:
-        """Whether it is being deleted and this finalizer is not done yet."""
+    def is_waiting_for(self, finalizer: str) -> bool:
+        """True if the object is being deleted and still has this finalizer."""
         return bool(self.deletionTimestamp) and finalizer in (self.finalizers or ())
 
 
@@ -55,55 +55,55 @@ class _Object(msgspec.Struct, frozen=True):
 
 
 _decode = msgspec.json.Decoder(_Object).decode
-_NOTHING = Metadata()
+_EMPTY = Metadata()
 
 
-def metadata(entry: CachedObject | None) -> Metadata:
-    """An entry's metadata; that of bytes which others garbled says nothing, and so does that of no entry."""
-    if entry is None:
-        return _NOTHING
+def metadata(cached: CachedObject | None) -> Metadata:
+    """Return a cached object's metadata, empty if there is no object or its stored bytes cannot be decoded."""
+    if cached is None:
+        return _EMPTY
     try:
-        return _decode(entry.raw).metadata
+        return _decode(cached.raw).metadata
     except msgspec.MsgspecError:
-        return _NOTHING
+        return _EMPTY
 
 
-class Ownership:
-    """The index, kept up to date one object at a time."""
+class OwnerGraph:
+    """Dependents by owner uid, updated one object at a time."""
 
     def __init__(self) -> None:
-        self._dependents: dict[str, dict[Place, bool]] = {}
-        self._references: dict[Place, tuple[Reference, ...]] = {}
+        self._dependents: dict[str, dict[ObjectRef, bool]] = {}
+        self._references: dict[ObjectRef, tuple[OwnerReference, ...]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._references)
 
-    def __contains__(self, place: Place) -> bool:
-        return place in self._references
+    def __contains__(self, ref: ObjectRef) -> bool:
+        return ref in self._references
 
-    def record(self, place: Place, references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-        """An object has these owners now; those that it had."""
-        before = self._references.pop(place, ())
-        for reference in before:
+    def record(self, ref: ObjectRef, references: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...]:
+        """Replace an object's owner references and return the previous ones."""
+        previous = self._references.pop(ref, ())
+        for reference in previous:
             dependents = self._dependents.get(reference.uid)
             if dependents is not None:
-                dependents.pop(place, None)
+                dependents.pop(ref, None)
                 if not dependents:
                     del self._dependents[reference.uid]
         if references:
-            self._references[place] = references
+            self._references[ref] = references
         for reference in references:
             dependents = self._dependents.setdefault(reference.uid, {})
-            dependents[place] = dependents.get(place, False) or bool(reference.blockOwnerDeletion)
-        return before
+            dependents[ref] = dependents.get(ref, False) or bool(reference.blockOwnerDeletion)
+        return previous
 
-    def dependents(self, uid: str) -> list[Place]:
+    def dependents(self, uid: str) -> list[ObjectRef]:
         return list(self._dependents.get(uid, ()))
 
-    def blocked(self, uid: str, owner: Place) -> bool:
-        """Whether a dependent, other than the owner itself, wants to be gone before its owner goes."""
-        return any(blocks and place != owner for place, blocks in self._dependents.get(uid, {}).items())
+    def is_blocked(self, uid: str, owner: ObjectRef) -> bool:
+        """True if a dependent with blockOwnerDeletion, other than the owner itself, still exists."""
+        return any(blocks and ref != owner for ref, blocks in self._dependents.get(uid, {}).items())
 
-    def owned(self, group: str, plural: str) -> list[Place]:
-        """The objects of a resource that have owners."""
-        return [place for place in self._references if place.plural == plural and place.group == group]
+    def dependents_in(self, group: str, plural: str) -> list[ObjectRef]:
+        """Return the objects of a resource that have owner references."""
+        return [ref for ref in self._references if ref.plural == plural and ref.group == group]

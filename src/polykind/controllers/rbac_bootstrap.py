@@ -1,4 +1,4 @@
-"""The default roles and bindings: made at the first start, and mended at every further one."""
+"""The RBAC bootstrap: creates and reconciles the default roles and bindings at every start."""
 
 from __future__ import annotations
 
@@ -28,96 +28,98 @@ from polykind.verbs.update import change_object
 
 log = logging.getLogger("polykind.rbac")
 
-_PAUSE = 1.0
-"""Seconds between two attempts, should one fail."""
-_MANAGER = {b"user-agent": b"kube-apiserver"}
+_RETRY_DELAY = 1.0
+"""Seconds between two attempts."""
+_HEADERS = {b"user-agent": b"kube-apiserver"}
 
 
 class RBACBootstrap:
-    """Sees to it, as the leader, that the roles are there that others rely on."""
+    """Reconciles the default roles and bindings on the leader."""
 
-    def __init__(self, api: Backend, leadership: Leadership) -> None:
-        self._api = api
+    def __init__(self, backend: Backend, leadership: Leadership) -> None:
+        self._backend = backend
         self._leadership = leadership
         self._task: asyncio.Task[None] | None = None
         self._finished = False
 
     def check(self) -> str:
-        """A health check: it is the leader who must have finished."""
+        """Return "" if healthy. The check fails while this replica leads and has not finished."""
         return "" if self._finished or not self._leadership.leading else "not finished"
 
     async def start(self) -> None:
-        """Who leads from the outset begins to serve when all have been looked at."""
-        self._leadership.subscribe(self._lead)
-        if self._leadership.leading and not await self._done():
-            self._lead(True)
+        """Reconcile before returning if this replica leads, so that the server starts with all default roles."""
+        self._leadership.subscribe(self._on_leadership)
+        if self._leadership.leading and not await self._reconcile_all():
+            self._on_leadership(True)
 
     async def close(self) -> None:
-        self._lead(False)
+        self._on_leadership(False)
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _lead(self, leading: bool) -> None:
+    def _on_leadership(self, leading: bool) -> None:
         if self._task is not None:
             self._task.cancel()
         if leading:
-            self._task = asyncio.get_running_loop().create_task(self._ensure())
+            self._task = asyncio.get_running_loop().create_task(self._retry())
 
-    async def _ensure(self) -> None:
+    async def _retry(self) -> None:
         while True:
-            if await self._done():
+            if await self._reconcile_all():
                 return
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_RETRY_DELAY)
 
-    async def _done(self) -> bool:
-        """Look at all of them; whether nothing went wrong."""
-        left = await self._pass(default_roles()) + await self._pass(default_bindings())
-        if left:
-            log.warning("default roles and bindings are to be looked at again: %s", "; ".join(left))
-        self._finished = not left
+    async def _reconcile_all(self) -> bool:
+        """Reconcile everything and return True if nothing failed."""
+        failures = await self._reconcile_each(default_roles()) + await self._reconcile_each(default_bindings())
+        if failures:
+            log.warning("RBAC bootstrap: cannot reconcile all defaults, retrying: %s", "; ".join(failures))
+        self._finished = not failures
         return self._finished
 
-    async def _pass(self, wanted: Iterable[JsonObject]) -> list[str]:
-        """Look at each, whatever becomes of the others; what went wrong."""
-        wanted = list(wanted)
-        done = await asyncio.gather(*map(self._reconcile, wanted), return_exceptions=True)
+    async def _reconcile_each(self, expected: Iterable[JsonObject]) -> list[str]:
+        """Reconcile each object and return the failures as text."""
+        expected = list(expected)
+        results = await asyncio.gather(*map(self._reconcile, expected), return_exceptions=True)
         failures: list[str] = []
-        for obj, failure in zip(wanted, done, strict=True):
+        for obj, failure in zip(expected, results, strict=True):
             if isinstance(failure, errors.APIError | StoreError):
                 failures.append(f"{obj['kind']} {obj['metadata']['name']}: {failure}")
             elif failure is not None:
                 raise failure
         return failures
 
-    async def _reconcile(self, wanted: JsonObject) -> None:
-        kind = self._api.registry.named(GROUP, wanted["kind"])
-        if kind is None:
+    async def _reconcile(self, expected: JsonObject) -> None:
+        resource = self._backend.registry.named(GROUP, expected["kind"])
+        if resource is None:
             raise AssertionError("roles and bindings are always served")
-        await self._api.cache.wait_until_fresh(kind.cache)
-        entry = kind.cache.get(wanted["metadata"]["name"])
-        if entry is None:
-            await create_object(self._call(kind, "POST", wanted), wanted, CreateOptions())
-        elif not is_protected(existing := await self._read(kind, entry)):
-            if "roleRef" in wanted and reconcile_binding(existing, wanted) is None:
-                await delete_object(self._call(kind, "DELETE", wanted), DeleteOptions(uid=existing["metadata"]["uid"]))
-                await create_object(self._call(kind, "POST", wanted), wanted, CreateOptions())
+        await self._backend.cache.wait_until_fresh(resource.cache)
+        cached = resource.cache.get(expected["metadata"]["name"])
+        if cached is None:
+            await create_object(self._context(resource, "POST", expected), expected, CreateOptions())
+        elif not is_protected(existing := await self._read(resource, cached)):
+            if "roleRef" in expected and reconcile_binding(existing, expected) is None:
+                await delete_object(
+                    self._context(resource, "DELETE", expected), DeleteOptions(uid=existing["metadata"]["uid"])
+                )
+                await create_object(self._context(resource, "POST", expected), expected, CreateOptions())
             else:
-                await self._mend(kind, wanted)
+                await self._update(resource, expected)
 
     @staticmethod
-    async def _read(kind: Resource, entry: CachedObject) -> JsonObject:
-        read: JsonObject = json_codec.decode((await kind.versions["v1"].representer.view(entry)).data)
+    async def _read(resource: Resource, cached: CachedObject) -> JsonObject:
+        read: JsonObject = json_codec.decode((await resource.versions["v1"].representer.view(cached)).data)
         return read
 
-    async def _mend(self, kind: Resource, wanted: JsonObject) -> None:
-        async def mended(old: JsonObject) -> JsonObject:
-            if "roleRef" in wanted:
-                return reconcile_binding(old, wanted) or old
-            return reconcile_role(old, wanted)
+    async def _update(self, resource: Resource, expected: JsonObject) -> None:
+        async def reconciled(old: JsonObject) -> JsonObject:
+            if "roleRef" in expected:
+                return reconcile_binding(old, expected) or old
+            return reconcile_role(old, expected)
 
-        await change_object(self._call(kind, "PUT", wanted), mended, UpdateOptions(), whole=True)
+        await change_object(self._context(resource, "PUT", expected), reconciled, UpdateOptions(), whole=True)
 
-    def _call(self, kind: Resource, method: str, obj: JsonObject) -> RequestContext:
-        """A request of the server's own, about which nobody is asked."""
-        request = Request(method, "", "", dict(_MANAGER), b"")
-        return RequestContext(self._api, request, kind.versions["v1"], None, obj["metadata"]["name"], "")
+    def _context(self, resource: Resource, method: str, obj: JsonObject) -> RequestContext:
+        """Return a request of the server itself, which admission and authorization do not see."""
+        request = Request(method, "", "", dict(_HEADERS), b"")
+        return RequestContext(self._backend, request, resource.versions["v1"], None, obj["metadata"]["name"], "")

@@ -1,4 +1,4 @@
-"""Objects that are still stored at a version which somebody wants to remove: the log tells of them."""
+"""The stored-version report: logs the objects that keep a version from being removed from its CRD."""
 
 from __future__ import annotations
 
@@ -7,55 +7,60 @@ import logging
 
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import JsonObject, StoreError
-from polykind.migration.removal import Found, leftovers
+from polykind.migration.removal import ObjectCount, stored_version_blocker
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.migrations")
 
 _SLICE = 1000
-"""Objects that are looked at before others get their turn."""
+"""Objects to search before yielding to the event loop."""
 
 
 class StoredVersionReport:
-    """Counts them, beside the request that was refused because of them."""
+    """Counts the objects in the background, after the CRD update that removes their version was rejected."""
 
-    def __init__(self, api: Backend) -> None:
-        self._api = api
-        self._counting: set[asyncio.Task[None]] = set()
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def tell(self, crd: JsonObject, versions: list[str]) -> None:
-        """Say what keeps versions of a definition from being removed."""
-        task = asyncio.get_running_loop().create_task(self._count(crd, versions))
-        self._counting.add(task)
-        task.add_done_callback(self._counting.discard)
+    def start(self, crd: JsonObject, versions: list[str]) -> None:
+        """Report the objects that are stored at these versions of a CRD."""
+        task = asyncio.get_running_loop().create_task(self._report(crd, versions))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        for task in self._counting:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._counting, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _count(self, crd: JsonObject, versions: list[str]) -> None:
+    async def _report(self, crd: JsonObject, versions: list[str]) -> None:
         name = crd["metadata"]["name"]
-        kind = self._api.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-        if kind is None:
+        resource = self._backend.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        if resource is None:
             return
         try:
-            await self._api.cache.wait_until_fresh(kind.cache)
+            await self._backend.cache.wait_until_fresh(resource.cache)
         except StoreError as error:
-            log.warning("what is stored of %s could not be counted: %s", name, error)
+            log.warning("stored-version report: cannot list the objects of %s, giving up: %s", name, error)
             return
         for version in versions:
-            count = kind.cache.version_counts.get(version, 0)
-            stored = Found(count, await self._first(kind.cache, version) if count else "")
-            log.warning("version %s of %s cannot be removed yet: %s", version, name, leftovers(name, version, stored))
+            count = resource.cache.version_counts.get(version, 0)
+            stored = ObjectCount(count, await self._first_key(resource.cache, version) if count else "")
+            log.warning(
+                "version %s of %s cannot be removed yet: %s",
+                version,
+                name,
+                stored_version_blocker(name, version, stored),
+            )
 
     @staticmethod
-    async def _first(cache: ResourceCache, version: str) -> str:
+    async def _first_key(cache: ResourceCache, version: str) -> str:
         after = ""
-        while entries := cache.snapshot(None, after, _SLICE):
-            for entry in entries:
-                if entry.version == version:
-                    return entry.key
-            after = entries[-1].key
+        while objects := cache.snapshot(None, after, _SLICE):
+            for cached in objects:
+                if cached.version == version:
+                    return cached.key
+            after = objects[-1].key
             await asyncio.sleep(0)
         return ""

@@ -1,4 +1,4 @@
-"""A queue of things to look at: each at most once at a time, again later if looking failed."""
+"""A work queue: every item is processed by one worker at a time and retried with exponential backoff."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ log = logging.getLogger("polykind.workqueue")
 
 T = TypeVar("T", bound=Hashable)
 
-_FIRST, _LONGEST = 0.05, 60.0
-"""Seconds until the first retry, doubled at each further one, and the most that come of it."""
+_FIRST_DELAY, _MAX_DELAY = 0.05, 60.0
+"""Seconds until the first retry, doubled with each further one, and their upper bound."""
 
 
 class WorkQueue(Generic[T]):
-    """Items are looked at in the order they came, some at the same time, none twice at the same time."""
+    """Processes items in the order of arrival with several workers, but never one item twice at the same time."""
 
-    def __init__(self, look: Callable[[T], Awaitable[None]], workers: int = 16) -> None:
-        self._look = look
+    def __init__(self, process: Callable[[T], Awaitable[None]], workers: int = 16) -> None:
+        self._process = process
         self._workers = workers
         self._due: dict[T, None] = {}
-        self._busy: set[T] = set()
-        self._again: set[T] = set()
+        self._processing: set[T] = set()
+        self._requeue: set[T] = set()
         self._failures: dict[T, int] = {}
         self._timers: dict[T, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._open = False
 
     def open(self) -> None:
-        """Begin to work; what was added before has waited."""
+        """Start processing, beginning with the items added so far."""
         self._open = True
         self._dispatch()
 
     def pause(self) -> None:
-        """Stop working and forget what is due."""
+        """Cancel the workers and drop all items."""
         self._open = False
         for timer in self._timers.values():
             timer.cancel()
         for task in self._tasks:
             task.cancel()
-        self._timers, self._due, self._again, self._failures = {}, {}, set(), {}
+        self._timers, self._due, self._requeue, self._failures = {}, {}, set(), {}
 
     async def close(self) -> None:
         self.pause()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def add(self, item: T) -> None:
-        """Look at an item, once more if it is being looked at now."""
-        if item in self._busy:
-            self._again.add(item)
+        """Process an item; if a worker is processing it now, process it once more."""
+        if item in self._processing:
+            self._requeue.add(item)
             return
         self._due[item] = None
         self._dispatch()
 
-    def later(self, item: T, seconds: float) -> None:
-        """Look at an item when some time has passed."""
-        before = self._timers.pop(item, None)
-        if before is not None:
-            before.cancel()
-        self._timers[item] = asyncio.get_running_loop().call_later(seconds, self._retry, item)
+    def add_after(self, item: T, seconds: float) -> None:
+        """Add an item after a delay, which replaces an earlier delay of the same item."""
+        timer = self._timers.pop(item, None)
+        if timer is not None:
+            timer.cancel()
+        self._timers[item] = asyncio.get_running_loop().call_later(seconds, self._add_delayed, item)
 
     def _dispatch(self) -> None:
         while self._open and self._due and len(self._tasks) < self._workers:
@@ -77,28 +77,29 @@ class WorkQueue(Generic[T]):
         while self._open and self._due:
             item = next(iter(self._due))
             del self._due[item]
-            self._busy.add(item)
+            self._processing.add(item)
             try:
-                await self._look(item)
+                await self._process(item)
             except (errors.APIError, StoreError) as error:
-                self._failed(item, str(error))
+                self._retry(item, str(error))
             except Exception:
-                log.exception("looking at %s failed", item)
-                self._failed(item, "an error of our own")
+                log.exception("work queue: processing %s failed unexpectedly", item)
+                self._retry(item, "unexpected error")
             else:
                 self._failures.pop(item, None)
             finally:
-                self._busy.discard(item)
-            if item in self._again:
-                self._again.discard(item)
+                self._processing.discard(item)
+            if item in self._requeue:
+                self._requeue.discard(item)
                 self._due[item] = None
 
-    def _failed(self, item: T, why: str) -> None:
+    def _retry(self, item: T, message: str) -> None:
         failures = self._failures[item] = self._failures.get(item, 0) + 1
-        wait = min(_LONGEST, _FIRST * 2 ** (failures - 1))
-        log.log(logging.WARNING if failures == 5 else logging.DEBUG, "%s: %s; again in %.1f s", item, why, wait)
-        self.later(item, wait)
+        delay = min(_MAX_DELAY, _FIRST_DELAY * 2 ** (failures - 1))
+        level = logging.WARNING if failures == 5 else logging.DEBUG
+        log.log(level, "work queue: cannot process %s, retrying in %.1f s: %s", item, delay, message)
+        self.add_after(item, delay)
 
-    def _retry(self, item: T) -> None:
+    def _add_delayed(self, item: T) -> None:
         self._timers.pop(item, None)
         self.add(item)

@@ -1,7 +1,7 @@
-"""What the server counts, under the reference's names where it has them and under `polykind_` where it has not.
+"""The server's metrics, under kube-apiserver's names where it has them, else with the prefix `polykind_`.
 
-Counting must cost next to nothing: a series is looked up once and kept, and then is a few additions to plain numbers.
-They become Prometheus samples only when somebody scrapes, in a thread.
+Recording must cost almost nothing: callers look a series up once and keep it, so that a sample is an addition to a
+plain number. Series become Prometheus samples only during a scrape, in a thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from polykind.metrics.usage import UsageRegistry
 
 
 class Number:
-    """A counter or a gauge."""
+    """The value of a counter or a gauge."""
 
     __slots__ = ("value",)
 
@@ -29,8 +29,8 @@ class Number:
         self.value = value
 
 
-class Spread:
-    """A histogram."""
+class Histogram:
+    """The buckets and the sum of a histogram."""
 
     __slots__ = ("_bounds", "buckets", "total")
 
@@ -44,15 +44,15 @@ class Spread:
         self.total += value
 
 
-T = TypeVar("T", Number, Spread)
+T = TypeVar("T", Number, Histogram)
 
 
 class Family(Generic[T]):
-    """All series of one name. `of` finds or makes the one with these labels; keep it."""
+    """All series of one metric. `of` returns the series with the given label values; callers keep it."""
 
-    def __init__(self, name: str, told: str, labels: Sequence[str], make: Callable[[], T]) -> None:
+    def __init__(self, name: str, help_text: str, labels: Sequence[str], make: Callable[[], T]) -> None:
         self.name = name
-        self.told = told
+        self.help_text = help_text
         self.labels = tuple(labels)
         self._make: Callable[[], T] = make
         self._series: dict[tuple[str, ...], T] = {}
@@ -66,7 +66,7 @@ class Family(Generic[T]):
         return series
 
     def forget(self, label: str, value: str) -> None:
-        """Drop all series with this label, of something that is no more."""
+        """Drop all series with this label value, because the object it names is gone."""
         at = self.labels.index(label)
         for values in [v for v in self._series if v[at] == value]:
             del self._series[values]
@@ -76,7 +76,7 @@ class Family(Generic[T]):
         self._series.pop(values, None)
 
     def drop_all(self, *first: str) -> None:
-        """Drop all series whose labels begin with these."""
+        """Drop all series whose label values start with these."""
         for values in [v for v in self._series if v[: len(first)] == first]:
             del self._series[values]
 
@@ -88,31 +88,11 @@ def _exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
     return tuple(start * factor**i for i in range(count))
 
 
+# fmt: off
 _REQUEST_SECONDS = (
-    0.005,
-    0.025,
-    0.05,
-    0.1,
-    0.2,
-    0.4,
-    0.6,
-    0.8,
-    1.0,
-    1.25,
-    1.5,
-    2,
-    3,
-    4,
-    5,
-    6,
-    8,
-    10,
-    15,
-    20,
-    30,
-    45,
-    60,
+    0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 )
+# fmt: on
 _ADMISSION_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10, 25)
 _WEBHOOK_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
 _REQUEST = ("verb", "group", "version", "resource", "subresource", "scope", "component")
@@ -120,8 +100,8 @@ _KIND = ("group", "version", "resource")
 _CRD = ("crd", "converter")
 
 
-class Failed(Protocol):
-    """What metrics need to know of a failed conversion."""
+class ConversionFailure(Protocol):
+    """The properties of a failed conversion that become labels."""
 
     @property
     def kind(self) -> str: ...
@@ -134,15 +114,15 @@ class Failed(Protocol):
 
 
 class RequestSeries:
-    """The series of one kind of request; keep it with the route."""
+    """The series of one route; the route keeps it."""
 
     __slots__ = ("_codes", "_counter", "_labels", "_seconds", "_sizes", "name")
 
     def __init__(
-        self, name: str, counter: Family[Number], labels: tuple[str, ...], seconds: Spread, sizes: Spread
+        self, name: str, counter: Family[Number], labels: tuple[str, ...], seconds: Histogram, sizes: Histogram
     ) -> None:
         self.name = name
-        """The verb, as metrics name it."""
+        """The verb label."""
         self._counter = counter
         self._labels = labels
         self._seconds = seconds
@@ -150,7 +130,7 @@ class RequestSeries:
         self._codes: dict[int, Number] = {}
 
     def done(self, code: int, seconds: float, size: int) -> None:
-        """A request was answered."""
+        """Record a response."""
         count = self._codes.get(code)
         if count is None:
             count = self._codes[code] = self._counter.of(*self._labels, str(code))
@@ -164,43 +144,43 @@ class RequestSeries:
 
 
 class Metrics:
-    """Every series of one server. Register more families with `counter`, `gauge` and `histogram`."""
+    """All metrics of one server. `counter`, `gauge` and `histogram` declare further ones."""
 
     def __init__(self) -> None:
         self.counters: list[Family[Number]] = []
         self.gauges: list[Family[Number]] = []
-        self.histograms: list[tuple[Family[Spread], tuple[float, ...]]] = []
+        self.histograms: list[tuple[Family[Histogram], tuple[float, ...]]] = []
         self._requests: dict[tuple[str, ...], RequestSeries] = {}
-        self.uses = UsageRegistry()
-        """Who asks for which version."""
+        self.usage = UsageRegistry()
+        """The clients of each served version."""
         self.before_scrape: list[Callable[[], None]] = []
-        """Called before each scrape, to measure what is not counted as it happens."""
+        """Called before each scrape, to measure values that are not recorded as they change."""
         self._declare_requests()
         self._declare_conversions()
         self._declare_admission()
         self._declare_migrations()
 
-    def counter(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
-        family = Family(name, told, labels, Number)
+    def counter(self, name: str, help_text: str, labels: Sequence[str] = ()) -> Family[Number]:
+        family = Family(name, help_text, labels, Number)
         self.counters.append(family)
         return family
 
-    def gauge(self, name: str, told: str, labels: Sequence[str] = ()) -> Family[Number]:
-        family = Family(name, told, labels, Number)
+    def gauge(self, name: str, help_text: str, labels: Sequence[str] = ()) -> Family[Number]:
+        family = Family(name, help_text, labels, Number)
         self.gauges.append(family)
         return family
 
-    def histogram(self, name: str, told: str, labels: Sequence[str], bounds: Sequence[float]) -> Family[Spread]:
+    def histogram(self, name: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]) -> Family[Histogram]:
         edges = tuple(float(b) for b in bounds)
-        family = Family(name, told, labels, lambda: Spread(edges))
+        family = Family(name, help_text, labels, lambda: Histogram(edges))
         self.histograms.append((family, edges))
         return family
 
     async def render(self) -> bytes:
-        """The page for a scrape, made in a thread."""
+        """Return the scrape page, rendered in a thread."""
         for measure in self.before_scrape:
             measure()
-        return await asyncio.to_thread(_page, self)
+        return await asyncio.to_thread(_render, self)
 
     def _declare_requests(self) -> None:
         self.request_total = self.counter(
@@ -210,20 +190,20 @@ class Metrics:
         )
         self.request_seconds = self.histogram(
             "apiserver_request_duration_seconds",
-            "Seconds to answer a request.",
+            "Response latency in seconds.",
             ("verb", "dry_run", *_REQUEST[1:]),
             _REQUEST_SECONDS,
         )
         self.response_sizes = self.histogram(
-            "apiserver_response_sizes", "Bytes of an answer.", _REQUEST, _exponential(1000, 10, 7)
+            "apiserver_response_sizes", "Response size in bytes.", _REQUEST, _exponential(1000, 10, 7)
         )
         self.longrunning = self.gauge(
-            "apiserver_longrunning_requests", "Watches and other long requests under way.", _REQUEST
+            "apiserver_longrunning_requests", "Active watches and other long-running requests.", _REQUEST
         )
         self.inflight = self.gauge(
-            "apiserver_current_inflight_requests", "Requests under way, reading and mutating.", ("request_kind",)
+            "apiserver_current_inflight_requests", "Active requests, read-only and mutating.", ("request_kind",)
         )
-        self.watch_events = self.counter("apiserver_watch_events_total", "Events sent to watchers.", _KIND)
+        self.watch_events = self.counter("apiserver_watch_events_total", "Events sent to watch clients.", _KIND)
         self.storage_objects = self.gauge("apiserver_storage_objects", "Objects stored.", ("resource",))
         self.resource_objects = self.gauge("apiserver_resource_objects", "Objects stored.", ("group", "resource"))
 
@@ -238,7 +218,7 @@ class Metrics:
         dry_run: str = "",
         component: str = "apiserver",
     ) -> RequestSeries:
-        """The series of one kind of request; verbs are the metrics' own: LIST, WATCH, POST, APPLY, DELETECOLLECTION."""
+        """Return the series of one route. `verb` is a label such as LIST, WATCH, POST, APPLY or DELETECOLLECTION."""
         key = (verb, group, version, resource, subresource, scope, dry_run, component)
         series = self._requests.get(key)
         if series is None:
@@ -266,35 +246,35 @@ class Metrics:
         self.resource_objects.drop(group, resource)
         for family in (self.stored_objects, self.migration_objects):
             family.drop_all(group, resource)
-        self.uses.forget(group, resource)
+        self.usage.forget(group, resource)
 
     def _declare_conversions(self) -> None:
         self.webhook_calls = self.counter(
             "apiserver_conversion_webhook_request_total",
-            "Calls to conversion webhooks, by result and type of failure.",
+            "Calls to conversion webhooks, by result and failure type.",
             ("result", "failure_type"),
         )
         self.webhook_seconds = self.histogram(
             "apiserver_conversion_webhook_duration_seconds",
-            "Seconds that a call to a conversion webhook took.",
+            "Duration in seconds of calls to conversion webhooks.",
             ("result", "failure_type"),
             _WEBHOOK_SECONDS,
         )
         self.crd_seconds = self.histogram(
             "apiserver_crd_conversion_webhook_duration_seconds",
-            "Seconds that converting objects of a CRD took.",
+            "Duration in seconds of conversions of a CRD's objects.",
             ("crd_name", "from_version", "to_version", "succeeded"),
             _exponential(0.001, 2, 15),
         )
         self.conversion_seconds = self.histogram(
             "polykind_conversion_duration_seconds",
-            "Seconds that conversions took, by CRD and converter; their sum is the latency over all.",
+            "Duration in seconds of conversions, by CRD and converter.",
             _CRD,
             _WEBHOOK_SECONDS,
         )
         self.conversion_request_seconds = self.histogram(
             "polykind_conversion_request_duration_seconds",
-            "Seconds that one request waited for all its conversions.",
+            "Seconds that a request waited for all its conversions.",
             (),
             _WEBHOOK_SECONDS,
         )
@@ -302,75 +282,81 @@ class Metrics:
             "polykind_conversion_failures_total", "Failed conversions by CRD, converter and cause.", (*_CRD, "cause")
         )
         self.conversion_timeouts = self.counter(
-            "polykind_conversion_timeouts_total", "Conversions that took too long, by CRD and converter.", _CRD
+            "polykind_conversion_timeouts_total", "Conversions that timed out, by CRD and converter.", _CRD
         )
         self.conversion_objects = self.counter(
             "polykind_conversion_objects_total", "Objects sent to conversion webhooks, by CRD.", ("crd",)
         )
         self.conversion_shared = self.counter(
-            "polykind_conversion_shared_total", "Objects had from a conversion of another request, by CRD.", ("crd",)
+            "polykind_conversion_shared_total", "Objects converted by a concurrent request, by CRD.", ("crd",)
         )
         self.conversion_hits = self.counter(
-            "polykind_conversion_cache_hits_total", "Objects had from a conversion that was kept, by CRD.", ("crd",)
+            "polykind_conversion_cache_hits_total", "Objects whose cached conversion was used, by CRD.", ("crd",)
         )
         self.conversion_misses = self.counter(
-            "polykind_conversion_cache_misses_total", "Objects that had to be converted to be read, by CRD.", ("crd",)
+            "polykind_conversion_cache_misses_total", "Objects without a cached conversion, by CRD.", ("crd",)
         )
 
     def _declare_admission(self) -> None:
         self.admission_seconds = self.histogram(
             "apiserver_admission_webhook_admission_duration_seconds",
-            "Seconds that an admission webhook took, by its name, type, operation and whether it refused.",
+            "Duration in seconds of calls to admission webhooks, by name, type, operation and whether it rejected.",
             ("name", "type", "operation", "rejected"),
             _ADMISSION_SECONDS,
         )
         self.admission_requests = self.counter(
             "apiserver_admission_webhook_request_total",
-            "Calls of admission webhooks, by name, type, operation, HTTP status and whether it refused.",
+            "Calls to admission webhooks, by name, type, operation, HTTP status and whether it rejected.",
             ("name", "type", "operation", "code", "rejected"),
         )
         self.admission_rejections = self.counter(
             "apiserver_admission_webhook_rejection_count",
-            "Writes that were refused because of an admission webhook, by the kind of error and the status.",
+            "Requests rejected because of an admission webhook, by name, type, operation, error type and status.",
             ("name", "type", "operation", "error_type", "rejection_code"),
         )
-        self.admission_passed_over = self.counter(
+        self.admission_ignored = self.counter(
             "apiserver_admission_webhook_fail_open_count",
-            "Admission webhooks that could not be asked and were passed over.",
+            "Calls to admission webhooks that failed and were ignored (failurePolicy: Ignore), by name and type.",
             ("name", "type"),
         )
 
     def _declare_migrations(self) -> None:
         self.stored_objects = self.gauge(
             "polykind_stored_objects",
-            "Objects of the resources in memory, by the version they are stored at.",
+            "Objects of the cached resources, by the version they are stored at.",
             ("group", "resource", "version"),
         )
         self.migration_objects = self.counter(
             "polykind_migration_objects_total",
-            "Objects that migrations have looked at: migrated, current, overtaken by other writers, failed.",
+            "Objects visited by storage version migrations: migrated, current, overtaken by another writer, failed.",
             ("group", "resource", "result"),
         )
 
     def asked(self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:
-        word = "true" if rejected else "false"
-        self.admission_seconds.of(webhook, kind, operation, word).observe(seconds)
-        self.admission_requests.of(webhook, kind, operation, str(min(code, 600)), word).add()
+        rejected_label = "true" if rejected else "false"
+        self.admission_seconds.of(webhook, kind, operation, rejected_label).observe(seconds)
+        self.admission_requests.of(webhook, kind, operation, str(min(code, 600)), rejected_label).add()
 
     def rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
         self.admission_rejections.of(webhook, kind, operation, error, str(min(code, 600))).add()
 
     def failed_open(self, webhook: str, kind: str) -> None:
-        self.admission_passed_over.of(webhook, kind).add()
+        self.admission_ignored.of(webhook, kind).add()
 
-    def called(self, crd: str, objects: int, seconds: float, failure: Failed | None) -> None:
+    def called(self, crd: str, objects: int, seconds: float, failure: ConversionFailure | None) -> None:
         labels = ("success", "") if failure is None else ("failure", failure.kind)
         self.webhook_calls.of(*labels).add()
         self.webhook_seconds.of(*labels).observe(seconds)
         self.conversion_objects.of(crd).add(objects)
 
     def converted(
-        self, crd: str, converter: str, from_version: str, to_version: str, seconds: float, failure: Failed | None
+        self,
+        crd: str,
+        converter: str,
+        from_version: str,
+        to_version: str,
+        seconds: float,
+        failure: ConversionFailure | None,
     ) -> None:
         succeeded = "true" if failure is None else "false"
         self.crd_seconds.of(crd, from_version, to_version, succeeded).observe(seconds)
@@ -392,8 +378,8 @@ class Metrics:
                 family.forget("crd", crd)
 
 
-def _page(metrics: Metrics) -> bytes:
-    # Imported by the first scrape: it takes a while to load.
-    from polykind.metrics.scrape import page
+def _render(metrics: Metrics) -> bytes:
+    # Imported by the first scrape, because the Prometheus client takes long to import.
+    from polykind.metrics.scrape import render
 
-    return page(metrics)
+    return render(metrics)

@@ -1,72 +1,74 @@
-"""Who asks for a version: what must be known before it is taken away."""
+"""Usage of served versions: the clients that request each version, to know before it is removed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-MOST = 100
-"""Clients told apart. The rest are counted together: their names are the clients' own, and have no end."""
+MAX_CLIENTS = 100
+"""Clients counted separately per version. Clients choose their names, so their number is unbounded."""
 OTHERS = ("", b"")
+"""The key under which all further clients are counted together."""
 
 
 class ClientUsage:
-    """What one client has asked for."""
+    """The requests of one client."""
 
     __slots__ = ("agent", "last", "reads", "user", "writes")
 
     def __init__(self, user: str, agent: str) -> None:
         self.user = user
         self.agent = agent
-        """The program, as its User-Agent begins; empty with the user: all who are not told apart."""
+        """The first word of the User-Agent header. Empty, like `user`, for all further clients together."""
         self.reads = self.writes = 0
         self.last = 0.0
-        """When the last request began, on the clock of whoever counts."""
+        """Start of the last request, on the clock of the caller."""
 
 
 class VersionUsage:
-    """Those who have asked for one version, by their names and programs."""
+    """The clients of one served version, by user name and User-Agent."""
 
-    __slots__ = ("_by",)
+    __slots__ = ("_clients",)
 
     def __init__(self) -> None:
-        self._by: dict[tuple[str, bytes], ClientUsage] = {}
+        self._clients: dict[tuple[str, bytes], ClientUsage] = {}
 
-    def note(self, user: str, agent: bytes, began: float, *, writes: bool) -> None:
-        use = self._by.get((user, agent))
-        if use is None:
-            use = self._begun(user, agent)
-        use.last = began
+    def record(self, user: str, agent: bytes, began: float, *, writes: bool) -> None:
+        """Record a request that started at `began`."""
+        client = self._clients.get((user, agent))
+        if client is None:
+            client = self._add(user, agent)
+        client.last = began
         if writes:
-            use.writes += 1
+            client.writes += 1
         else:
-            use.reads += 1
+            client.reads += 1
 
-    def _begun(self, user: str, agent: bytes) -> ClientUsage:
-        key, program = (user, agent), agent.decode("utf-8", "replace").partition(" ")[0]
-        if len(self._by) >= MOST:
-            key, user, program = OTHERS, "", ""
-            if key in self._by:
-                return self._by[key]
-        use = self._by[key] = ClientUsage(user, program)
-        return use
+    def _add(self, user: str, agent: bytes) -> ClientUsage:
+        key, agent_name = (user, agent), agent.decode("utf-8", "replace").partition(" ")[0]
+        if len(self._clients) >= MAX_CLIENTS:
+            key, user, agent_name = OTHERS, "", ""
+            if key in self._clients:
+                return self._clients[key]
+        client = self._clients[key] = ClientUsage(user, agent_name)
+        return client
 
     def __iter__(self) -> Iterator[ClientUsage]:
-        """The last to ask first."""
-        return iter(sorted(self._by.values(), key=lambda use: use.last, reverse=True))
+        """Iterate over the clients, most recent first."""
+        return iter(sorted(self._clients.values(), key=lambda client: client.last, reverse=True))
 
 
 class UsageRegistry:
-    """The uses of every version of every resource."""
+    """The usage of every served version of every resource."""
 
-    __slots__ = ("_by",)
+    __slots__ = ("_versions",)
 
     def __init__(self) -> None:
-        self._by: dict[tuple[str, str, str], VersionUsage] = {}
+        self._versions: dict[tuple[str, str, str], VersionUsage] = {}
 
     def of(self, group: str, version: str, resource: str) -> VersionUsage:
-        return self._by.setdefault((group, version, resource), VersionUsage())
+        return self._versions.setdefault((group, version, resource), VersionUsage())
 
     def forget(self, group: str, resource: str) -> None:
-        """Drop what is known of a resource that is no longer served."""
-        for key in [key for key in self._by if (key[0], key[2]) == (group, resource)]:
-            del self._by[key]
+        """Drop the usage of a resource that is no longer served."""
+        for key in [key for key in self._versions if (key[0], key[2]) == (group, resource)]:
+            del self._versions[key]

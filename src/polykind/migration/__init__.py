@@ -1,1 +1,1 @@
-"""Storage version migrations: what they must obey, and what is said of them. Values in, values out."""
+"""Storage version migration: rewrites stored objects at the storage version of their CRD."""

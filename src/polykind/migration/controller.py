@@ -1,6 +1,6 @@
-"""Migrations are worked on: by the leader, one at a time for each resource.
+"""The storage version migration controller: hands unfinished migrations to the migrator, on the leader.
 
-Few servers ever see one: what does the work is imported when the first comes.
+The migrator is imported with the first migration, because most servers never have one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
 from polykind.controllers.stored_version_report import StoredVersionReport
-from polykind.migration.order import GroupResource, resource_of, unfinished
-from polykind.migration.state import STORAGE_MIGRATING, holds
+from polykind.migration.state import STORAGE_MIGRATING, GroupResource, is_true, is_unfinished, target
 from polykind.verbs.context import Backend
 
 if TYPE_CHECKING:
@@ -26,82 +25,86 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("polykind.migrations")
 
-_TAIL = 65536
-"""How much of a definition's end is searched for what its status says."""
-_MARK = f'"{STORAGE_MIGRATING}"'.encode()
+_STATUS_BYTES = 65536
+"""Bytes at the end of a stored CRD to search for the StorageMigrating condition."""
+_CONDITION_TYPE = f'"{STORAGE_MIGRATING}"'.encode()
 
 
 class MigrationController:
-    """Follows the migrations in the store, and sees to those that are not over."""
+    """Watches StorageVersionMigrations."""
 
-    def __init__(self, api: Backend, kind: MigrationResource, definitions: CRDResource, leadership: Leadership) -> None:
-        self._api = api
-        self._kind = kind
-        self._definitions = definitions
+    def __init__(
+        self, backend: Backend, resource: MigrationResource, crds: CRDResource, leadership: Leadership
+    ) -> None:
+        self._backend = backend
+        self._resource = resource
+        self._crds = crds
         self._leadership = leadership
-        self._following = Informer(api, kind, self._look_at_all, self._take)
-        self._leftovers = StoredVersionReport(api)
-        definitions.blocked = self._leftovers.tell
-        self.patience = 60.0
-        """Seconds that a migration waits for its resource to be defined."""
+        self._informer = Informer(backend.cache, resource, self._process_all, self._on_changes)
+        self._version_report = StoredVersionReport(backend)
+        crds.blocked = self._version_report.start
+        self.resource_timeout = 60.0
+        """Seconds that a migration waits for its resource to be served."""
 
     @cached_property
     def _migrator(self) -> Migrator:
         from polykind.migration.migrator import Migrator
 
-        return Migrator(self._api, self._kind, self._definitions, lambda: self.patience)
+        return Migrator(self._backend, self._resource, self._crds, lambda: self.resource_timeout)
 
     @property
-    def _working(self) -> bool:
-        """Whether there has ever been something to do."""
+    def _has_migrator(self) -> bool:
+        """True if there has been a migration."""
         return "_migrator" in self.__dict__
 
     async def start(self) -> None:
-        await self._following.start()
-        self._leadership.subscribe(self._lead)
+        await self._informer.start()
+        self._leadership.subscribe(self._on_leadership)
 
     async def close(self) -> None:
-        await self._following.close()
-        await self._leftovers.close()
-        if self._working:
+        await self._informer.close()
+        await self._version_report.close()
+        if self._has_migrator:
             await self._migrator.close()
 
-    def _lead(self, leading: bool) -> None:
-        """Whoever leads takes up what another has left."""
-        if self._working:
+    def _on_leadership(self, leading: bool) -> None:
+        """Process all unfinished migrations if this replica is the leader, also those of a previous leader."""
+        if self._has_migrator:
             self._migrator.pause()
-        self._look_at_all()
+        self._process_all()
 
-    def _look_at_all(self) -> None:
+    def _process_all(self) -> None:
         if not self._leadership.leading:
             return
-        for entry in self._kind.cache.snapshot(None):
-            self._look(entry, gone=False)
-        for entry in self._definitions.cache.scan(None):
-            if entry.raw.find(_MARK, max(0, len(entry.raw) - _TAIL)) >= 0:
-                self._look_at_definition(entry)
+        for cached in self._resource.cache.snapshot(None):
+            self._process(cached, deleted=False)
+        for cached in self._crds.cache.scan(None):
+            if cached.raw.find(_CONDITION_TYPE, max(0, len(cached.raw) - _STATUS_BYTES)) >= 0:
+                self._process_crd(cached)
 
-    def _look_at_definition(self, entry: CachedObject) -> None:
-        """One that says that a migration runs may have outlived it."""
+    def _process_crd(self, cached: CachedObject) -> None:
+        """Process a CRD whose StorageMigrating condition is true: its migration may be gone."""
         try:
-            running = holds(outline(entry)["status"], STORAGE_MIGRATING)
+            running = is_true(outline(cached)["status"], STORAGE_MIGRATING)
         except errors.APIError:
             return
         if running:
-            plural, _, group = entry.name.partition(".")
-            self._migrator.see_to(GroupResource(group, plural))
+            plural, _, group = cached.name.partition(".")
+            self._migrator.process(GroupResource(group, plural))
 
-    def _take(self, occurrences: list[ObjectChange]) -> None:
+    def _on_changes(self, changes: list[ObjectChange]) -> None:
         if self._leadership.leading:
-            for occurrence in occurrences:
-                self._look(occurrence.cached, gone=occurrence.new is None)
+            for change in changes:
+                self._process(change.cached, deleted=change.new is None)
 
-    def _look(self, entry: CachedObject, *, gone: bool) -> None:
-        """Have a migration seen to, unless it is over; after one that has gone the next may come."""
+    def _process(self, cached: CachedObject, *, deleted: bool) -> None:
+        """Process a migration's resource if the migration is unfinished, or was deleted and others may follow."""
         try:
-            migration: JsonObject = self._kind.read(entry)
+            migration: JsonObject = self._resource.read(cached)
         except errors.APIError as error:
-            log.error("the migration %s in the store cannot be read: %s", entry.name, error.message)
+            log.error(
+                "migration controller: cannot decode stored migration %s, ignoring it: %s", cached.name, error.message
+            )
             return
-        if (gone and self._working) or (not gone and unfinished(migration)):
-            self._migrator.see_to(resource_of(migration))
+        if (deleted and self._has_migrator) or (not deleted and is_unfinished(migration)):
+            self._migrator.process(target(migration))

@@ -1,4 +1,4 @@
-"""What is done about the migrations of a resource, from the first to the last."""
+"""The migrator: works through the migrations of each resource, one after the other."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.contract import JsonObject
 from polykind.controllers.workqueue import WorkQueue
 from polykind.migration import state
-from polykind.migration.failures import unhandled
-from polykind.migration.order import GroupResource, following, resource_of
-from polykind.migration.rewriter import Rewriting, Vanished
-from polykind.migration.status import DefinitionStatus, Deleted, MigrationStatus
+from polykind.migration.rewriter import NotServedError, Rewriter
+from polykind.migration.state import GroupResource, next_migration, target, unhandled
+from polykind.migration.status import CRDMigrationStatus, MigrationDeletedError, MigrationStatus
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend
 
 log = logging.getLogger("polykind.migrations")
 
-_AT_ONCE = 2
+_WORKERS = 2
 """Resources that are migrated at the same time."""
 
 
-class _NotYet(Exception):
-    """The resource may still come to be."""
+class _NotServedYetError(Exception):
+    """The resource is not served, but its CRD may still be created."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -36,106 +35,107 @@ class _NotYet(Exception):
 
 
 class Migrator:
-    """Works on migrations, resource by resource; a resource that fails for want of the store is tried again."""
+    """Runs migrations resource by resource; a resource is retried if the store fails."""
 
     def __init__(
-        self, api: Backend, kind: MigrationResource, definitions: CRDResource, patience: Callable[[], float]
+        self, backend: Backend, served: MigrationResource, crds: CRDResource, resource_timeout: Callable[[], float]
     ) -> None:
-        self._api = api
-        self._kind = kind
-        self._definitions = definitions
-        self._patience = patience
-        self._awaited: set[GroupResource] = set()
-        self._queue: WorkQueue[GroupResource] = WorkQueue(self._look, _AT_ONCE)
-        api.registry.followers.append(self._served)
+        self._backend = backend
+        self._resource = served
+        self._crds = crds
+        self._resource_timeout = resource_timeout
+        self._waiting: set[GroupResource] = set()
+        self._queue: WorkQueue[GroupResource] = WorkQueue(self._process, _WORKERS)
+        backend.registry.followers.append(self._on_served)
 
-    def see_to(self, resource: GroupResource) -> None:
-        """Look at the migrations of a resource."""
+    def process(self, resource: GroupResource) -> None:
+        """Process the migrations of a resource."""
         self._queue.add(resource)
         self._queue.open()
 
     def pause(self) -> None:
-        """Another does the work from now on."""
-        self._awaited.clear()
+        """Cancel all work because this replica is no longer the leader."""
+        self._waiting.clear()
         self._queue.pause()
 
     async def close(self) -> None:
         await self._queue.close()
 
-    def _served(self, kind: Resource) -> None:
-        resource = GroupResource(kind.group, kind.plural)
-        if resource in self._awaited:
-            self._awaited.discard(resource)
+    def _on_served(self, served: Resource) -> None:
+        """Resume the migrations that wait for a resource, because it is served now."""
+        resource = GroupResource(served.group, served.plural)
+        if resource in self._waiting:
+            self._waiting.discard(resource)
             self._queue.add(resource)
 
     def _migrations(self, resource: GroupResource) -> Iterator[JsonObject]:
-        for entry in self._kind.cache.snapshot(None):
+        for cached in self._resource.cache.snapshot(None):
             try:
-                migration = self._kind.read(entry)
+                migration = self._resource.read(cached)
             except errors.APIError:
                 continue
-            if resource_of(migration) == resource:
+            if target(migration) == resource:
                 yield migration
 
-    async def _look(self, resource: GroupResource) -> None:
-        await self._api.cache.wait_until_fresh(self._kind.cache)
-        definition = DefinitionStatus(self._api, self._definitions, resource)
-        while migration := following(self._migrations(resource)):
+    async def _process(self, resource: GroupResource) -> None:
+        await self._backend.cache.wait_until_fresh(self._resource.cache)
+        crd_status = CRDMigrationStatus(self._backend, self._crds, resource)
+        while migration := next_migration(self._migrations(resource)):
             try:
-                await self._see_through(migration, definition)
-            except Deleted:
-                log.info("the migration %s of %s was deleted while it ran", migration["metadata"]["name"], resource)
-            except _NotYet as wait:
-                self._awaited.add(resource)
-                self._queue.later(resource, wait.seconds)
+                await self._run(migration, crd_status)
+            except MigrationDeletedError:
+                log.info(
+                    "migrator: migration %s of %s was deleted, stopping it", migration["metadata"]["name"], resource
+                )
+            except _NotServedYetError as wait:
+                self._waiting.add(resource)
+                self._queue.add_after(resource, wait.seconds)
                 return
-        await definition.let_go()
+        await crd_status.clear()
 
-    async def _see_through(self, migration: JsonObject, definition: DefinitionStatus) -> None:
-        status = MigrationStatus(self._api, self._kind, migration)
-        before = migration.get("status") or {}
-        if state.ended(before):
-            # Who ended it has not lived to tell the definition.
-            await definition.finish(success=state.holds(before, state.SUCCEEDED))
+    async def _run(self, migration: JsonObject, crd_status: CRDMigrationStatus) -> None:
+        status = MigrationStatus(self._backend, self._resource, migration)
+        previous = migration.get("status") or {}
+        if state.is_finished(previous):
+            # The previous leader stopped between writing the migration's status and the CRD's.
+            await crd_status.finish(success=state.is_true(previous, state.SUCCEEDED))
             await status.change(state.completed)
             return
-        if not (state.holds(before, state.RUNNING) and definition.marked()):
-            await definition.begin(migration["metadata"]["name"])
+        if not (state.is_true(previous, state.RUNNING) and crd_status.is_marked()):
+            await crd_status.begin(migration["metadata"]["name"])
         try:
-            why = await self._work(migration, status)
-        except Vanished:
-            why = unhandled("unable to obtain GVR from discovery")
-        await definition.finish(success=not why)
-        await status.change(lambda old, now: state.failed(old, why, now) if why else state.succeeded(old, now))
+            message = await self._migrate(migration, status)
+        except NotServedError:
+            message = unhandled("unable to obtain GVR from discovery")
+        await crd_status.finish(success=not message)
+        await status.change(lambda old, now: state.failed(old, message, now) if message else state.succeeded(old, now))
 
-    async def _work(self, migration: JsonObject, status: MigrationStatus) -> str:
-        """Rewrite the objects; why it failed, if it did."""
-        resource, name = resource_of(migration), migration["metadata"]["name"]
-        if self._api.registry.kind(*resource) is None:
+    async def _migrate(self, migration: JsonObject, status: MigrationStatus) -> str:
+        """Rewrite all objects. Return the message of the failure, "" on success."""
+        resource, name = target(migration), migration["metadata"]["name"]
+        if self._backend.registry.kind(*resource) is None:
             await status.change(state.begun)
-            if version := self._api.registry.answered(*resource):
+            if version := self._backend.registry.answered(*resource):
                 gvr = f"{resource.group}/{version.version}, Resource={resource.plural}"
                 return f'resource "{gvr}" does not support discovery operations: [update patch list]'
-            left = self._patience() - self._age(migration)
-            if left > 0:
-                raise _NotYet(left)
+            remaining = self._resource_timeout() - self._age(migration)
+            if remaining > 0:
+                raise _NotServedYetError(remaining)
             return state.NO_SUCH_RESOURCE
-        revision = await self._api.store.revision()
+        revision = await self._backend.store.revision()
         await status.change(lambda old, now: state.begun(old, now, revision))
-        log.info("the migration %s of %s begins", name, resource)
+        log.info("migrator: starting migration %s of %s", name, resource)
         started = asyncio.get_running_loop().time()
-        rewriting = Rewriting(self._api, resource, status.check)
-        failures = await rewriting.run()
+        rewriter = Rewriter(self._backend, resource, status.check)
+        failures = await rewriter.run()
         seconds = asyncio.get_running_loop().time() - started
-        log.info(
-            "the migration %s of %s has rewritten %d objects in %.1f s", name, resource, rewriting.written, seconds
-        )
+        log.info("migrator: migration %s of %s rewrote %d objects in %.1f s", name, resource, rewriter.written, seconds)
         if not failures.count:
             return ""
-        log.warning("the migration %s of %s has failed: %s", name, resource, failures.message())
+        log.warning("migrator: migration %s of %s failed: %s", name, resource, failures.message())
         return failures.message()
 
     def _age(self, migration: JsonObject) -> float:
-        """Seconds since a migration was created; others may have stored one without a time."""
+        """Return the seconds since a migration was created, infinity if it has no creationTimestamp."""
         created = migration["metadata"].get("creationTimestamp")
-        return (self._api.clock.now() - datetime.fromisoformat(created)).total_seconds() if created else math.inf
+        return (self._backend.clock.now() - datetime.fromisoformat(created)).total_seconds() if created else math.inf

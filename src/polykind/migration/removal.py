@@ -1,57 +1,58 @@
-"""What stands in the way of removing a version from its definition."""
+"""Reasons why a version cannot be removed from its CRD yet."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Found(NamedTuple):
-    """Objects of which something is true: how many, and the key of the first."""
+class ObjectCount(NamedTuple):
+    """A number of objects and the key of the first one."""
 
-    number: int = 0
+    total: int = 0
     first: str = ""
 
-    def told(self, what: str) -> str:
-        if self.number == 1:
-            return f"1 object, {self.first}, {what.format('is', 'has')}"
-        return f"{self.number} objects, the first is {self.first}, {what.format('are', 'have')}"
+    def describe(self, phrase: str) -> str:
+        """Return a phrase about the objects; `{0}` and `{1}` in it become is/are and has/have."""
+        if self.total == 1:
+            return f"1 object, {self.first}, {phrase.format('is', 'has')}"
+        return f"{self.total} objects, the first is {self.first}, {phrase.format('are', 'have')}"
 
 
-def hindrances(
-    crd: str, version: str, *, storage: str, listed: bool, stored: Found, managed: Found, clients: int
+def removal_blockers(
+    crd: str, version: str, *, storage: str, listed: bool, stored: ObjectCount, managed: ObjectCount, clients: int
 ) -> list[str]:
-    """Why a version should not be removed yet, each with what to do about it, in the order in which to do it.
+    """Return why a version cannot be removed yet, each with the remedy, in the order in which to apply them.
 
-    `listed`: status.storedVersions has it; `stored`: what is stored at it; `managed`: what has field managers at it;
-    `clients`: how many have asked for it, and still may.
+    `listed`: the version is in status.storedVersions. `stored`: objects stored at it. `managed`: objects with field
+    managers at it. `clients`: number of clients that have requested it.
     """
-    found = []
+    blockers = []
     if version == storage:
-        found.append("it is the storage version: make another one the storage version")
-    if stored.number or (listed and version != storage):
-        found.append(leftovers(crd, version, stored))
-    if managed.number:
-        found.append(
-            f"{managed.told('{1} field managers at it')}: once it is gone they cannot be applied to, and any other "
-            "write forgets who manages what; have these managers write them at another version"
+        blockers.append("it is the storage version: make another one the storage version")
+    if stored.total or (listed and version != storage):
+        blockers.append(stored_version_blocker(crd, version, stored))
+    if managed.total:
+        blockers.append(
+            f"{managed.describe('{1} field managers at it')}: without this version they cannot be applied to, and any "
+            "other write drops this field ownership; let these managers write the objects at another version"
         )
     if clients:
-        asked = "1 client has" if clients == 1 else f"{clients} clients have"
-        found.append(
-            f"{asked} asked for it: whoever does so once it is gone is answered 404; stop serving it first, which is "
-            "soon undone"
+        clients_have = "1 client has" if clients == 1 else f"{clients} clients have"
+        blockers.append(
+            f"{clients_have} requested it: such requests would fail with 404; first stop serving the version, which is "
+            "easy to undo"
         )
-    return found
+    return blockers
 
 
-def leftovers(crd: str, version: str, stored: Found) -> str:
-    """That a version is still in use, or said to be, in the store."""
-    if stored.number:
-        what = stored.told("{0} still stored at it")
+def stored_version_blocker(crd: str, version: str, stored: ObjectCount) -> str:
+    """Return the reason why a version is still in status.storedVersions, with the remedy."""
+    if stored.total:
+        phrase = stored.describe("{0} still stored at it")
     else:
-        what = "no object is stored at it any more, but status.storedVersions still has it"
+        phrase = "no object is stored at it, but it is still in status.storedVersions"
     resource, _, group = crd.partition(".")
     return (
-        f"{what}: create a StorageVersionMigration for the resource {resource} of the group {group}, which rewrites "
-        f"what is left and then takes {version} out of status.storedVersions"
+        f"{phrase}: create a StorageVersionMigration for the resource {resource} of the group {group}, which rewrites "
+        f"the remaining objects and then removes {version} from status.storedVersions"
     )

@@ -1,4 +1,4 @@
-"""Rewriting all objects of a resource as they would be written now: at its storage version, by its schema."""
+"""The rewriter: stores all objects of a resource again, at the storage version and with the current schema."""
 
 from __future__ import annotations
 
@@ -11,177 +11,178 @@ from polykind.cache.cached_object import CachedObject, Representation
 from polykind.codec import json_codec
 from polykind.contract import RevisionConflictError
 from polykind.conversion.failure import ConversionFailedError
-from polykind.migration.failures import Failures
-from polykind.migration.order import GroupResource
+from polykind.migration.state import Failures, GroupResource
 from polykind.resources.encoding import Encoded
 from polykind.resources.resource import Resource, ServedVersion
 from polykind.verbs.context import Backend
 
-_ENOUGH = 10
-"""So often in a row a converter may fail to answer before it is given up: more than one object among a batch takes."""
-_BATCH, _BYTES = 64, 256 * 1024
-"""Objects, and bytes of them, that are converted in one call and share the store's commits."""
-_TURN = 0.01
-"""How many seconds of work are done before others get their turn."""
-PAUSES = (0.5, 2.0, 5.0, 10.0)
-"""Seconds between two attempts to go on while a converter cannot be called."""
+_MAX_TIMEOUTS = 10
+"""Failed calls in a row after which a converter is considered down. Isolating one object of a batch takes fewer."""
+_BATCH_SIZE, _BATCH_BYTES = 64, 256 * 1024
+"""Objects, and their total size, that are converted in one call and share the store's commits."""
+_TIME_SLICE = 0.01
+"""Seconds of work before yielding to the event loop."""
+RETRY_DELAYS = (0.5, 2.0, 5.0, 10.0)
+"""Seconds between attempts while a converter cannot be called."""
 
 
-class Vanished(Exception):
+class NotServedError(Exception):
     """The resource is not served any more."""
 
 
-class _OutOfReach(Exception):
+class _ConverterDownError(Exception):
     """The converter cannot be called at all."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
-class Rewriting:
-    """One walk, or several, over the objects of a resource.
+class Rewriter:
+    """Walks over the objects of a resource until all are stored as they would be written now.
 
-    Nobody is asked about what is written and nothing of it is judged: an object that has become invalid meanwhile is
-    stored already. Who writes or deletes an object meanwhile has done the work.
+    Admission and validation are skipped: an object that became invalid is stored already. An object that another
+    client writes or deletes meanwhile needs no rewrite.
     """
 
-    def __init__(self, api: Backend, resource: GroupResource, check: Callable[[], None]) -> None:
-        self._api = api
-        self._resource = resource
+    def __init__(self, backend: Backend, target: GroupResource, check: Callable[[], None]) -> None:
+        self._backend = backend
+        self._target = target
         self._check = check
-        """Raises if the work is not wanted any more."""
-        self._overtaken = False
-        self._insists = False
-        """Whether a converter that does not answer is asked for less and less: one object may be at fault."""
-        self._unanswered = 0
+        """Raises an exception if the migration was deleted."""
+        self._conflicted = False
+        self._splits_batches = False
+        """True on the last attempt: a batch whose conversion fails is split, in case one object is the cause."""
+        self._timeouts = 0
         self.written = 0
 
     async def run(self) -> Failures:
-        """Rewrite what must be; what could not be."""
-        for pause in PAUSES:
+        """Rewrite the objects and return the failures."""
+        for delay in RETRY_DELAYS:
             try:
-                return await self._whole()
-            except _OutOfReach:
-                await asyncio.sleep(pause)
-        self._insists = True
+                return await self._walk()
+            except _ConverterDownError:
+                await asyncio.sleep(delay)
+        self._splits_batches = True
         try:
-            return await self._whole()
-        except _OutOfReach as reason:
-            return self._left_behind(reason.why)
+            return await self._walk()
+        except _ConverterDownError as error:
+            return self._all_failed(error.message)
 
-    async def _whole(self) -> Failures:
-        """Walk over all of it, from the beginning whenever the definition has changed or others were faster."""
+    async def _walk(self) -> Failures:
+        """Walk over all objects, from the start again if the CRD has changed or another client wrote meanwhile."""
         while True:
-            kind = self._kind()
-            await self._api.cache.wait_until_fresh(kind.cache)
-            version = kind.storage_version()
-            failures, after, self._overtaken = Failures(), "", False
-            while entries := _first_of(kind.cache.snapshot(None, after, _BATCH)):
+            resource = self._served_resource()
+            await self._backend.cache.wait_until_fresh(resource.cache)
+            version = resource.storage_version()
+            failures, after, self._conflicted = Failures(), "", False
+            while objects := _limit_bytes(resource.cache.snapshot(None, after, _BATCH_SIZE)):
                 self._check()
-                if self._kind() is not kind or not kind.cache.loaded:
-                    self._overtaken = True
+                if self._served_resource() is not resource or not resource.cache.loaded:
+                    self._conflicted = True
                     break
-                after = entries[-1].key
-                await self._batch(version, entries, failures)
+                after = objects[-1].key
+                await self._rewrite_batch(version, objects, failures)
                 await asyncio.sleep(0)
-            await self._api.cache.wait_until_fresh(kind.cache)
-            others = sum(number for name, number in kind.cache.version_counts.items() if name != kind.storage)
-            # A replica that has not heard of the storage version yet may have written behind our back.
-            if not self._overtaken and others <= failures.count:
-                self._count("failed", failures.count)
+            await self._backend.cache.wait_until_fresh(resource.cache)
+            remaining = sum(count for name, count in resource.cache.version_counts.items() if name != resource.storage)
+            # A replica that does not know the new storage version yet may have written objects at the old one.
+            if not self._conflicted and remaining <= failures.count:
+                self._record("failed", failures.count)
                 return failures
 
-    def _kind(self) -> Resource:
-        kind = self._api.registry.kind(*self._resource)
-        if kind is None:
-            raise Vanished
-        return kind
+    def _served_resource(self) -> Resource:
+        resource = self._backend.registry.kind(*self._target)
+        if resource is None:
+            raise NotServedError
+        return resource
 
-    async def _batch(self, version: ServedVersion, entries: Sequence[CachedObject], failures: Failures) -> None:
-        storage, epoch = version.resource.storage, version.cache.schema_generation
-        # What was written through today's schema is as it would be written again.
-        stale = [e for e in entries if not (e.normalized and e.version == storage and e.schema_generation == epoch)]
-        due: list[tuple[CachedObject, Encoded]] = []
-        failed = failures.count
-        turn = monotonic()
-        for entry, form in zip(stale, await self._forms(version, stale), strict=True):
-            if isinstance(form, errors.APIError):
-                failures.add(entry.key, form.message)
+    async def _rewrite_batch(self, version: ServedVersion, objects: Sequence[CachedObject], failures: Failures) -> None:
+        storage, generation = version.resource.storage, version.cache.schema_generation
+        # Objects written with the current schema need no rewrite.
+        stale = [
+            e for e in objects if not (e.normalized and e.version == storage and e.schema_generation == generation)
+        ]
+        pending: list[tuple[CachedObject, Encoded]] = []
+        failed_before = failures.count
+        slice_start = monotonic()
+        for cached, representation in zip(stale, await self._convert(version, stale), strict=True):
+            if isinstance(representation, errors.APIError):
+                failures.add(cached.key, representation.message)
                 continue
-            if form is not entry:
-                encoded = _encoded(version, form)
-                if encoded.served(entry.revision) != entry.raw:
-                    due.append((entry, encoded))
-            if monotonic() - turn > _TURN:
+            if representation is not cached:
+                encoded = _encode(version, representation)
+                if encoded.served(cached.revision) != cached.raw:
+                    pending.append((cached, encoded))
+            if monotonic() - slice_start > _TIME_SLICE:
                 await asyncio.sleep(0)
-                turn = monotonic()
-        written = sum(await asyncio.gather(*(self._put(version, entry, encoded) for entry, encoded in due)))
+                slice_start = monotonic()
+        written = sum(await asyncio.gather(*(self._put(version, cached, encoded) for cached, encoded in pending)))
         self.written += written
-        self._overtaken = self._overtaken or written < len(due)
-        self._count("migrated", written)
-        self._count("overtaken", len(due) - written)
-        self._count("current", len(entries) - len(due) - failures.count + failed)
+        self._conflicted = self._conflicted or written < len(pending)
+        self._record("migrated", written)
+        self._record("overtaken", len(pending) - written)
+        self._record("current", len(objects) - len(pending) - failures.count + failed_before)
 
-    async def _forms(
-        self, version: ServedVersion, entries: Sequence[CachedObject]
+    async def _convert(
+        self, version: ServedVersion, objects: Sequence[CachedObject]
     ) -> list[Representation | errors.APIError]:
-        """The objects at the storage version, or why one cannot be had: it is found by halves."""
-        if not entries:
+        """Return the objects at the storage version, or an error for each that cannot be converted (bisecting)."""
+        if not objects:
             return []
         try:
-            forms = await version.representer.view_many(entries)
-            self._unanswered = 0
-            return list(forms)
+            representations = await version.representer.view_many(objects)
+            self._timeouts = 0
+            return list(representations)
         except errors.APIError as error:
             if isinstance(error, ConversionFailedError) and not error.failure.divisible:
-                self._unanswered += 1
-                if not self._insists or self._unanswered > _ENOUGH:
-                    raise _OutOfReach(error.message) from None
-            if len(entries) == 1:
+                self._timeouts += 1
+                if not self._splits_batches or self._timeouts > _MAX_TIMEOUTS:
+                    raise _ConverterDownError(error.message) from None
+            if len(objects) == 1:
                 return [error]
-        half = len(entries) // 2
-        return await self._forms(version, entries[:half]) + await self._forms(version, entries[half:])
+        half = len(objects) // 2
+        return await self._convert(version, objects[:half]) + await self._convert(version, objects[half:])
 
-    async def _put(self, version: ServedVersion, entry: CachedObject, encoded: Encoded) -> bool:
-        """Write over an entry; False if somebody else has been faster."""
+    async def _put(self, version: ServedVersion, cached: CachedObject, encoded: Encoded) -> bool:
+        """Replace a stored object. Return False if another client has written it first."""
         cache, value = version.cache, encoded.stored()
         if version.representer.stores_normalized:
-            cache.expect_write(entry.key, value, version.schema_generation, encoded.entry)
+            cache.expect_write(cached.key, value, version.schema_generation, encoded.entry)
         try:
-            await self._api.store.put(cache.prefix + entry.key, value, expect=entry.revision)
+            await self._backend.store.put(cache.prefix + cached.key, value, expect=cached.revision)
         except BaseException as error:
-            cache.cancel_expected_write(entry.key)
+            cache.cancel_expected_write(cached.key)
             if isinstance(error, RevisionConflictError):
                 return False
             raise
         return True
 
-    def _left_behind(self, why: str) -> Failures:
-        """All that is stored at other versions, when no converter can be had."""
-        failures, kind = Failures(), self._kind()
-        for entry in kind.cache.scan(None):
-            if entry.version != kind.storage:
-                failures.add(entry.key, why)
-        self._count("failed", failures.count)
+    def _all_failed(self, message: str) -> Failures:
+        """Return a failure for every object at another version, because the converter is down."""
+        failures, resource = Failures(), self._served_resource()
+        for cached in resource.cache.scan(None):
+            if cached.version != resource.storage:
+                failures.add(cached.key, message)
+        self._record("failed", failures.count)
         return failures
 
-    def _count(self, result: str, number: int) -> None:
-        if number:
-            self._api.metrics.migration_objects.of(*self._resource, result).add(number)
+    def _record(self, result: str, count: int) -> None:
+        if count:
+            self._backend.metrics.migration_objects.of(*self._target, result).add(count)
 
 
-def _encoded(version: ServedVersion, form: Representation) -> Encoded:
-    obj = json_codec.decode(form.data)
+def _encode(version: ServedVersion, representation: Representation) -> Encoded:
+    obj = json_codec.decode(representation.data)
     version.codec.normalize(obj)
     return Encoded(obj)
 
 
-def _first_of(entries: Sequence[CachedObject]) -> Sequence[CachedObject]:
-    """As many as are not too large together, one at least."""
+def _limit_bytes(objects: Sequence[CachedObject]) -> Sequence[CachedObject]:
+    """Return the leading objects up to the size limit, at least one."""
     size = 0
-    for number, entry in enumerate(entries):
-        size += len(entry.raw)
-        if size > _BYTES and number:
-            return entries[:number]
-    return entries
+    for count, cached in enumerate(objects):
+        size += len(cached.raw)
+        if size > _BATCH_BYTES and count:
+            return objects[:count]
+    return objects

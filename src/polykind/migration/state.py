@@ -1,18 +1,41 @@
-"""How a migration fares: its conditions, and the one of the definition whose objects it migrates."""
+"""The state of storage version migrations: conditions, order and failures."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from polykind.contract import JsonObject
 
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
 STORAGE_MIGRATING = "StorageMigrating"
-"""The type of the definition's condition."""
+"""The type of the condition in the CRD's status."""
 
 NO_SUCH_RESOURCE = "resource does not exist in discovery"
 
+_MAX_NAMED_FAILURES = 10
+_MAX_MESSAGE_LENGTH = 600
+"""Characters of each failure in the condition's message, which Kubernetes limits to 32 KiB."""
+
+
+class GroupResource(NamedTuple):
+    """The resource that a migration is about."""
+
+    group: str
+    plural: str
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+def target(migration: JsonObject) -> GroupResource:
+    """Return the resource that a migration is about."""
+    resource = migration["spec"]["resource"]
+    return GroupResource(resource["group"], resource["resource"])
+
 
 def find(status: JsonObject, type_: str) -> JsonObject | None:
-    """A condition of a type, the first if others have written several."""
+    """Return the first condition of a type, or None."""
     for condition in status.get("conditions") or ():
         if condition["type"] == type_:
             found: JsonObject = condition
@@ -20,81 +43,135 @@ def find(status: JsonObject, type_: str) -> JsonObject | None:
     return None
 
 
-def holds(status: JsonObject, type_: str) -> bool:
-    found = find(status, type_)
-    return found is not None and found["status"] == "True"
+def is_true(status: JsonObject, type_: str) -> bool:
+    """True if the condition of a type has status True."""
+    condition = find(status, type_)
+    return condition is not None and condition["status"] == "True"
 
 
-def ended(status: JsonObject) -> bool:
-    return holds(status, SUCCEEDED) or holds(status, FAILED)
+def is_finished(status: JsonObject) -> bool:
+    """True if the migration has succeeded or failed."""
+    return is_true(status, SUCCEEDED) or is_true(status, FAILED)
+
+
+# ---------------------------------------------------------------------- order
+
+
+def is_unfinished(migration: JsonObject) -> bool:
+    """True if the migration has to run, or has finished while its Running condition is still true."""
+    status = migration.get("status") or {}
+    return is_true(status, RUNNING) or not is_finished(status)
+
+
+def next_migration(migrations: Iterable[JsonObject]) -> JsonObject | None:
+    """Return the migration of a resource to process now: running ones first, then the oldest; None if none is left."""
+    return min((m for m in migrations if is_unfinished(m)), key=_rank, default=None)
+
+
+def _rank(migration: JsonObject) -> tuple[bool, bool, str, str]:
+    status, meta = migration.get("status") or {}, migration["metadata"]
+    return not is_finished(status), not is_true(status, RUNNING), meta.get("creationTimestamp") or "", meta["name"]
+
+
+# ---------------------------------------------------------------------- failures
+
+
+class Failures:
+    """The objects that a migration could not rewrite. All are counted, the first ones are named."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._messages: list[str] = []
+
+    def add(self, key: str, message: str) -> None:
+        self.count += 1
+        if len(self._messages) < _MAX_NAMED_FAILURES:
+            # The text of a converter's exception may have lone surrogates, which UTF-8 cannot encode.
+            message = message.encode(errors="replace").decode()
+            if len(message) > _MAX_MESSAGE_LENGTH:
+                message = f"{message[:_MAX_MESSAGE_LENGTH]}..."
+            self._messages.append(f"{key}: {message}")
+
+    def message(self) -> str:
+        """Return the message of the migration's Failed condition."""
+        objects = "1 object" if self.count == 1 else f"{self.count} objects"
+        rest = self.count - len(self._messages)
+        more = f"; and {rest} more" if rest else ""
+        return unhandled(f"{objects} could not be migrated: {'; '.join(self._messages)}{more}")
+
+
+def unhandled(message: str) -> str:
+    """Prefix a failure as kube-controller-manager does."""
+    return f"migration encountered unhandled error: {message}"
 
 
 # ---------------------------------------------------------------------- the status of a migration
 
 
 def begun(status: JsonObject, now: str, revision: int = 0) -> JsonObject:
-    """Of one that runs; `revision` is where the collection stood, once that is known."""
-    if not holds(status, RUNNING):
-        status = _with(status, RUNNING, "True", "MigrationRunning", "The migration is running", now)
+    """Return the status of a running migration. `revision` is the store's revision at its start, 0 if unknown."""
+    if not is_true(status, RUNNING):
+        status = _with_condition(status, RUNNING, "True", "MigrationRunning", "The migration is running", now)
     if revision and not status.get("resourceVersion"):
         status = {**status, "resourceVersion": str(revision)}
     return status
 
 
 def succeeded(status: JsonObject, now: str) -> JsonObject:
-    """Of one that is over and went well."""
-    return completed(_with(status, SUCCEEDED, "True", "StorageVersionMigrationSucceeded", "", now), now)
+    """Return the status of a migration that has succeeded."""
+    return completed(_with_condition(status, SUCCEEDED, "True", "StorageVersionMigrationSucceeded", "", now), now)
 
 
-def failed(status: JsonObject, why: str, now: str) -> JsonObject:
-    """Of one that is over and went wrong."""
-    return completed(_with(status, FAILED, "True", "StorageVersionMigrationFailed", why, now), now)
+def failed(status: JsonObject, message: str, now: str) -> JsonObject:
+    """Return the status of a migration that has failed."""
+    return completed(_with_condition(status, FAILED, "True", "StorageVersionMigrationFailed", message, now), now)
 
 
 def completed(status: JsonObject, now: str) -> JsonObject:
-    """Of one that does not run any more."""
-    if not holds(status, RUNNING):
+    """Set the Running condition to False if it is True."""
+    if not is_true(status, RUNNING):
         return status
-    return _with(status, RUNNING, "False", "MigrationCompleted", "Migration completed", now)
+    return _with_condition(status, RUNNING, "False", "MigrationCompleted", "Migration completed", now)
 
 
-def _with(status: JsonObject, type_: str, value: str, reason: str, message: str, now: str) -> JsonObject:
+def _with_condition(status: JsonObject, type_: str, value: str, reason: str, message: str, now: str) -> JsonObject:
     new = {"type": type_, "status": value, "lastTransitionTime": now, "reason": reason, "message": message}
-    old = list(status.get("conditions") or ())
-    places = [place for place, condition in enumerate(old) if condition["type"] == type_]
-    if places:
-        old[places[0]] = new
+    conditions = list(status.get("conditions") or ())
+    indexes = [index for index, condition in enumerate(conditions) if condition["type"] == type_]
+    if indexes:
+        conditions[indexes[0]] = new
     else:
-        old.append(new)
-    return {**status, "conditions": old}
+        conditions.append(new)
+    return {**status, "conditions": conditions}
 
 
-# ---------------------------------------------------------------------- the condition of a definition
+# ---------------------------------------------------------------------- the condition of a CRD
 
 
 def running_condition(name: str, generation: int, now: str) -> JsonObject:
-    """While a migration runs; it notes the generation that it began with."""
-    return _condition("True", "MigrationRunning", f"Migration {name} is running", generation, now)
+    """Return the condition of a CRD whose migration started at this generation."""
+    return _crd_condition("True", "MigrationRunning", f"Migration {name} is running", generation, now)
 
 
 def succeeded_condition(generation: int, now: str, *, updated: bool) -> JsonObject:
-    """After one that went well; `updated` tells whether the stored versions could be cut."""
-    what = "and the stored versions have been updated"
+    """Return the condition of a CRD whose migration succeeded. `updated`: status.storedVersions was reset."""
+    result = "and the stored versions have been updated"
     if not updated:
-        what = "but the stored versions have not been updated due to a generation mismatch"
-    return _condition("False", "MigrationSucceeded", f"The migration has succeeded {what}", generation, now)
+        result = "but the stored versions have not been updated due to a generation mismatch"
+    return _crd_condition("False", "MigrationSucceeded", f"The migration has succeeded {result}", generation, now)
 
 
 def failed_condition(generation: int, now: str) -> JsonObject:
-    return _condition("False", "MigrationFailed", "The migration has failed", generation, now)
+    """Return the condition of a CRD whose migration failed."""
+    return _crd_condition("False", "MigrationFailed", "The migration has failed", generation, now)
 
 
 def deleted_condition(generation: int, now: str) -> JsonObject:
-    """After one that was deleted while it ran: some objects have been migrated, others not."""
-    return _condition("False", "MigrationDeleted", "The migration was deleted before it was done", generation, now)
+    """Return the condition of a CRD whose migration was deleted while it ran."""
+    return _crd_condition("False", "MigrationDeleted", "The migration was deleted before it was done", generation, now)
 
 
-def _condition(status: str, reason: str, message: str, generation: int, now: str) -> JsonObject:
+def _crd_condition(status: str, reason: str, message: str, generation: int, now: str) -> JsonObject:
     return {
         "type": STORAGE_MIGRATING,
         "status": status,
@@ -106,6 +183,6 @@ def _condition(status: str, reason: str, message: str, generation: int, now: str
 
 
 def same_generation(crd: JsonObject) -> bool:
-    """Whether a definition still is what it was when the migration that it tells of began."""
-    found = find(crd.get("status") or {}, STORAGE_MIGRATING)
-    return found is not None and found.get("observedGeneration", 0) == crd["metadata"].get("generation", 0)
+    """True if the CRD's spec has not changed since the migration in its condition started."""
+    condition = find(crd.get("status") or {}, STORAGE_MIGRATING)
+    return condition is not None and condition.get("observedGeneration", 0) == crd["metadata"].get("generation", 0)

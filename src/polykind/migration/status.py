@@ -1,4 +1,4 @@
-"""What is written of a migration: into its own status, and into that of the definition it is about."""
+"""The statuses that a migration writes: its own and that of its CRD."""
 
 from __future__ import annotations
 
@@ -13,77 +13,79 @@ from polykind.crd.summary import CRDSummary
 from polykind.http.messages import Request
 from polykind.http.options import PatchOptions, UpdateOptions
 from polykind.migration import state
-from polykind.migration.order import GroupResource
+from polykind.migration.state import GroupResource
 from polykind.verbs.apply import Applied, apply_change
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object
 
 _AGENT = {b"user-agent": b"kube-controller-manager"}
 _MANAGER = "migration-runner-controller"
-"""Whose the fields of a definition are that tell of migrations."""
+"""The field manager of the migration's fields in a CRD's status."""
 
 
-class Deleted(Exception):
-    """The migration is no more, or another has its name."""
+class MigrationDeletedError(Exception):
+    """The migration was deleted, or replaced by another of the same name."""
 
 
 class MigrationStatus:
     """The status of one migration."""
 
-    def __init__(self, api: Backend, kind: MigrationResource, migration: JsonObject) -> None:
-        self._api = api
-        self._kind = kind
+    def __init__(self, backend: Backend, resource: MigrationResource, migration: JsonObject) -> None:
+        self._backend = backend
+        self._resource = resource
         self._name: str = migration["metadata"]["name"]
         self._uid = migration["metadata"].get("uid")
 
     def check(self) -> None:
-        """Raise Deleted if it is no more."""
-        entry = self._kind.cache.get(self._name)
-        # While the cache is read anew nobody knows.
-        if self._kind.cache.loaded and (entry is None or self._kind.read(entry)["metadata"].get("uid") != self._uid):
-            raise Deleted
+        """Raise MigrationDeletedError if the migration was deleted."""
+        cached = self._resource.cache.get(self._name)
+        # While the cache is being reloaded, assume that it still exists.
+        if self._resource.cache.loaded and (
+            cached is None or self._resource.read(cached)["metadata"].get("uid") != self._uid
+        ):
+            raise MigrationDeletedError
 
     async def change(self, change: Callable[[JsonObject, str], JsonObject]) -> None:
-        """Write what becomes of the status, of the time given. Raises Deleted."""
-        call = RequestContext(
-            self._api, Request("PUT", "", "", dict(_AGENT), b""), self._kind.version, None, self._name, "status"
+        """Write `change(status, now)` as the new status. Raise MigrationDeletedError."""
+        ctx = RequestContext(
+            self._backend, Request("PUT", "", "", dict(_AGENT), b""), self._resource.version, None, self._name, "status"
         )
 
-        async def changed(old: JsonObject) -> JsonObject:
+        async def updated(old: JsonObject) -> JsonObject:
             if old["metadata"].get("uid") != self._uid:
-                raise Deleted
-            new = change(old.get("status") or {}, call.now())
+                raise MigrationDeletedError
+            new = change(old.get("status") or {}, ctx.now())
             return {**old, "metadata": dict(old["metadata"]), "status": new}
 
         try:
-            await change_object(call, changed, UpdateOptions(), whole=False)
+            await change_object(ctx, updated, UpdateOptions(), whole=False)
         except errors.NotFoundError:
-            raise Deleted from None
+            raise MigrationDeletedError from None
 
 
-class DefinitionStatus:
-    """The status of the definition that a resource has; of one that is built in nothing is written."""
+class CRDMigrationStatus:
+    """The StorageMigrating condition and the storedVersions of a CRD. Built-in resources have none."""
 
-    def __init__(self, api: Backend, kind: CRDResource, resource: GroupResource) -> None:
-        self._api = api
-        self._kind = kind
+    def __init__(self, backend: Backend, crds: CRDResource, resource: GroupResource) -> None:
+        self._backend = backend
+        self._crds = crds
         self._name = str(resource)
 
-    def _now(self) -> CRDSummary | None:
-        entry = self._kind.cache.get(self._name)
-        return outline(entry) if entry is not None else None
+    def _crd(self) -> CRDSummary | None:
+        cached = self._crds.cache.get(self._name)
+        return outline(cached) if cached is not None else None
 
-    def marked(self) -> bool:
-        """Whether it says that a migration runs, or there is none that could."""
-        crd = self._now()
-        return crd is None or state.holds(crd["status"], state.STORAGE_MIGRATING)
+    def is_marked(self) -> bool:
+        """True if the CRD's condition says that a migration runs, or if there is no CRD."""
+        crd = self._crd()
+        return crd is None or state.is_true(crd["status"], state.STORAGE_MIGRATING)
 
     async def begin(self, migration: str) -> None:
-        """Say that a migration runs, and since which generation."""
+        """Set the condition to running, with the CRD's current generation."""
         await self._write(lambda crd, now: (state.running_condition(migration, _generation(crd), now), None))
 
     async def finish(self, *, success: bool) -> None:
-        """Say how it went. What was stored at other versions is so no more if it went well and all is as it was."""
+        """Set the condition to succeeded or failed. On success, reset storedVersions unless the CRD has changed."""
 
         def end(crd: CRDSummary, now: str) -> tuple[JsonObject, list[str] | None]:
             if not success:
@@ -94,39 +96,40 @@ class DefinitionStatus:
 
         await self._write(end)
 
-    async def let_go(self) -> None:
-        """No migration runs: if this says that one does, it was deleted."""
-        crd = self._now()
-        if crd is not None and state.holds(crd["status"], state.STORAGE_MIGRATING):
+    async def clear(self) -> None:
+        """Set the condition to deleted if it still says that a migration runs."""
+        crd = self._crd()
+        if crd is not None and state.is_true(crd["status"], state.STORAGE_MIGRATING):
             await self._write(lambda crd, now: (state.deleted_condition(_generation(crd), now), None))
 
-    async def _write(self, said: Callable[[CRDSummary, str], tuple[JsonObject, list[str] | None]]) -> None:
-        version = self._kind.versions["v1"]
+    async def _write(self, compute: Callable[[CRDSummary, str], tuple[JsonObject, list[str] | None]]) -> None:
+        """Apply the condition and storedVersions that `compute(crd, now)` returns; None leaves storedVersions alone."""
+        version = self._crds.versions["v1"]
         while True:
-            await self._api.cache.wait_until_fresh(self._kind.cache)
-            entry = self._kind.cache.get(self._name)
-            if entry is None:
+            await self._backend.cache.wait_until_fresh(self._crds.cache)
+            cached = self._crds.cache.get(self._name)
+            if cached is None:
                 return
-            crd = outline(entry)
-            call = RequestContext(self._api, Request("PATCH", "", "", {}, b""), version, None, self._name, "status")
-            condition, stored = said(crd, call.now())
+            crd = outline(cached)
+            ctx = RequestContext(self._backend, Request("PATCH", "", "", {}, b""), version, None, self._name, "status")
+            condition, stored = compute(crd, ctx.now())
             status: JsonObject = {"conditions": [condition]}
             if stored is None and _owns_stored_versions(crd):
-                # An apply that does not mention what it set before would take it away.
+                # Server-side apply would remove storedVersions if this manager owned them and did not send them again.
                 stored = crd["status"]["storedVersions"]
             if stored is not None:
                 status["storedVersions"] = stored
             applied: JsonObject = {
                 "apiVersion": version.api_version,
-                "kind": self._kind.kind,
-                # The definition must be the one whose generation was looked at.
-                "metadata": {"name": self._name, "resourceVersion": str(entry.revision)},
+                "kind": self._crds.kind,
+                # Reject the apply if the CRD is not the one that the status was computed from.
+                "metadata": {"name": self._name, "resourceVersion": str(cached.revision)},
                 "status": status,
             }
             options = PatchOptions(field_manager=_MANAGER, force=True)
             try:
                 await change_object(
-                    call, apply_change(call, Applied(applied, []), options), options, whole=False, applied=True
+                    ctx, apply_change(ctx, Applied(applied, []), options), options, whole=False, applied=True
                 )
                 return
             except errors.ConflictError:
@@ -142,6 +145,6 @@ def _generation(crd: CRDSummary) -> int:
 
 def _owns_stored_versions(crd: CRDSummary) -> bool:
     return any(
-        entry.get("manager") == _MANAGER and "f:storedVersions" in (entry.get("fieldsV1") or {}).get("f:status", {})
-        for entry in crd["metadata"].get("managedFields") or ()
+        cached.get("manager") == _MANAGER and "f:storedVersions" in (cached.get("fieldsV1") or {}).get("f:status", {})
+        for cached in crd["metadata"].get("managedFields") or ()
     )

@@ -7,7 +7,7 @@ import re
 from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, invalid, required
 from polykind.golang.json import encode_json
-from polykind.migration.state import FAILED, SUCCEEDED, holds
+from polykind.migration.state import FAILED, SUCCEEDED, is_true
 from polykind.schema import conditionrules
 from polykind.schema.names import dns1035_label, dns1123_subdomain
 
@@ -50,10 +50,10 @@ def status_problems(new: JsonObject, old: JsonObject) -> list[FieldError]:
     found += conditionrules.problems(conditions, "status.conditions")
     if before.get("resourceVersion") and before["resourceVersion"] != revision:
         found.append(invalid(at, revision, "field is immutable"))
-    if holds(status, SUCCEEDED) and holds(status, FAILED):
+    if is_true(status, SUCCEEDED) and is_true(status, FAILED):
         found.append(_contradiction(conditions, "Both success and failed conditions cannot be true at the same time"))
     for type_, name in ((SUCCEEDED, "Success"), (FAILED, "Failed")):
-        if holds(before, type_) and not holds(status, type_):
+        if is_true(before, type_) and not is_true(status, type_):
             found.append(_contradiction(conditions, f"{name} condition cannot be set to false once it is true"))
     return found
 

@@ -1,4 +1,4 @@
-"""Authorities of our own and serving certificates signed by them: made, and looked at when not known to be good."""
+"""Certificate authorities, and the serving and client certificates they sign."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from polykind.pki.private_files import write_private
 
-_YEARS = timedelta(days=3650)
-_SERVING = timedelta(days=365)
-_RENEW = timedelta(days=30)
+_CA_LIFETIME = timedelta(days=3650)
+_SERVING_LIFETIME = timedelta(days=365)
+_RENEW_BEFORE = timedelta(days=30)
 
 
-class Pair(NamedTuple):
+class KeyPair(NamedTuple):
     """A certificate and its private key."""
 
     certificate: x509.Certificate
@@ -39,20 +39,22 @@ class Pair(NamedTuple):
         )
 
     def outlasts(self, moment: datetime) -> bool:
+        """True if the certificate is still valid at that time."""
         return self.certificate.not_valid_after_utc > moment
 
 
-def read_pair(certificate: bytes, key: bytes) -> Pair | None:
-    """The pair that PEM has; None if it is none."""
+def read_pair(certificate: bytes, key: bytes) -> KeyPair | None:
+    """Parse a PEM certificate and its key. Return None if either is invalid or they do not belong together."""
     try:
-        found = x509.load_pem_x509_certificate(certificate)
+        parsed = x509.load_pem_x509_certificate(certificate)
         private = serialization.load_pem_private_key(key, None)
     except ValueError:
         return None
-    return Pair(found, private) if found.public_key() == private.public_key() else None
+    return KeyPair(parsed, private) if parsed.public_key() == private.public_key() else None
 
 
-def make_authority(common_name: str, now: datetime, life: timedelta = _YEARS) -> Pair:
+def make_authority(common_name: str, now: datetime, lifetime: timedelta = _CA_LIFETIME) -> KeyPair:
+    """Create a self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     usage = x509.KeyUsage(
         digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
@@ -65,38 +67,40 @@ def make_authority(common_name: str, now: datetime, life: timedelta = _YEARS) ->
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + life)
+        .not_valid_after(now + lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    return Pair(certificate, key)
+    return KeyPair(certificate, key)
 
 
-def make_serving(authority: Pair, names: Sequence[str], now: datetime, life: timedelta = _SERVING) -> Pair:
-    """A certificate for some names. Raises ValueError if the authority's key is not of the kind that is made here."""
-    alternatives = x509.SubjectAlternativeName([_general_name(n) for n in names])
-    return _issued(authority, _name("polykind"), now, life, ExtendedKeyUsageOID.SERVER_AUTH, alternatives)
+def make_serving(
+    authority: KeyPair, names: Sequence[str], now: datetime, lifetime: timedelta = _SERVING_LIFETIME
+) -> KeyPair:
+    """Sign a serving certificate for host names and IP addresses. Raise ValueError if the CA's key is not EC."""
+    alternative_names = x509.SubjectAlternativeName([_general_name(n) for n in names])
+    return _sign(authority, _name("polykind"), now, lifetime, ExtendedKeyUsageOID.SERVER_AUTH, alternative_names)
 
 
-def make_client(authority: Pair, user: str, groups: Sequence[str], now: datetime, life: timedelta) -> Pair:
-    """A certificate by which a user of some groups can be told. Raises ValueError as above."""
+def make_client(authority: KeyPair, user: str, groups: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
+    """Sign a client certificate for a user and its groups. Raise ValueError if the CA's key is not EC."""
     names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
     subject = x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, user)])
-    return _issued(authority, subject, now, life, ExtendedKeyUsageOID.CLIENT_AUTH)
+    return _sign(authority, subject, now, lifetime, ExtendedKeyUsageOID.CLIENT_AUTH)
 
 
-def _issued(
-    authority: Pair,
+def _sign(
+    authority: KeyPair,
     subject: x509.Name,
     now: datetime,
-    life: timedelta,
+    lifetime: timedelta,
     usage: x509.ObjectIdentifier,
     *extensions: x509.ExtensionType,
-) -> Pair:
+) -> KeyPair:
     if not isinstance(authority.key, ec.EllipticCurvePrivateKey):
-        raise ValueError("not a key that this program made: remove the folder to begin anew")
+        raise ValueError("this key was not created by polykind: remove the directory to create a new CA")
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
         x509.CertificateBuilder()
@@ -105,18 +109,18 @@ def _issued(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + life)
+        .not_valid_after(now + lifetime)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False)
     )
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
-    return Pair(builder.sign(authority.key, hashes.SHA256()), key)
+    return KeyPair(builder.sign(authority.key, hashes.SHA256()), key)
 
 
 def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[str]) -> bool:
-    """Whether a serving certificate is of this CA and covers the names."""
+    """True if a serving certificate was signed by this CA and covers the names."""
     try:
         covered = set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
         certificate.verify_directly_issued_by(ca)
@@ -125,36 +129,36 @@ def serves(certificate: x509.Certificate, ca: x509.Certificate, names: Sequence[
     return all(_general_name(n) in covered for n in names)
 
 
-def issue(folder: Path, names: list[str], now: datetime) -> datetime:
-    """Make what is missing, unfit or about to expire; until when that will be fit."""
-    ca, serving = _pair(folder, "ca", now), _pair(folder, "apiserver", now)
+def issue(directory: Path, names: list[str], now: datetime) -> datetime:
+    """Create the certificates that are missing, invalid or about to expire. Return when they are due for renewal."""
+    ca, serving = _read(directory, "ca", now), _read(directory, "apiserver", now)
     if ca is None or serving is None or not serves(serving.certificate, ca.certificate, names):
         if ca is None:
-            _write(folder, "ca", make_authority("polykind-ca", now))
-            ca = _pair(folder, "ca", now)
+            _write(directory, "ca", make_authority("polykind-ca", now))
+            ca = _read(directory, "ca", now)
         if ca is not None:
             try:
-                _write(folder, "apiserver", make_serving(ca, names, now))
+                _write(directory, "apiserver", make_serving(ca, names, now))
             except ValueError as error:
-                raise ValueError(f"{folder / 'ca.key'}: {error}") from None
-        serving = _pair(folder, "apiserver", now)
+                raise ValueError(f"{directory / 'ca.key'}: {error}") from None
+        serving = _read(directory, "apiserver", now)
     if ca is None or serving is None:
-        raise ValueError(f"the certificates in {folder} have changed while they were made: start again")
-    return min(ca.certificate.not_valid_after_utc, serving.certificate.not_valid_after_utc) - _RENEW
+        raise ValueError(f"another process changed the certificates in {directory}: start again")
+    return min(ca.certificate.not_valid_after_utc, serving.certificate.not_valid_after_utc) - _RENEW_BEFORE
 
 
-def _write(folder: Path, name: str, pair: Pair) -> None:
-    write_private(folder / f"{name}.key", pair.key_pem)
-    write_private(folder / f"{name}.crt", pair.certificate_pem)
+def _write(directory: Path, name: str, pair: KeyPair) -> None:
+    write_private(directory / f"{name}.key", pair.key_pem)
+    write_private(directory / f"{name}.crt", pair.certificate_pem)
 
 
-def _pair(folder: Path, name: str, now: datetime) -> Pair | None:
-    """A certificate that lasts, with its key beside it; None where that is not so: a start may have been cut short."""
+def _read(directory: Path, name: str, now: datetime) -> KeyPair | None:
+    """Read a certificate and its key. Return None if they are missing, invalid or about to expire."""
     try:
-        pair = read_pair((folder / f"{name}.crt").read_bytes(), (folder / f"{name}.key").read_bytes())
+        pair = read_pair((directory / f"{name}.crt").read_bytes(), (directory / f"{name}.key").read_bytes())
     except OSError:
         return None
-    return pair if pair is not None and pair.outlasts(now + _RENEW) else None
+    return pair if pair is not None and pair.outlasts(now + _RENEW_BEFORE) else None
 
 
 def _name(common: str) -> x509.Name:

@@ -1,4 +1,4 @@
-"""The certificates of the first start. Those that were found good are known by their digest at the next ones."""
+"""The server's certificates, created on the first start and renewed when needed."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from polykind.pki.private_files import write_private
 _FILES = ("ca.crt", "ca.key", "apiserver.crt", "apiserver.key")
 
 
-def ensure(folder: Path, names: list[str], now: datetime) -> tuple[Path, Path, Path]:
-    """Make what is missing, unfit or about to expire; the paths of the certificate, its key and the CA."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not _known(folder, names, now):
-        # Reading and making certificates takes a library that takes longer to import than the rest to start.
+def ensure(directory: Path, names: list[str], now: datetime) -> tuple[Path, Path, Path]:
+    """Create the certificates that are missing, invalid or about to expire. Return certificate, key and CA paths."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not _is_verified(directory, names, now):
+        # Importing the cryptography library would take longer than the rest of the start.
         from polykind.pki.authority import issue
 
-        until = issue(folder, names, now)
-        known = {"digest": _digest(folder), "names": names, "until": until.isoformat()}
-        # A folder that can only be read is looked at each time.
+        renew_at = issue(directory, names, now)
+        verified = {"digest": _digest(directory), "names": names, "until": renew_at.isoformat()}
+        # In a read-only directory the certificates are verified at every start.
         with suppress(OSError):
-            write_private(folder / "known.json", json.dumps(known).encode() + b"\n")
-    return folder / "apiserver.crt", folder / "apiserver.key", folder / "ca.crt"
+            write_private(directory / "known.json", json.dumps(verified).encode() + b"\n")
+    return directory / "apiserver.crt", directory / "apiserver.key", directory / "ca.crt"
 
 
-def _known(folder: Path, names: list[str], now: datetime) -> bool:
-    """Whether the certificates are those that were found good, for these names and this time."""
+def _is_verified(directory: Path, names: list[str], now: datetime) -> bool:
+    """True if an earlier start verified these files for these names and they are not due for renewal."""
     try:
-        known = json.loads((folder / "known.json").read_bytes())
-        covered, until = set(known["names"]), datetime.fromisoformat(known["until"])
-        return covered.issuperset(names) and now < until and known["digest"] == _digest(folder)
+        verified = json.loads((directory / "known.json").read_bytes())
+        covered, renew_at = set(verified["names"]), datetime.fromisoformat(verified["until"])
+        return covered.issuperset(names) and now < renew_at and verified["digest"] == _digest(directory)
     except (OSError, ValueError, TypeError, KeyError):
         return False
 
 
-def _digest(folder: Path) -> str:
+def _digest(directory: Path) -> str:
     digest = hashlib.sha256()
     for name in _FILES:
-        data = (folder / name).read_bytes()
+        data = (directory / name).read_bytes()
         digest.update(b"%d:%b" % (len(data), data))
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""The kubeconfig of a server, for one of its users."""
+"""Kubeconfig files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from polykind.contract import JsonObject
 from polykind.pki.private_files import write_private
 
 
-def write_kubeconfig(file: Path, url: str, authority: bytes | None, name: str, user: JsonObject) -> None:
-    """Write a file that is all a client needs: where the server is, whom to trust (PEM), and what `user` shows."""
+def write_kubeconfig(file: Path, url: str, ca: bytes | None, name: str, user: JsonObject) -> None:
+    """Write a kubeconfig with the server's URL, its CA (PEM) and the credentials of one user."""
     cluster: JsonObject = {"server": url}
-    if authority is not None:
-        cluster["certificate-authority-data"] = encoded(authority)
+    if ca is not None:
+        cluster["certificate-authority-data"] = to_base64(ca)
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -26,6 +26,6 @@ def write_kubeconfig(file: Path, url: str, authority: bytes | None, name: str, u
     write_private(file, json.dumps(config, indent=2).encode() + b"\n")
 
 
-def encoded(data: bytes) -> str:
-    """Bytes as a kubeconfig has them."""
+def to_base64(data: bytes) -> str:
+    """Return bytes as base64, as a kubeconfig has them."""
     return base64.b64encode(data).decode()

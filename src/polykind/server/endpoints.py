@@ -1,4 +1,4 @@
-"""What is served besides resources: health, version, discovery, OpenAPI, metrics."""
+"""Endpoints besides resources: health, version, discovery, OpenAPI, metrics and version reports."""
 
 from __future__ import annotations
 
@@ -27,81 +27,87 @@ from polykind.http.conditional import Headers, compress, document_response, expi
 from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query
 from polykind.metrics.metrics import Metrics
 from polykind.migration.validation import GROUP as MIGRATION
-from polykind.server.version_report import Inventory
+from polykind.server.version_report import VersionReporter
 
-_OPEN = ("/healthz", "/livez", "/readyz", "/version")
-BUILT_IN = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC, MIGRATION)
-"""The groups, besides the core, that are served without definitions."""
-_UNKNOWN = ("/api/", "/version/", *(f"/apis/{group}/" for group in BUILT_IN))
-"""Below these what is not found is told with a Status."""
-_ONLY_READ = frozenset(
+_PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
+BUILTIN_GROUPS = (GROUP, ADMISSION, AUTHENTICATION, AUTHORIZATION, RBAC, MIGRATION)
+"""The API groups, besides the core group, that are served without a CRD."""
+_STATUS_404_PREFIXES = ("/api/", "/version/", *(f"/apis/{group}/" for group in BUILTIN_GROUPS))
+"""Below these paths a 404 response has a Status body; elsewhere it is plain text."""
+_READ_ONLY = frozenset(
     (
         *("/version", "/api", "/api/v1"),
         *(f"/apis/{group}/v1beta1" for group in (GROUP, MIGRATION)),
-        *(f"/apis/{group}/v1" for group in BUILT_IN),
+        *(f"/apis/{group}/v1" for group in BUILTIN_GROUPS),
     )
 )
-"""What refuses methods other than GET, HEAD too; other documents are given whatever the method is."""
+"""Paths that respond 405 to every method but GET, even HEAD. Other endpoints ignore the method."""
 _VERSIONS = "/polykind/versions/"
 _MINOR = "36"
 _PROTOBUF = MEDIA_TYPES["protobuf"].encode()
-_LONG = 64 * 1024
-_MANY = 4096
-_PLAINLY = ((b"X-Content-Type-Options", b"nosniff"),)
-_BY_ACCEPT = ((b"Vary", b"Accept"),)
-
+_THREAD_THRESHOLD = 64 * 1024
+"""Documents above this size are converted to protobuf in a thread."""
+_MAX_DATES = 4096
+NO_SNIFF = (b"X-Content-Type-Options", b"nosniff")
+_NO_SNIFF = (NO_SNIFF,)
+_VARY_ACCEPT = ((b"Vary", b"Accept"),)
 Check = Callable[[], str]
-"""A health check: the empty text when all is well, else what is wrong."""
+"""A health check. It returns "" if healthy, else the reason of the failure."""
 
 
-class Documents:
-    """The documents of one server."""
+def is_public(path: str) -> bool:
+    """True for health and version paths, which need no credentials."""
+    return path.startswith(_PUBLIC) and (path in _PUBLIC or path.split("/", 2)[1] in ("healthz", "livez", "readyz"))
+
+
+def error_response(request: Request, error: errors.APIError) -> Response:
+    """Return the error's Status in the media type that the client accepts."""
+    status = error.status()
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    retry_after = error.details.get("retryAfterSeconds")
+    if retry_after:
+        headers = ((b"Retry-After", str(retry_after).encode()),)
+    accept = request.header(b"accept")
+    accepted = negotiation.negotiate_error(accept)
+    if accepted is not None and accepted.media == "protobuf":
+        return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
+    if accepted is not None and accepted.media == "yaml":
+        return Response(error.code, yaml_codec.encode(status), b"application/yaml", headers)
+    if (
+        accepted is None
+        or accepted.pretty
+        or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent"))
+    ):
+        return Response(error.code, json_codec.indent(json_codec.encode_ordered(status)), JSON, headers)
+    return Response(error.code, error.encode(), JSON, headers)
+
+
+class Endpoints:
+    """The endpoints of one server. `address` returns the host:port that /api tells clients."""
 
     def __init__(
-        self, metrics: Metrics, discovery: Callable[[], Discovery], checks: dict[str, Check], inventory: Inventory
+        self,
+        metrics: Metrics,
+        discovery: Callable[[], Discovery],
+        checks: dict[str, Check],
+        versions: VersionReporter,
+        address: Callable[[], str],
     ) -> None:
         self._metrics = metrics
-        self._inventory = inventory
+        self._versions = versions
         self._discovery = discovery
         self._checks = checks
-        self._seen: dict[str, tuple[str, int]] = {}
-        """The tags of documents by their paths, and when they were first asked for as such."""
-        self.address = ""
-        """host:port, told to clients by /api."""
+        self._address = address
+        self._dates: dict[str, tuple[str, int]] = {}
+        """By path, the ETag of a document and the time at which it was first requested."""
 
-    @staticmethod
-    def is_open(path: str) -> bool:
-        """Health and version need no credentials."""
-        return path.startswith(_OPEN) and (path in _OPEN or path.split("/", 2)[1] in ("healthz", "livez", "readyz"))
-
-    def refuse(self, request: Request, error: errors.APIError) -> Response:
-        """A refusal in the media type that the client accepts."""
-        status = error.status()
-        headers: tuple[tuple[bytes, bytes], ...] = ()
-        retry = error.details.get("retryAfterSeconds")
-        if retry:
-            headers = ((b"Retry-After", str(retry).encode()),)
-        accept = request.header(b"accept")
-        accepted = negotiation.negotiate_error(accept)
-        if accepted is not None and accepted.media == "protobuf":
-            return Response(error.code, encode_object(status, STATUS), _PROTOBUF, headers)
-        if accepted is not None and accepted.media == "yaml":
-            return Response(error.code, yaml_codec.encode(status), b"application/yaml", headers)
-        if (
-            accepted is None
-            or accepted.pretty
-            or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent"))
-        ):
-            return Response(error.code, json_codec.indent(json_codec.encode_ordered(status)), JSON, headers)
-        return Response(error.code, error.encode(), JSON, headers)
-
-    async def answer(self, request: Request) -> Response:
+    async def respond(self, request: Request) -> Response:
         exact = unquote(request.path)
         path = exact.rstrip("/") or "/"
         if not exact.startswith("/") or exact in ("/apis//", "/index.html/"):
             return _not_found()
-        if request.method != "GET" and path in _ONLY_READ:
-            return self.refuse(request, errors.method_not_allowed())
+        if request.method != "GET" and path in _READ_ONLY:
+            return error_response(request, errors.method_not_allowed())
         root = path[1:].partition("/")[0]
         if root in ("healthz", "livez", "readyz"):
             return self._health(request, exact)
@@ -114,16 +120,14 @@ class Documents:
         if root == "openapi":
             return await self._openapi(request, exact)
         if exact.startswith(_VERSIONS):
-            stock = await self._inventory.of(exact.removeprefix(_VERSIONS))
-            return (
-                _not_found()
-                if stock is None
-                else Response(200, json_codec.indent(json_codec.encode_ordered(stock)) + b"\n")
-            )
-        found = await self._found(request, path, aggregable=exact != "/apis/")
-        if found.status == 404 and path.startswith(_UNKNOWN):
-            return self.refuse(request, errors.unknown_resource())
-        return found
+            report = await self._versions.report(exact.removeprefix(_VERSIONS))
+            if report is None:
+                return _not_found()
+            return Response(200, json_codec.indent(json_codec.encode_ordered(report)) + b"\n")
+        response = await self._discover(request, path, aggregable=exact != "/apis/")
+        if response.status == 404 and path.startswith(_STATUS_404_PREFIXES):
+            return error_response(request, errors.unknown_resource())
+        return response
 
     # ------------------------------------------------------------------ health
 
@@ -134,43 +138,43 @@ class Documents:
         if slash:
             if rest not in self._checks:
                 return _not_found()
-            wrong = self._checks[rest]()
-            if wrong:
-                return Response(500, f"internal server error: {wrong}\n".encode(), TEXT, _PLAINLY)
+            reason = self._checks[rest]()
+            if reason:
+                return Response(500, f"internal server error: {reason}\n".encode(), TEXT, _NO_SNIFF)
             return Response(200, b"ok", TEXT)
         lines, failed, unknown = [], False, sorted(excluded - self._checks.keys())
-        for check, ask in self._checks.items():
+        for check, run in self._checks.items():
             if check in excluded:
                 lines.append(f"[+]{check} excluded: ok")
                 continue
-            wrong = ask()
-            failed = failed or bool(wrong)
-            lines.append(f"[-]{check} failed: reason withheld" if wrong else f"[+]{check} ok")
+            reason = run()
+            failed = failed or bool(reason)
+            lines.append(f"[-]{check} failed: reason withheld" if reason else f"[+]{check} ok")
         if unknown:
             names = ",".join(map(go_quote, unknown))
             lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
         if failed:
-            return Response(500, ("\n".join(lines) + f"\n{name} check failed\n").encode(), TEXT, _PLAINLY)
+            return Response(500, ("\n".join(lines) + f"\n{name} check failed\n").encode(), TEXT, _NO_SNIFF)
         if "verbose" in query:
-            return Response(200, ("\n".join(lines) + f"\n{name} check passed\n").encode(), TEXT, _PLAINLY)
-        return Response(200, b"ok", TEXT, _PLAINLY)
+            return Response(200, ("\n".join(lines) + f"\n{name} check passed\n").encode(), TEXT, _NO_SNIFF)
+        return Response(200, b"ok", TEXT, _NO_SNIFF)
 
     # ------------------------------------------------------------------ discovery
 
-    async def _found(self, request: Request, path: str, *, aggregable: bool) -> Response:
+    async def _discover(self, request: Request, path: str, *, aggregable: bool) -> Response:
         discovery, accept = self._discovery(), request.header(b"accept")
         if path in ("/api", "/apis"):
             media = aggregated_media_type(accept) if aggregable else None
             if media is not None:
                 document = discovery.aggregated(core=path == "/api")
-                same = request.header(b"if-none-match") == f'"{document.etag}"'
-                return await _tagged(document.body, document.etag, media, AGGREGATED_PARAMETERS, known=same)
+                unchanged = request.header(b"if-none-match") == f'"{document.etag}"'
+                return await _with_etag(document.body, document.etag, media, AGGREGATED_PARAMETERS, cached=unchanged)
             if path == "/api":
                 negotiation.check_names_media_type(accept)
-            body = discovery.api_versions(self.address) if path == "/api" else discovery.groups()
-            return await self._negotiated(request, body)
+            body = discovery.api_versions(self._address()) if path == "/api" else discovery.groups()
+            return await self._respond_negotiated(request, body)
         if path in ("/", "/index.html"):
-            paths = [*discovery.paths(), *_OPEN, "/metrics", "/openapi/v2", "/openapi/v3"]
+            paths = [*discovery.paths(), *_PUBLIC, "/metrics", "/openapi/v2", "/openapi/v3"]
             return Response(200, json_codec.indent(json_codec.encode_line({"paths": sorted(set(paths))})))
         parts = path.split("/")
         found: bytes | None = None
@@ -182,16 +186,16 @@ class Documents:
             found = discovery.resources("", parts[2])
         if found is None:
             return _not_found()
-        if path in _ONLY_READ:
+        if path in _READ_ONLY:
             negotiation.check_names_media_type(accept)
-        return await self._negotiated(request, found)
+        return await self._respond_negotiated(request, found)
 
-    async def _negotiated(self, request: Request, body: bytes) -> Response:
-        """A document in the form that is asked for."""
+    async def _respond_negotiated(self, request: Request, body: bytes) -> Response:
+        """Respond with a JSON document in the media type that the client accepts."""
         accept = request.header(b"accept")
         accepted = negotiation.negotiate(accept, offers=negotiation.BUILTIN_MEDIA, transforms=negotiation.NO_TRANSFORMS)
         if accepted.media == "protobuf":
-            return Response(200, await _message(body), _PROTOBUF)
+            return Response(200, await _to_protobuf(body), _PROTOBUF)
         if accepted.media == "yaml":
             return Response(200, yaml_codec.encode(json_codec.decode(body)), b"application/yaml")
         if accepted.pretty or negotiation.is_pretty(parse_query(request.query), request.header(b"user-agent")):
@@ -209,10 +213,10 @@ class Documents:
             build = discovery.openapi_v2_protobuf if media == OPENAPI_V2_PROTOBUF else discovery.openapi_v2
             document = await asyncio.to_thread(build)
             when = self._modified(path, document.etag)
-            sent = document_response(
-                request, document.body, media.encode(), _BY_ACCEPT, etag=document.etag, modified=when
+            response = document_response(
+                request, document.body, media.encode(), _VARY_ACCEPT, etag=document.etag, modified=when
             )
-            return await asyncio.to_thread(compress, request, sent)
+            return await asyncio.to_thread(compress, request, response)
         if path == "/openapi/v3":
             return document_response(request, discovery.openapi_v3_index(), TEXT, modified=int(time.time()))
         if not path.startswith("/openapi/v3/"):
@@ -222,52 +226,52 @@ class Documents:
             return Response(404, b"", b"")
         if openapi_v3_media_type(accept) is None:
             return Response(406, b"", b"")
-        asked = first_value(parse_query(request.query), "hash")
-        headers: Headers = _BY_ACCEPT
-        if asked and asked != found.etag:
-            where = f"{path}?hash={found.etag}".encode()
-            return Response(301, b"", JSON, ((b"Etag", f'"{found.etag}"'.encode()), (b"Location", where), *headers))
-        if asked:
-            kept = (b"Cache-Control", b"public, immutable"), (b"Expires", expires_in_a_year(time.time()))
-            headers = (*kept, *headers)
+        requested_hash = first_value(parse_query(request.query), "hash")
+        headers: Headers = _VARY_ACCEPT
+        if requested_hash and requested_hash != found.etag:
+            location = f"{path}?hash={found.etag}".encode()
+            return Response(301, b"", JSON, ((b"Etag", f'"{found.etag}"'.encode()), (b"Location", location), *headers))
+        if requested_hash:
+            cache_headers = (b"Cache-Control", b"public, immutable"), (b"Expires", expires_in_a_year(time.time()))
+            headers = (*cache_headers, *headers)
         return document_response(
             request, found.body, JSON, headers, etag=found.etag, modified=self._modified(path, found.etag)
         )
 
     def _modified(self, path: str, etag: str) -> int:
-        """When a document was first asked for as it is now: nobody has seen it before."""
-        known = self._seen.pop(path, ("", 0))
-        when = known[1] if known[0] == etag else int(time.time())
-        self._seen[path] = etag, when
-        if len(self._seen) > _MANY:
-            del self._seen[next(iter(self._seen))]
+        """Return a document's Last-Modified time: when this content was first requested."""
+        cached = self._dates.pop(path, ("", 0))
+        when = cached[1] if cached[0] == etag else int(time.time())
+        self._dates[path] = etag, when
+        if len(self._dates) > _MAX_DATES:
+            del self._dates[next(iter(self._dates))]
         return when
 
 
-async def _tagged(body: bytes, etag: str, media: str, parameters: str, *, known: bool) -> Response:
-    """A document with its tag, or the tag alone where the client knows the rest."""
-    headers = ((b"Cache-Control", b"public"), (b"Etag", f'"{etag}"'.encode()), *_BY_ACCEPT)
-    if known:
+async def _with_etag(body: bytes, etag: str, media: str, parameters: str, *, cached: bool) -> Response:
+    """Respond with a document and its ETag, or with 304 if the client has it."""
+    headers = ((b"Cache-Control", b"public"), (b"Etag", f'"{etag}"'.encode()), *_VARY_ACCEPT)
+    if cached:
         return Response(304, b"", b"", headers)
     if media == MEDIA_TYPES["protobuf"]:
-        body = await _message(body)
+        body = await _to_protobuf(body)
     elif media.endswith("yaml"):
         body = yaml_codec.encode(json_codec.decode(body))
     return Response(200, body, (media + parameters).encode(), headers)
 
 
-async def _message(body: bytes) -> bytes:
-    """A document in protobuf; a long one is made elsewhere than on the loop, and the last few are kept."""
-    return await asyncio.to_thread(_encoded, body) if len(body) > _LONG else _encoded(body)
+async def _to_protobuf(body: bytes) -> bytes:
+    """Encode a document as protobuf, a long one in a thread."""
+    return await asyncio.to_thread(_encode_protobuf, body) if len(body) > _THREAD_THRESHOLD else _encode_protobuf(body)
 
 
 @lru_cache(maxsize=16)
-def _encoded(body: bytes) -> bytes:
+def _encode_protobuf(body: bytes) -> bytes:
     return encode_document(json_codec.decode(body))
 
 
 def _not_found() -> Response:
-    return Response(404, b"404 page not found\n", TEXT, _PLAINLY)
+    return Response(404, b"404 page not found\n", TEXT, _NO_SNIFF)
 
 
 def _version() -> bytes:

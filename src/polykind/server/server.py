@@ -1,4 +1,4 @@
-"""The server as an object: `async with Server(settings) as server`, any number of times in one process."""
+"""The API server as an object: `async with Server(settings) as server`, any number of times in one process."""
 
 from __future__ import annotations
 
@@ -28,27 +28,26 @@ from polykind.auth.user import ADMIN_GROUP, User
 from polykind.cache.watch_cache import WatchCache
 from polykind.clock import SystemClock, SystemIdSource
 from polykind.contract import Clock, IdSource, JsonObject, Leadership, Store
-from polykind.controllers.admission import AdmissionController
-from polykind.controllers.crd_converters import CRDConverters
-from polykind.controllers.crds import CRDController
+from polykind.controllers.admission_informers import AdmissionInformers
+from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.garbage_collector import GarbageCollector
-from polykind.controllers.namespaces import NamespaceController
+from polykind.controllers.namespace_controller import NamespaceController
 from polykind.conversion.factory import build
 from polykind.conversion.health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.discovery import builtins
 from polykind.http.listener import HttpServer, Limits
 from polykind.metrics.metrics import Metrics
-from polykind.metrics.requests import Monitor
+from polykind.metrics.requests import RequestMonitor
 from polykind.migration.controller import MigrationController
 from polykind.pki import certificates
 from polykind.pki.kubeconfig import write_kubeconfig
 from polykind.pki.private_files import write_private
 from polykind.resources.registry import Registry
-from polykind.server.endpoints import Check, Documents
+from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
 from polykind.server.settings import Settings, SettingsError
-from polykind.server.version_report import Inventory
+from polykind.server.version_report import VersionReporter
 from polykind.store.alone import Alone
 from polykind.store.sqlite import SqliteStore
 from polykind.verbs.context import Backend
@@ -61,7 +60,7 @@ log = logging.getLogger("polykind")
 
 
 class Server:
-    """One API server: its store, its cache, its controllers and its socket."""
+    """One API server: its store, its watch cache, its controllers and its socket."""
 
     def __init__(
         self,
@@ -69,20 +68,20 @@ class Server:
         *,
         store: Store | None = None,
         clock: Clock | None = None,
-        chance: IdSource | None = None,
+        ids: IdSource | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.settings.check()
-        self._libraries = [_library(spec) for spec in self.settings.converter]
+        self._libraries = [_load_library(spec) for spec in self.settings.converter]
         self.clock = clock or SystemClock()
-        self.chance = chance or SystemIdSource()
-        self.store, self.leadership = (store, Alone()) if store is not None else _choose(self.settings)
+        self.ids = ids or SystemIdSource()
+        self.store, self.leadership = (store, Alone()) if store is not None else _open_store(self.settings)
         self.port = 0
         self.token = ""
-        """The admin's token."""
+        """The bearer token of the admin user."""
         self._ca: Path | None = None
-        self._begun = AsyncExitStack()
-        """What is to be closed, in the reverse order of its beginning."""
+        self._exit_stack = AsyncExitStack()
+        """Closes everything that was started, in reverse order."""
 
     @property
     def url(self) -> str:
@@ -104,7 +103,7 @@ class Server:
         await self.stop()
 
     async def start(self) -> None:
-        """Begin to serve; what fails leaves nothing behind."""
+        """Start to serve. If that fails, stop everything that was started."""
         try:
             await self._start()
         except BaseException:
@@ -112,109 +111,117 @@ class Server:
             raise
 
     async def stop(self) -> None:
-        """End watches, finish what is under way, lose nothing."""
-        await self._begun.aclose()
+        """Stop the server: close watches, finish pending requests, close the store."""
+        await self._exit_stack.aclose()
 
     async def _start(self) -> None:
-        settings, begun = self.settings, self._begun.push_async_callback
+        settings, on_stop = self.settings, self._exit_stack.push_async_callback
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         tls = self._tls()
         tokens = self._tokens()
         authentication = Authentication(tokens, anonymous="AlwaysAllow" not in settings.authorization_mode)
         authorizer, rbac = build_authorizer(settings.authorization_mode)
         await self.store.start()
-        begun(self.store.close)
+        on_stop(self.store.close)
         self.metrics = Metrics()
         self.cache = WatchCache(self.store, settings.etcd_prefix.rstrip("/") + "/")
         await self.cache.start()
-        begun(self.cache.close)
+        on_stop(self.cache.close)
         self.registry = Registry()
-        self.api = Backend(
-            self.store, self.cache, self.registry, self.clock, self.chance, self.metrics, authorizer=authorizer
+        services = ServiceResource(self.cache)
+        self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
+        self.admission = AdmissionInformers(self.cache, self.registry, self.metrics, self._resolver)
+        self.backend = Backend(
+            self.store,
+            self.cache,
+            self.registry,
+            self.clock,
+            self.ids,
+            self.metrics,
+            admission=self.admission.admission,
+            authorizer=authorizer,
         )
         namespaces = NamespaceResource(self.cache)
-        definitions = CRDResource(
+        crds = CRDResource(
             self.cache,
-            self._stamp,
+            self._now,
             settings.serve_v1beta1,
             webhooks=settings.gate("CustomResourceWebhookConversion"),
             defaulting=settings.gate("CustomResourceDefaulting"),
         )
-        services = ServiceResource(self.cache)
         self.registry.put(namespaces)
         self.registry.put(services)
-        self.registry.put(definitions)
+        self.registry.put(crds)
         migrations = MigrationResource(self.cache)
         self.registry.put(migrations)
         roles = rbac_kinds(self.cache)
-        for kind in roles:
-            self.registry.put(kind)
+        for resource in roles:
+            self.registry.put(resource)
         for review in reviews(tokens, authorizer):
             self.registry.answer(review)
-        self._namespaces = NamespaceController(self.api, namespaces, self._stamp, self.leadership)
-        self._resolver = Resolver(parse_resolve(settings.resolve), services.external_name)
-        self.admission = AdmissionController(self.api, self._resolver)
-        self.converters = CRDConverters(self._converter, self.clock)
-        self.definitions = CRDController(
-            self.api,
-            definitions,
+        self.namespaces = NamespaceController(self.backend, namespaces, self._now, self.leadership)
+        self.crds = CRDController(
+            self.backend,
+            crds,
             builtins(v1beta1=settings.serve_v1beta1),
-            self.converters,
+            self._build_converter,
             settings.conversion_cache,
-            self._stamp,
+            self._now,
             self.leadership,
         )
-        self.migrations = MigrationController(self.api, migrations, definitions, self.leadership)
-        self.garbage = GarbageCollector(self.api, self.leadership, alone=isinstance(self.leadership, Alone))
+        self.migrations = MigrationController(self.backend, migrations, crds, self.leadership)
+        self.garbage_collector = GarbageCollector(
+            self.backend, self.leadership, sole_writer=isinstance(self.leadership, Alone)
+        )
         for controller in (
-            self._namespaces,
-            self.converters,
-            self.definitions,
+            self.namespaces,
+            self.crds,
             self.admission,
             self.migrations,
-            self.garbage,
+            self.garbage_collector,
             self.leadership,
         ):
-            begun(controller.close)
+            on_stop(controller.close)
         await asyncio.gather(
-            self._namespaces.start(),
+            self.namespaces.start(),
             self.cache.load(services.cache),
             self.cache.load(migrations.cache),
-            self.definitions.start(),
+            self.crds.start(),
             self.admission.start(),
         )
         await self.migrations.start()
         checks = self._checks()
         if rbac is not None:
-            from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregation
-            from polykind.controllers.rbac import RBACController
+            from polykind.controllers.clusterrole_aggregation import ClusterRoleAggregationController
             from polykind.controllers.rbac_bootstrap import RBACBootstrap
+            from polykind.controllers.rbac_informer import RBACInformer
 
-            bootstrap = RBACBootstrap(self.api, self.leadership)
+            bootstrap = RBACBootstrap(self.backend, self.leadership)
             checks["poststarthook/rbac/bootstrap-roles"] = bootstrap.check
-            for follower in (
-                RBACController(self.api, rbac, roles),
+            for component in (
+                RBACInformer(self.cache, rbac, roles),
                 bootstrap,
-                ClusterRoleAggregation(self.api, self.leadership),
+                ClusterRoleAggregationController(self.backend, self.leadership),
             ):
-                begun(follower.close)
-                await follower.start()
+                on_stop(component.close)
+                await component.start()
         if settings.garbage_collector:
-            self.garbage.start()
+            self.garbage_collector.start()
         await self.leadership.start()
-        inventory = Inventory(self.registry, self.cache, self.metrics, self.clock)
-        documents = Documents(self.metrics, self.definitions.discovery, checks, inventory)
-        router = Router(self.api, authentication, documents, Monitor(self.metrics, self.registry))
+        versions = VersionReporter(self.registry, self.cache, self.metrics, self.clock)
+        endpoints = Endpoints(
+            self.metrics, self.crds.discovery, checks, versions, lambda: self.url.removeprefix("https://")
+        )
+        router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
         self.http = HttpServer(router, Limits(request=settings.request_timeout))
-        begun(self.http.stop)
+        on_stop(self.http.stop)
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
-        documents.address = self.url.removeprefix("https://")
         self._write_kubeconfig()
 
-    def _stamp(self) -> str:
+    def _now(self) -> str:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def _converter(self, crd: JsonObject, on_health: Callable[[Health], None]) -> MonitoredConverter:
+    def _build_converter(self, crd: JsonObject, on_health: Callable[[Health], None]) -> MonitoredConverter:
         return build(
             crd,
             resolver=self._resolver,
@@ -232,24 +239,24 @@ class Server:
             "poststarthook/crd-informer-synced": lambda: "",
         }
 
-    # ------------------------------------------------------------------ files of the first start
+    # ------------------------------------------------------------------ certificates, tokens and the kubeconfig
 
     def _tls(self) -> ssl.SSLContext:
         settings = self.settings
         if settings.tls_cert_file and settings.tls_private_key_file:
             certificate, key = settings.tls_cert_file, settings.tls_private_key_file
         else:
-            folder = settings.cert_dir or settings.data_dir / "pki"
+            directory = settings.cert_dir or settings.data_dir / "pki"
             names = list(dict.fromkeys(["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"]))
             if settings.bind_address not in ("0.0.0.0", "::", *names):  # noqa: S104
                 names.append(settings.bind_address)
-            certificate, key, self._ca = certificates.ensure(folder, names, self.clock.now())
+            certificate, key, self._ca = certificates.ensure(directory, names, self.clock.now())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
             context.load_cert_chain(certificate, key)
         except OSError as error:
-            raise SettingsError(f"the certificate {certificate} and the key {key} cannot be used: {error}") from None
+            raise SettingsError(f"cannot load the certificate {certificate} and its key {key}: {error}") from None
         context.set_alpn_protocols(["http/1.1"])
         if settings.client_ca_file:
             try:
@@ -260,7 +267,7 @@ class Server:
         return context
 
     def _tokens(self) -> Tokens:
-        """The admin's token, made on the first start, and those of the token file."""
+        """Return the admin's token, created on the first start, and the tokens of --token-auth-file."""
         path = self.settings.data_dir / "admin.token"
         if not path.exists():
             write_private(path, secrets.token_urlsafe(32).encode())
@@ -280,8 +287,8 @@ class Server:
         write_kubeconfig(self.kubeconfig, self.url, authority, "admin", {"token": self.token})
 
 
-def _choose(settings: Settings) -> tuple[Store, Leadership]:
-    """The store that the flags name, and who of those that share it does what only one may do."""
+def _open_store(settings: Settings) -> tuple[Store, Leadership]:
+    """Return the store that the flags select, and the leader election among the replicas that share it."""
     if not settings.etcd_servers:
         return SqliteStore(settings.data_dir), Alone()
     from polykind.store.etcd import Access, EtcdLeadership, EtcdStore
@@ -293,7 +300,7 @@ def _choose(settings: Settings) -> tuple[Store, Leadership]:
     return store, EtcdLeadership(store, prefix, identity, settings.etcd_compaction_interval)
 
 
-def _library(spec: str) -> Library:
+def _load_library(spec: str) -> Library:
     from polykind.toolkit.declare.loading import load
 
     try:

@@ -1,4 +1,4 @@
-"""How a server is to run: what the command line's flags say."""
+"""The settings of a server, one for each flag of `polykind serve`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 GATES = {"CustomResourceWebhookConversion": True, "CustomResourceDefaulting": True}
-"""The feature gates that are known, with their defaults."""
+"""The known feature gates with their defaults."""
 
 MODES = ("AlwaysAllow", "AlwaysDeny", "RBAC")
-"""Who can decide what users may do."""
+"""The supported authorization modes."""
 
 
 class SettingsError(ValueError):
-    """A setting that cannot be; the text says which and what to do."""
+    """An invalid setting; the message names the flag and the remedy."""
 
 
 @dataclass(slots=True)
 class Settings:
-    """Flags with the reference's names where it has them."""
+    """Settings with kube-apiserver's flag names where it has them."""
 
     data_dir: Path = Path(".polykind")
     bind_address: str = "127.0.0.1"
@@ -44,20 +44,22 @@ class Settings:
     garbage_collector: bool = True
 
     def gate(self, name: str) -> bool:
+        """True if a feature gate is enabled."""
         return self.feature_gates.get(name, GATES[name])
 
     def check(self) -> None:
+        """Raise SettingsError for the first invalid setting."""
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
-            raise SettingsError("--tls-cert-file and --tls-private-key-file go together: give both or neither")
+            raise SettingsError("--tls-cert-file and --tls-private-key-file must be given together")
         self._check_modes()
         for url in self.etcd_servers:
             if not url.startswith(("http://", "https://")):
-                raise SettingsError(f"--etcd-servers: {url} is not an address such as http://127.0.0.1:2379")
+                raise SettingsError(f"--etcd-servers: {url} is not a URL such as http://127.0.0.1:2379")
         if bool(self.etcd_certfile) != bool(self.etcd_keyfile):
-            raise SettingsError("--etcd-certfile and --etcd-keyfile go together: give both or neither")
+            raise SettingsError("--etcd-certfile and --etcd-keyfile must be given together")
         unknown = sorted(set(self.feature_gates) - set(GATES))
         if unknown:
-            raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known are {', '.join(sorted(GATES))}")
+            raise SettingsError(f"--feature-gates: unknown gate {unknown[0]}; known gates: {', '.join(sorted(GATES))}")
         if not self.request_timeout > 0:
             raise SettingsError("--request-timeout must be longer than 0s")
         if not 0 <= self.secure_port <= 65535:
@@ -68,10 +70,10 @@ class Settings:
         for mode in chosen:
             if mode not in MODES:
                 raise SettingsError(
-                    f"--authorization-mode {mode} is not supported: only {', '.join(MODES)} are, in any order"
+                    f"--authorization-mode {mode} is not supported; supported modes: {', '.join(MODES)}"
                 )
         if len(set(chosen)) != len(chosen):
-            shown = " ".join(f'"{mode}"' for mode in chosen)
-            raise SettingsError(f"--authorization-mode [{shown}] has mode specified more than once")
+            quoted = " ".join(f'"{mode}"' for mode in chosen)
+            raise SettingsError(f"--authorization-mode [{quoted}] has mode specified more than once")
         if not chosen:
             raise SettingsError("--authorization-mode needs at least one mode")

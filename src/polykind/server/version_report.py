@@ -1,4 +1,4 @@
-"""What there is of each version of a definition: objects stored at it, managers at it, clients that ask for it."""
+"""The version report of a CRD: stored objects, field managers and clients of each version."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, JsonObject
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.usage import VersionUsage
-from polykind.migration.removal import Found, hindrances
+from polykind.migration.removal import ObjectCount, removal_blockers
 from polykind.resources.custom import CustomResource
 from polykind.resources.registry import Registry
 
-_SLICE = 200
-"""Objects that are looked at before others get their turn."""
+_BATCH_SIZE = 200
+"""Objects to examine before yielding to the event loop."""
 
 
 class _Manager(msgspec.Struct):
@@ -36,8 +36,8 @@ class _Managed(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Managed).decode
 
 
-class Inventory:
-    """Takes stock of definitions, for who asks. What clients asked for is known since this server started."""
+class VersionReporter:
+    """Reports what still uses each version of a CRD. Clients are known since this server started."""
 
     def __init__(self, registry: Registry, cache: WatchCache, metrics: Metrics, clock: Clock) -> None:
         self._registry = registry
@@ -46,84 +46,85 @@ class Inventory:
         self._clock = clock
         self._since = _stamp(clock.now())
 
-    async def of(self, name: str) -> JsonObject | None:
-        """A definition's versions; None if it is not served. Raises StoreError."""
+    async def report(self, name: str) -> JsonObject | None:
+        """Return the report of a CRD, or None if it is not served. Raise StoreError."""
         plural, _, group = name.partition(".")
-        kind = self._registry.kind(group, plural)
-        if not isinstance(kind, CustomResource):
+        resource = self._registry.kind(group, plural)
+        if not isinstance(resource, CustomResource):
             return None
-        await self._cache.wait_until_fresh(kind.cache)
-        stored, managed = await _counted(kind)
-        listed = (kind.crd.get("status") or {}).get("storedVersions") or []
+        await self._cache.wait_until_fresh(resource.cache)
+        stored, managed = await _count(resource)
+        listed = (resource.crd.get("status") or {}).get("storedVersions") or []
         versions = []
-        for stanza in kind.crd["spec"]["versions"]:
-            version = stanza["name"]
-            at, by = stored.get(version, Found()), managed.get(version, Found())
-            clients = _clients(self._metrics.uses.of(group, version, plural), self._clock)
-            in_the_way = hindrances(
+        for version_entry in resource.crd["spec"]["versions"]:
+            version = version_entry["name"]
+            stored_at, managed_at = stored.get(version, ObjectCount()), managed.get(version, ObjectCount())
+            clients = _client_list(self._metrics.usage.of(group, version, plural), self._clock)
+            blockers = removal_blockers(
                 name,
                 version,
-                storage=kind.storage,
+                storage=resource.storage,
                 listed=version in listed,
-                stored=at,
-                managed=by,
-                clients=len(clients) if stanza.get("served") else 0,
+                stored=stored_at,
+                managed=managed_at,
+                clients=len(clients) if version_entry.get("served") else 0,
             )
             versions.append(
                 {
                     "name": version,
-                    "served": bool(stanza.get("served")),
-                    "storage": version == kind.storage,
-                    "deprecated": bool(stanza.get("deprecated")),
-                    "storedObjects": at.number,
-                    "managedObjects": by.number,
+                    "served": bool(version_entry.get("served")),
+                    "storage": version == resource.storage,
+                    "deprecated": bool(version_entry.get("deprecated")),
+                    "storedObjects": stored_at.total,
+                    "managedObjects": managed_at.total,
                     "clients": clients,
-                    "hindrances": in_the_way,
+                    "hindrances": blockers,
                 }
             )
         return {"definition": name, "since": self._since, "versions": versions}
 
 
-async def _counted(kind: CustomResource) -> tuple[dict[str, Found], dict[str, Found]]:
-    """By version, what is stored at it, and what has managers at it."""
-    stored: dict[str, Found] = {}
-    managed: dict[str, Found] = {}
+async def _count(resource: CustomResource) -> tuple[dict[str, ObjectCount], dict[str, ObjectCount]]:
+    """Count, by version, the objects stored at it and the objects with field managers at it."""
+    stored: dict[str, ObjectCount] = {}
+    managed: dict[str, ObjectCount] = {}
     after = ""
-    while entries := kind.cache.snapshot(None, after, _SLICE):
-        for entry in entries:
-            _add(stored, entry.version, entry.key)
-            for version in _managers(entry, f"{kind.group}/"):
-                _add(managed, version, entry.key)
-        after = entries[-1].key
+    while objects := resource.cache.snapshot(None, after, _BATCH_SIZE):
+        for cached in objects:
+            _add(stored, cached.version, cached.key)
+            for version in _manager_versions(cached, f"{resource.group}/"):
+                _add(managed, version, cached.key)
+        after = objects[-1].key
         await asyncio.sleep(0)
     return stored, managed
 
 
-def _add(found: dict[str, Found], version: str, key: str) -> None:
-    before = found.get(version)
-    found[version] = Found(1, key) if before is None else Found(before.number + 1, before.first)
+def _add(counts: dict[str, ObjectCount], version: str, key: str) -> None:
+    count = counts.get(version)
+    counts[version] = ObjectCount(1, key) if count is None else ObjectCount(count.total + 1, count.first)
 
 
-def _managers(entry: CachedObject, prefix: str) -> set[str]:
+def _manager_versions(cached: CachedObject, prefix: str) -> set[str]:
+    """Return the versions at which an object has field managers."""
     try:
-        managers = _decode(entry.raw).metadata.managedFields
+        managers = _decode(cached.raw).metadata.managedFields
     except msgspec.MsgspecError:
-        # Others have stored it; who manages such is nobody's affair.
+        # The metadata is unreadable (written by another program), so report no field managers.
         return set()
     return {m.apiVersion.removeprefix(prefix) for m in managers or () if m.apiVersion.startswith(prefix)}
 
 
-def _clients(uses: VersionUsage, clock: Clock) -> list[JsonObject]:
-    now, counted = clock.now(), perf_counter()
+def _client_list(usage: VersionUsage, clock: Clock) -> list[JsonObject]:
+    now, counter = clock.now(), perf_counter()
     return [
         {
-            "user": use.user,
-            "agent": use.agent,
-            "reads": use.reads,
-            "writes": use.writes,
-            "last": _stamp(now - timedelta(seconds=counted - use.last)),
+            "user": client.user,
+            "agent": client.agent,
+            "reads": client.reads,
+            "writes": client.writes,
+            "last": _stamp(now - timedelta(seconds=counter - client.last)),
         }
-        for use in uses
+        for client in usage
     ]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from polykind.pki.authority import Pair, make_client, read_pair
-from polykind.pki.kubeconfig import encoded, write_kubeconfig
+from polykind.pki.authority import KeyPair, make_client, read_pair
+from polykind.pki.kubeconfig import to_base64, write_kubeconfig
 from polykind.testing.refused import Refused
 
 LIFE = timedelta(days=1)
@@ -20,7 +20,7 @@ _ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):[^:]+")
 def write_for_user(file: Path, url: str, pki: Path, name: str, groups: Iterable[str]) -> None:
     """A kubeconfig for a user. Raises Refused."""
     pair = _certificate(pki, name, [*groups, *_groups_of_account(name)])
-    user = {"client-certificate-data": encoded(pair.certificate_pem), "client-key-data": encoded(pair.key_pem)}
+    user = {"client-certificate-data": to_base64(pair.certificate_pem), "client-key-data": to_base64(pair.key_pem)}
     write_kubeconfig(file, url, (pki / "ca.crt").read_bytes(), name, user)
 
 
@@ -30,7 +30,7 @@ def _groups_of_account(name: str) -> list[str]:
     return ["system:serviceaccounts", f"system:serviceaccounts:{found[1]}"] if found else []
 
 
-def _certificate(pki: Path, name: str, groups: list[str]) -> Pair:
+def _certificate(pki: Path, name: str, groups: list[str]) -> KeyPair:
     if not 0 < len(name) <= LONGEST or any(not 0 < len(group) <= LONGEST for group in groups):
         raise Refused(f"users and groups have names of 1 to {LONGEST} characters, as certificates do")
     authority = read_pair((pki / "ca.crt").read_bytes(), (pki / "ca.key").read_bytes())

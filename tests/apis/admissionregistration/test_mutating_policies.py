@@ -10,7 +10,7 @@ import pytest
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.codec.protobuf_envelope import decode_envelope
-from tests.controllers.test_mutating_policies import BINDINGS, GROW, POLICIES, binding, policy
+from tests.controllers.test_mutating_policy_informer import BINDINGS, GROW, POLICIES, binding, policy
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, MERGE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polykind.contract import JsonObject
-from tests.controllers.test_policies import BINDINGS, POLICIES, binding, policy
+from tests.controllers.test_policy_informer import BINDINGS, POLICIES, binding, policy
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, GROUP, MERGE
 

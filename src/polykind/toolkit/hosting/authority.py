@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from polykind.pki.authority import Pair, make_authority, make_serving, read_pair, serves
+from polykind.pki.authority import KeyPair, make_authority, make_serving, read_pair, serves
 from polykind.toolkit.hosting import bundle
 
 AUTHORITY_LIFE = timedelta(days=5 * 365)
@@ -31,7 +31,7 @@ class Kept:
     """What is served, what is to be trusted, and the files of it."""
 
     files: Mapping[str, bytes]
-    serving: Pair
+    serving: KeyPair
     ca_bundle: bytes
     retired: bytes
     """An authority that was in the bundle and need not be trusted any more."""
@@ -42,7 +42,7 @@ def kept(
     names: Sequence[str],
     now: datetime,
     *,
-    settled: Callable[[Pair], bool],
+    settled: Callable[[KeyPair], bool],
     rotate: bool = False,
 ) -> Kept:
     """The files as they should be by now, made from those there are.
@@ -78,14 +78,14 @@ def kept(
     return Kept({name: data for name, data in after.items() if data}, serving, trusted, former if dropped else b"")
 
 
-def _of(authority: Pair, serving: Pair, names: Sequence[str]) -> bool:
+def _of(authority: KeyPair, serving: KeyPair, names: Sequence[str]) -> bool:
     return serves(serving.certificate, authority.certificate, names)
 
 
-def _pair(files: Mapping[str, bytes], name: str) -> Pair | None:
+def _pair(files: Mapping[str, bytes], name: str) -> KeyPair | None:
     data = files.get(name)
     return read_pair(data, data) if data else None
 
 
-def _pem(pair: Pair) -> bytes:
+def _pem(pair: KeyPair) -> bytes:
     return pair.key_pem + pair.certificate_pem

@@ -21,7 +21,7 @@ from polykind.pki.private_files import write_private
 from polykind.toolkit.hosting import bundle
 
 if TYPE_CHECKING:
-    from polykind.pki.authority import Pair
+    from polykind.pki.authority import KeyPair
     from polykind.toolkit.hosting.authority import Kept
     from polykind.toolkit.hosting.shelves import Files, Shelf
 
@@ -154,7 +154,7 @@ class OwnCertificates:
         log.info("serving with a certificate that is good until %s", f"{self.expires:%Y-%m-%d}")
         return True
 
-    def _settled(self, following: Pair) -> bool:
+    def _settled(self, following: KeyPair) -> bool:
         if bundle.contains(self._trusted, following.certificate_pem):
             return True
         return not self.waits and self._clock.now() > following.certificate.not_valid_before_utc + SETTLE

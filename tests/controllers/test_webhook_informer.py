@@ -28,7 +28,7 @@ async def hook() -> AsyncIterator[AdmissionHook]:
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Live]:
     async with live(tmp_path) as running:
-        running.server.garbage.patience = 0.0
+        running.server.garbage_collector.absent_owner_delay = 0.0
         await running.define(definition())
         yield running
 

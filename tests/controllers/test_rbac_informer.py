@@ -96,7 +96,7 @@ async def test_what_changed_unseen_is_read_anew(running: Live) -> None:
     await running.ask("POST", f"{NAMESPACE}/rolebindings", binding("reader"))
     kind = running.server.registry.kind("rbac.authorization.k8s.io", "rolebindings")
     assert kind is not None
-    (follower,) = (one for one in kind.cache.observers if owner(one) == "polykind.controllers.rbac")
+    (follower,) = (one for one in kind.cache.observers if owner(one) == "polykind.controllers.rbac_informer")
     kind.cache.observers.remove(follower)
     await running.ask("DELETE", f"{NAMESPACE}/rolebindings/reader")
     assert await status(running) == 200

@@ -1,0 +1,79 @@
+"""Admission resources, their informers and the admission chain that these keep up to date."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from polykind.admission.admission import Admission
+from polykind.apis.admissionregistration.mutating_policies import mutating_policies
+from polykind.apis.admissionregistration.policies import validating_policies
+from polykind.apis.admissionregistration.webhook_configurations import WebhookConfigurationResource
+from polykind.cache.watch_cache import WatchCache
+from polykind.controllers import policy_informer, webhook_informer
+from polykind.controllers.policy_informer import PolicyInformer, find_params
+from polykind.controllers.webhook_informer import WebhookInformer
+from polykind.metrics.metrics import Metrics
+from polykind.resources.registry import Registry
+from polykind.webhook.resolver import Resolver
+
+if TYPE_CHECKING:
+    from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicy
+    from polykind.admission.policy_step import Binding, Policy
+
+
+class AdmissionInformers:
+    """Registers the admission resources and builds `admission`, the chain of the configured webhooks and policies.
+
+    Most servers have no webhook and no policy, so the code that calls them, and CEL, is imported with the first one.
+    """
+
+    def __init__(self, cache: WatchCache, registry: Registry, metrics: Metrics, resolver: Resolver) -> None:
+        self._cache = cache
+        self._metrics = metrics
+        self._resolver = resolver
+        self._find_params = partial(find_params, cache, registry)
+        mutating_policy = PolicyInformer(cache, *mutating_policies(cache), self._mutating_policies, self._refresh)
+        validating_policy = PolicyInformer(cache, *validating_policies(cache), self._validating_policies, self._refresh)
+        mutating_webhook, validating_webhook = (self._webhook_informer(mutating=value) for value in (True, False))
+        self._informers = (mutating_policy, mutating_webhook, validating_policy, validating_webhook)
+        for informer in self._informers:
+            for resource in informer.resources:
+                registry.put(resource)
+        self.admission = Admission(
+            mutating=(mutating_policy, mutating_webhook), validating=(validating_policy, validating_webhook)
+        )
+
+    async def start(self) -> None:
+        await asyncio.gather(*(informer.start() for informer in self._informers))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(informer.close() for informer in self._informers))
+
+    def _refresh(self) -> None:
+        self.admission.refresh()
+
+    def _mutating_policies(self) -> policy_informer.Plugin[MutatingPolicy, MutatingBinding]:
+        from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicies, MutatingPolicy
+
+        step = MutatingPolicies(self._find_params, self._metrics)
+        return policy_informer.Plugin(step, MutatingPolicy, MutatingBinding)
+
+    def _validating_policies(self) -> policy_informer.Plugin[Policy, Binding]:
+        from polykind.admission.policy_step import Binding, Policies, Policy
+
+        step = Policies(self._find_params, self._metrics)
+        return policy_informer.Plugin(step, Policy, Binding)
+
+    def _webhook_informer(self, *, mutating: bool) -> WebhookInformer:
+        resource = WebhookConfigurationResource(self._cache, mutating=mutating)
+        return WebhookInformer(self._cache, resource, partial(self._webhooks, mutating), self._refresh)
+
+    def _webhooks(self, mutating: bool) -> webhook_informer.Plugin:
+        from polykind.admission.mutating import MutatingWebhooks
+        from polykind.admission.validating import ValidatingWebhooks
+        from polykind.admission.webhook import Webhook
+
+        step = MutatingWebhooks(self._metrics) if mutating else ValidatingWebhooks(self._metrics)
+        return webhook_informer.Plugin(step, partial(Webhook, resolver=self._resolver, mutating=mutating))

@@ -1,0 +1,169 @@
+"""The namespace controller: creates the initial namespaces and deletes the content of terminating ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from polykind import errors
+from polykind.apis.core.namespaces import FINALIZER, INITIAL, NamespaceResource
+from polykind.apply import managed
+from polykind.auth.user import service_account
+from polykind.cache.cached_object import CachedObject
+from polykind.cache.resource_cache import ObjectChange
+from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
+from polykind.controllers.bulk_delete import delete_all
+from polykind.resources.encoding import Encoded
+from polykind.resources.resource import Resource
+from polykind.verbs.context import Backend
+
+log = logging.getLogger("polykind.namespaces")
+
+_USER = service_account("namespace-controller")
+_RETRY_DELAY, _MAX_RETRY_DELAY = 0.1, 2.0
+"""Seconds between two passes over the content of a namespace, growing from the first value to the second."""
+
+
+class NamespaceController:
+    """Watches namespaces and finalizes those that are being deleted."""
+
+    def __init__(
+        self, backend: Backend, resource: NamespaceResource, now: Callable[[], str], leadership: Leadership
+    ) -> None:
+        self._backend = backend
+        self._resource = resource
+        self._now = now
+        self._leadership = leadership
+        self._finalizing: dict[str, asyncio.Task[None]] = {}
+        self._relist_task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        cache = self._resource.cache
+        await self._backend.cache.load(cache)
+        await asyncio.gather(*(self._create(name) for name in INITIAL if cache.get(name) is None))
+        cache.observers.append(self)
+        self._leadership.subscribe(self._on_leadership)
+        self._on_leadership(self._leadership.leading)
+
+    def _on_leadership(self, leading: bool) -> None:
+        """Finalize all terminating namespaces if this replica is the leader, else stop."""
+        for task in self._finalizing.values():
+            task.cancel()
+        self._finalizing = {}
+        if leading:
+            self._check_all()
+
+    def _check_all(self) -> None:
+        for cached in self._resource.cache.snapshot(None):
+            self._check(cached)
+
+    async def close(self) -> None:
+        tasks = list(self._finalizing.values())
+        if self._relist_task is not None:
+            tasks.append(self._relist_task)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _create(self, name: str) -> None:
+        obj: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": name,
+                "uid": self._backend.ids.uid(),
+                "creationTimestamp": self._now(),
+                "labels": {"kubernetes.io/metadata.name": name},
+            },
+        }
+        obj["metadata"]["managedFields"] = await managed.update(
+            None,
+            obj,
+            manager="kube-apiserver",
+            api_version="v1",
+            subresource="",
+            now=self._now(),
+            models=self._resource.models,
+            convert=self._resource.versions["v1"].representer.convert,
+        )
+        obj |= {"spec": {"finalizers": [FINALIZER]}, "status": {"phase": "Active"}}
+        try:
+            await self._backend.store.put(self._resource.cache.prefix + name, Encoded(obj).stored(), expect=0)
+        except RevisionConflictError:
+            log.debug("namespace controller: another replica created namespace %s", name)
+
+    def on_changes(self, changes: list[ObjectChange]) -> None:
+        for change in changes:
+            if change.new is not None:
+                self._check(change.new)
+
+    def on_reset(self) -> None:
+        """List again because the start of a deletion may have been missed."""
+        self._relist_task = asyncio.get_running_loop().create_task(self._relist())
+
+    async def _relist(self) -> None:
+        await self._backend.cache.reload(self._resource.cache, _MAX_RETRY_DELAY)
+        self._check_all()
+
+    def _check(self, cached: CachedObject) -> None:
+        name = cached.name
+        if self._leadership.leading and name not in self._finalizing and cached.terminating():
+            task = asyncio.get_running_loop().create_task(self._finalize(name))
+            self._finalizing[name] = task
+            task.add_done_callback(lambda _: self._on_finalized(name, task))
+
+    def _on_finalized(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._finalizing.get(name) is task:
+            del self._finalizing[name]
+
+    async def _finalize(self, name: str) -> None:
+        """Delete all objects in a namespace, wait until they are gone, then remove the finalizer."""
+        delay, logged = _RETRY_DELAY, ""
+        while True:
+            remaining, failure = 0, ""
+            for resource in self._backend.registry.kinds():
+                if resource.namespaced:
+                    try:
+                        remaining += await self._delete_objects(resource, name)
+                    except (errors.APIError, StoreError) as error:
+                        failure = f"{resource.qualified}: {error}"
+            if not remaining and not failure:
+                await self._remove_finalizer(name)
+                return
+            if failure and failure != logged:
+                log.warning("namespace controller: cannot delete the content of %s, retrying: %s", name, failure)
+            logged = failure
+            await asyncio.sleep(delay)
+            delay = min(delay * 1.5, _MAX_RETRY_DELAY)
+
+    async def _delete_objects(self, resource: Resource, namespace: str) -> int:
+        """Delete a resource's objects in the namespace and return how many are left."""
+        cache = resource.cache
+        # Do not load an unused resource into the cache only to find the namespace empty.
+        if not cache.loaded and not (await self._backend.store.range(f"{cache.prefix}{namespace}/", limit=1)).items:
+            return 0
+        await self._backend.cache.wait_until_fresh(cache)
+        await delete_all(self._backend, resource, cache.snapshot(namespace), _USER)
+        return cache.count(namespace)
+
+    async def _remove_finalizer(self, name: str) -> None:
+        """Remove the finalizer. Delete the namespace if it has no other."""
+        cache = self._resource.cache
+        while True:
+            cached = cache.get(name)
+            if cached is None:
+                return
+            obj = cached.decode()
+            obj["metadata"].pop("resourceVersion", None)
+            spec = obj.setdefault("spec", {})
+            spec["finalizers"] = [f for f in spec.get("finalizers") or [] if f != FINALIZER]
+            try:
+                if not spec["finalizers"] and not obj["metadata"].get("finalizers"):
+                    await self._backend.store.delete(cache.prefix + name, expect=cached.revision)
+                elif not spec["finalizers"]:
+                    del spec["finalizers"]
+                    await self._backend.store.put(cache.prefix + name, Encoded(obj).stored(), expect=cached.revision)
+                return
+            except RevisionConflictError:
+                continue

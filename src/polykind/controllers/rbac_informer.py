@@ -1,0 +1,83 @@
+"""The informer of roles and role bindings: keeps the RBAC authorizer up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from polykind import errors
+from polykind.auth.rbac.rbac_authorizer import RBACAuthorizer
+from polykind.cache.cached_object import CachedObject
+from polykind.cache.resource_cache import ObjectChange
+from polykind.cache.watch_cache import WatchCache
+from polykind.controllers.informer import Informer
+from polykind.resources.builtin import BuiltinResource
+
+log = logging.getLogger("polykind.rbac")
+
+
+class RBACInformer:
+    """Watches the four RBAC resources. A change is in effect before the server responds to its write."""
+
+    def __init__(self, cache: WatchCache, authorizer: RBACAuthorizer, resources: Sequence[BuiltinResource]) -> None:
+        self._informers = [_ResourceInformer(cache, authorizer, kind) for kind in resources]
+
+    async def start(self) -> None:
+        await asyncio.gather(*(informer.start() for informer in self._informers))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(informer.close() for informer in self._informers))
+
+
+class _ResourceInformer:
+    """Watches one of the RBAC resources."""
+
+    def __init__(self, cache: WatchCache, authorizer: RBACAuthorizer, kind: BuiltinResource) -> None:
+        self._resource = kind
+        is_binding = kind.kind.endswith("Binding")
+        self._put = self._put_binding if is_binding else self._put_role
+        self._drop = authorizer.drop_binding if is_binding else authorizer.drop_role
+        self._authorizer = authorizer
+        self._keys: set[str] = set()
+        informer = Informer(cache, kind, self._on_list, self._on_changes)
+        self.start, self.close = informer.start, informer.close
+
+    def _on_changes(self, changes: list[ObjectChange]) -> None:
+        for change in changes:
+            if change.new is not None:
+                self._add(change.new)
+            elif change.old is not None:
+                self._remove(change.old.key)
+
+    def _on_list(self) -> None:
+        objects = self._resource.cache.snapshot(None)
+        for key in self._keys - {cached.key for cached in objects}:
+            self._remove(key)
+        for cached in objects:
+            self._add(cached)
+
+    def _add(self, cached: CachedObject) -> None:
+        try:
+            self._put(cached)
+            self._keys.add(cached.key)
+        except errors.APIError as error:
+            kind = self._resource.kind
+            log.error("RBAC: cannot decode stored %s %s, ignoring it: %s", kind, cached.key, error.message)
+            self._remove(cached.key)
+
+    def _remove(self, key: str) -> None:
+        self._keys.discard(key)
+        self._drop(*_split_key(key))
+
+    def _put_role(self, cached: CachedObject) -> None:
+        self._authorizer.put_role(*_split_key(cached.key), self._resource.shown(cached).get("rules") or ())
+
+    def _put_binding(self, cached: CachedObject) -> None:
+        self._authorizer.put_binding(*_split_key(cached.key), self._resource.shown(cached))
+
+
+def _split_key(key: str) -> tuple[str, str]:
+    """Return a key's namespace, "" for a cluster-scoped object, and its name."""
+    namespace, _, name = key.rpartition("/")
+    return namespace, name
