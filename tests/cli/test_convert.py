@@ -186,7 +186,7 @@ def test_a_folder_that_cannot_be_written_to_is_a_failure(
     def refuse(path: Path, data: bytes) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("polykind.toolkit.files.manifests.write", refuse)
+    monkeypatch.setattr("polykind.toolkit.files.manifests.replace_file", refuse)
     ran = Ran(capsys, "--in-place", "a.yaml")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == "a.yaml: failed: Permission denied\n0 converted, 0 already v1, 0 of other kinds, 1 failed\n"

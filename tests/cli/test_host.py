@@ -20,7 +20,7 @@ import pytest
 from polykind.cli import main
 from tests.support.kubectl import Kubectl
 from tests.support.server import ServerProcess, free_port, serving, trusting
-from tests.toolkit.definitions import HOST, HOSTS, crd
+from tests.toolkit.crds import HOST, HOSTS, crd
 
 CONVERSIONS = """
 from polykind.convert import Conversions

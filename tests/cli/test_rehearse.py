@@ -16,8 +16,8 @@ def folder(tmp_path: Path) -> Path:
     def write(name: str, value: Any) -> None:
         (tmp_path / name).write_text(json.dumps(value))
 
-    write("one.json", ONE.definition.manifest)
-    write("two.json", TWO.definition.manifest)
+    write("one.json", ONE.crd.manifest)
+    write("two.json", TWO.crd.manifest)
     rules = [{"first": ["spec.host", "spec.hosts"]}]
     write("rules.json", {**DOCUMENT, "between": [{"versions": ["v1", "v2"], "rules": rules}]})
     write("objects.json", {"apiVersion": "v1", "kind": "List", "items": [OBJECT, {"kind": "Pod"}]})

@@ -8,7 +8,7 @@ import pytest
 from polykind.conversion.failure import ConversionFailedError
 from polykind.conversion.in_process import InProcessConverter
 from polykind.toolkit.declare.library import Library
-from polykind.toolkit.declare.loading import load
+from polykind.toolkit.declare.loading import load_converter
 from tests.conversion import converters
 from tests.conversion.hook import crontab
 
@@ -31,7 +31,7 @@ async def _fails(converter: Any, *objects: Any, **more: Any) -> str:
 
 
 async def test_a_function_converts_in_a_thread_and_may_change_what_it_gets() -> None:
-    running = _converter(load(f"{HERE}:moves"))
+    running = _converter(load_converter(f"{HERE}:moves"))
     obj = crontab()
     (out,) = await running.convert([obj], V1)
     assert obj == crontab()
@@ -58,7 +58,7 @@ async def test_an_async_function_is_awaited() -> None:
 
 
 async def test_a_mapping_is_followed_by_the_fewest_steps() -> None:
-    library = load(f"{HERE}:steps")
+    library = load_converter(f"{HERE}:steps")
     assert library.handles("example.com", "CronTab")
     assert not library.handles("example.com", "Other")
     running = _converter(library)
@@ -125,7 +125,7 @@ async def test_a_converter_that_hangs_is_given_up() -> None:
 )
 def test_a_flag_that_names_no_converter_is_refused(spec: str, says: str) -> None:
     with pytest.raises(ValueError, match="--converter") as caught:
-        load(spec)
+        load_converter(spec)
     assert says in str(caught.value)
 
 
@@ -149,5 +149,5 @@ def test_a_converter_that_cannot_say_what_it_handles_handles_nothing(caplog: pyt
 
 def test_anything_else_handles_every_kind_unless_it_says_otherwise() -> None:
     assert Library("here", converters.moves).handles("any.group", "Any")
-    assert load(f"{HERE}:picky").handles("example.com", "CronTab")
-    assert not load(f"{HERE}:picky").handles("example.com", "Other")
+    assert load_converter(f"{HERE}:picky").handles("example.com", "CronTab")
+    assert not load_converter(f"{HERE}:picky").handles("example.com", "Other")

@@ -19,7 +19,7 @@ import polykind.convert
 from polykind.codec import yaml_codec
 from polykind.convert import Conversions, put, take
 from polykind.toolkit.declare import rules_file
-from polykind.toolkit.hosting.review import answered
+from polykind.toolkit.hosting.review_response import convert_review
 from tests.support.server import free_port
 from tests.toolkit.example import EXAMPLE, importable
 
@@ -52,7 +52,7 @@ def test_python_blocks_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_rule_blocks_are_valid_rule_files() -> None:
     [block] = blocks(PAGE, "yaml")
-    assert rules_file.conversions(yaml_codec.decode(block.encode())).versions == ["v1", "v2"]
+    assert rules_file.parse_rules_file(yaml_codec.decode(block.encode())).versions == ["v1", "v2"]
 
 
 class Shell:
@@ -156,12 +156,12 @@ def test_public_names_and_arguments_are_documented() -> None:
     text = PAGE.read_text()
     said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", text) + blocks(PAGE, "python"))))
     assert set(polykind.convert.__all__) <= said
-    for function in (Conversions, Conversions.step, Conversions.between, put, take, answered):
+    for function in (Conversions, Conversions.step, Conversions.between, put, take, convert_review):
         names = {name for name in inspect.signature(function).parameters if name not in ("self", "rules", "old", "new")}
         names -= {"body", "libraries", "kind"}
         assert names <= said, function
     public = {name for name in vars(Conversions) if not name.startswith("_")}
-    assert public - {"change", "handles", "versions"} <= said
+    assert public - {"convert_in_place", "handles", "versions", "way", "change"} <= said
 
 
 def test_properties_are_documented() -> None:

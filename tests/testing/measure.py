@@ -41,10 +41,10 @@ def median(once: Callable[[], None], rounds: int = ROUNDS) -> float:
 def emptied(server: ApiServer) -> None:
     """Everything that a test may have made, deleted through the API; definitions stay."""
     server.apply(crontab())
-    with server._client.connected() as exchange:
-        for resource in exchange.ask("GET", CLUSTER)["resources"]:
+    with server._client.connect() as exchange:
+        for resource in exchange.request("GET", CLUSTER)["resources"]:
             if "/" not in resource["name"]:
-                exchange.ask("DELETE", f"{CLUSTER}/namespaces/default/{resource['name']}")
+                exchange.request("DELETE", f"{CLUSTER}/namespaces/default/{resource['name']}")
     server.wait_for(crontab(), "delete")
 
 

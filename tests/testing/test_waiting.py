@@ -37,11 +37,11 @@ def asserting(obj: dict[str, Any]) -> bool:
     ],
 )
 def test_an_object_is_as_wanted_or_lacks_something(wanted: Any, obj: Any, lacking: str) -> None:
-    assert Condition(wanted).lacking(obj) == lacking
+    assert Condition(wanted).unmet_reason(obj) == lacking
 
 
 def test_an_assert_of_the_test_says_what_is_lacking() -> None:
-    assert Condition(asserting).lacking({}).startswith("AssertionError: not ready")
+    assert Condition(asserting).unmet_reason({}).startswith("AssertionError: not ready")
 
 
 def test_other_words_are_refused() -> None:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from polykind.codec import json_codec, yaml_codec
-from polykind.toolkit.crd_versions import Definition, taken
+from polykind.toolkit.crd_versions import CRD, accept_converted
 from polykind.toolkit.declare.library import Library
-from polykind.toolkit.declare.loading import load
-from polykind.toolkit.files.offline import Offline
-from polykind.toolkit.hosting.host import Host
-from polykind.toolkit.hosting.review import answered
+from polykind.toolkit.declare.loading import load_converter
+from polykind.toolkit.files.offline_converter import OfflineConverter
+from polykind.toolkit.hosting.review_response import convert_review
+from polykind.toolkit.hosting.webhook_host import Host
 from tests.support.live import Live, live
 from tests.toolkit.example import EXAMPLE, importable
 
@@ -56,7 +56,7 @@ def manifests() -> list[dict[str, Any]]:
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     importable(monkeypatch)
-    return load("conversions:backups")
+    return load_converter("conversions:backups")
 
 
 def path(version: str, name: str = "") -> str:
@@ -97,7 +97,7 @@ async def test_a_server_and_a_webhook_give_the_same(tmp_path: Path, library: Lib
         inside = told(await readings(server))
     async with Host([library]) as host, served(tmp_path / "b", crd(conversion=host.conversion)) as server:
         outside = told(await readings(server))
-        assert host.counts.objects > 0
+        assert host.metrics.objects > 0
     assert len(inside) == 18
     assert inside == outside
 
@@ -105,32 +105,32 @@ async def test_a_server_and_a_webhook_give_the_same(tmp_path: Path, library: Lib
 async def test_offline_by_hand_and_by_review_what_is_exported_becomes_what_is_served(
     tmp_path: Path, library: Library
 ) -> None:
-    definition = Definition(crd())
+    definition = CRD(crd())
     async with served(tmp_path, crd(), converter=("conversions:backups",)) as server:
         read = await readings(server)
     for (name, version), wanted in read.items():
         stored, target = read[name, "v1"], definition.versions[version]
-        offline = Offline(library, version, [definition]).document(stored)
+        offline = OfflineConverter(library, version, [definition]).document(stored)
         assert json_codec.encode(offline.value) == json_codec.encode(wanted)
         assert library.declared is not None
         by_hand = library.declared["Backup.example.com"].convert(stored, version)
-        assert json_codec.encode(taken(stored, by_hand, target)) == json_codec.encode(wanted)
+        assert json_codec.encode(accept_converted(stored, by_hand, target)) == json_codec.encode(wanted)
         request = {"uid": "u", "desiredAPIVersion": target.api_version, "objects": [stored]}
         review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
-        answer = json.loads(answered(json_codec.encode(review), [library]))["response"]["convertedObjects"][0]
-        assert json_codec.encode(taken(stored, answer, target)) == json_codec.encode(wanted)
+        answer = json.loads(convert_review(json_codec.encode(review), [library]))["response"]["convertedObjects"][0]
+        assert json_codec.encode(accept_converted(stored, answer, target)) == json_codec.encode(wanted)
 
 
 @pytest.mark.parametrize("defaults", [True, False])
 async def test_a_manifest_means_the_same_whether_it_is_converted_before_it_is_applied_or_by_the_server(
     tmp_path: Path, library: Library, defaults: bool
 ) -> None:
-    definition = Definition(crd())
+    definition = CRD(crd())
     async with served(tmp_path / "a", crd(), converter=("conversions:backups",)) as server:
         wanted = told(await readings(server))
     async with live(tmp_path / "b", converter=("conversions:backups",)) as server:
         await server.define(crd())
         for obj in manifests():
-            converted = Offline(library, "v1", [definition], defaults=defaults).document(obj)
+            converted = OfflineConverter(library, "v1", [definition], defaults=defaults).document(obj)
             await server.ask("POST", path("v1"), converted.value)
         assert told(await readings(server)) == wanted

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
-    from polykind.toolkit.crd_versions import Definition
+    from polykind.toolkit.crd_versions import CRD
     from polykind.toolkit.declare.library import Library
     from polykind.toolkit.files.manifests import Document, Manifest
-    from polykind.toolkit.files.offline import Offline
+    from polykind.toolkit.files.offline_converter import OfflineConverter
 
 STDIN = Path("-")
 
@@ -98,8 +98,8 @@ class _Run:
         self.counts: Counter[str] = Counter()
 
     def run(self) -> int:
-        from polykind.toolkit.declare.loading import load
-        from polykind.toolkit.files.offline import Offline
+        from polykind.toolkit.declare.loading import load_converter
+        from polykind.toolkit.files.offline_converter import OfflineConverter
 
         chosen = self.chosen
         if chosen.in_place and STDIN in chosen.files:
@@ -107,11 +107,11 @@ class _Run:
         if missing := [path for path in (*chosen.files, *chosen.crd) if path != STDIN and not path.exists()]:
             raise UsageError(f"{missing[0]}: no such file")
         try:
-            library = load(chosen.converter)
+            library = load_converter(chosen.converter)
             stated = self._stated(library)
             sources = self._sources()
             found = self._found(library, sources, {definition.kind for definition in stated})
-            offline = Offline(library, chosen.to, [*stated, *found], defaults=chosen.defaults)
+            offline = OfflineConverter(library, chosen.to, [*stated, *found], defaults=chosen.defaults)
         except ValueError as error:
             raise UsageError(str(error)) from None
         for source in sources:
@@ -121,17 +121,17 @@ class _Run:
         self._summarize()
         return 1 if self.counts["failed"] or (chosen.check and self.counts["converted"]) else 0
 
-    def _stated(self, library: Library) -> list[Definition]:
+    def _stated(self, library: Library) -> list[CRD]:
         """The definitions in the files of --crd. Raises UsageError."""
-        from polykind.toolkit.crd_versions import Definition
+        from polykind.toolkit.crd_versions import CRD
         from polykind.toolkit.files import manifests
 
         out = []
-        for path in manifests.files(self.chosen.crd):
+        for path in manifests.find_files(self.chosen.crd):
             try:
-                documents = manifests.parse(manifests.load(path)).documents
-                wanted = [d for d in documents if d.fault or _defines(d.value, library)]
-                out += [Definition(_readable(document)) for document in wanted]
+                documents = manifests.parse(manifests.read_file(path)).documents
+                wanted = [d for d in documents if d.error or _defines(d.value, library)]
+                out += [CRD(_readable(document)) for document in wanted]
             except ValueError as error:
                 raise UsageError(f"--crd {path}: {error}") from None
         if self.chosen.crd and not out:
@@ -142,46 +142,46 @@ class _Run:
         from polykind.toolkit.files import manifests
 
         out = []
-        for path in manifests.files(self.chosen.files):
+        for path in manifests.find_files(self.chosen.files):
             try:
-                data = manifests.read(sys.stdin.buffer) if path == STDIN else manifests.load(path)
+                data = manifests.read_stream(sys.stdin.buffer) if path == STDIN else manifests.read_file(path)
                 out.append(Source(path, manifests.parse(data)))
-            except manifests.Unreadable as error:
+            except manifests.ManifestReadError as error:
                 self._fail(str(path), str(error))
         return out
 
-    def _found(self, library: Library, sources: list[Source], known: set[str]) -> list[Definition]:
+    def _found(self, library: Library, sources: list[Source], known: set[str]) -> list[CRD]:
         """The definitions among the files, of kinds that --crd does not define."""
-        from polykind.toolkit.crd_versions import Definition, Unfit
+        from polykind.toolkit.crd_versions import CRD, RejectedError
 
-        out: dict[str, Definition] = {}
+        out: dict[str, CRD] = {}
         for source in sources:
             for document in source.manifest.documents:
-                if document.fault or not _defines(document.value, library):
+                if document.error or not _defines(document.value, library):
                     continue
                 try:
-                    definition = Definition(document.value)
-                except Unfit as error:
+                    definition = CRD(document.value)
+                except RejectedError as error:
                     self._fail(source.place(document), str(error))
                     continue
                 if definition.kind not in known:
                     out[definition.kind] = definition
         return list(out.values())
 
-    def _convert(self, source: Source, offline: Offline) -> None:
+    def _convert(self, source: Source, offline: OfflineConverter) -> None:
         from polykind.toolkit.declare.conversions import ConversionError
-        from polykind.toolkit.files.yamltext import Unwritable
+        from polykind.toolkit.files.yaml_rewriter import UnwritableError
 
         for index, document in enumerate(source.manifest.documents):
             place = source.place(document)
             try:
-                if document.fault:
+                if document.error:
                     self._unread(source, document, offline)
                     continue
                 done = offline.document(document.value)
                 if done.changes and not self.chosen.output:
-                    document.replaced(done.value)
-            except (ConversionError, Unwritable) as error:
+                    document.replace(done.value)
+            except (ConversionError, UnwritableError) as error:
                 source.failed = True
                 self._fail(place, str(error))
                 continue
@@ -193,12 +193,12 @@ class _Run:
             self.counts["current"] += done.current
             self.counts["other"] += not done.changes and not done.current
 
-    def _unread(self, source: Source, document: Document, offline: Offline) -> None:
+    def _unread(self, source: Source, document: Document, offline: OfflineConverter) -> None:
         """A document that cannot be read is none of ours, such as a template, unless it names the group."""
         groups = offline.groups
         if self.chosen.output or not groups or any(group in document.text for group in groups):
             source.failed = True
-            self._fail(source.place(document), document.fault)
+            self._fail(source.place(document), document.error)
         else:
             self.counts["unread"] += 1
 
@@ -214,7 +214,7 @@ class _Run:
         elif not source.failed:
             if self.chosen.in_place and values:
                 try:
-                    manifests.write(source.path, source.manifest.replaced(values))
+                    manifests.replace_file(source.path, source.manifest.replace(values))
                 except OSError as error:
                     self._fail(source.name, error.strerror or str(error))
                     return
@@ -231,12 +231,12 @@ class _Run:
             pieces = []
             for index, document in enumerate(source.manifest.documents):
                 value = values.get(index, document.value)
-                if document.fault or value is None:
+                if document.error or value is None:
                     continue
                 indented = json.dumps(value, indent=4, ensure_ascii=False) + "\n"
                 pieces.append(yaml_codec.encode_ordered(value) if output == "yaml" else indented.encode())
         else:
-            pieces = [source.manifest.replaced(values)]
+            pieces = [source.manifest.replace(values)]
         out = sys.stdout.buffer
         for piece in pieces:
             if self.counts["printed"] and output != "json" and not piece.lstrip().startswith(b"---"):
@@ -266,8 +266,8 @@ class _Run:
 
 
 def _readable(document: Document) -> object:
-    if document.fault:
-        raise ValueError(document.fault)
+    if document.error:
+        raise ValueError(document.error)
     return document.value
 
 

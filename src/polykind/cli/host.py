@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from polykind.cli.flags import add_truth, begin_log, seconds, told_to_stop
 
 if TYPE_CHECKING:
-    from polykind.toolkit.hosting.certificates import Certificates
-    from polykind.toolkit.hosting.cluster import Cluster
-    from polykind.toolkit.hosting.endpoint import Endpoint
-    from polykind.toolkit.hosting.host import Host
+    from polykind.toolkit.hosting.cluster_client import ClusterClient
+    from polykind.toolkit.hosting.host_certificates import Certificates
+    from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
+    from polykind.toolkit.hosting.webhook_host import Host
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -129,7 +129,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def manifests(chosen: argparse.Namespace) -> str:
     """Raises UsageError or ValueError."""
-    from polykind.toolkit.hosting.deployment import Deployment
+    from polykind.toolkit.hosting.host_manifests import HostManifests
 
     where = endpoint(chosen)
     if where is None or where.url:
@@ -138,25 +138,25 @@ def manifests(chosen: argparse.Namespace) -> str:
         raise UsageError("--print-manifests needs --image: one that has Polykind and the converters")
     if not chosen.crd:
         raise UsageError("--print-manifests needs --crd, such as crontabs.example.com: roles name what they allow")
-    return Deployment(chosen.image, where, chosen.converter, chosen.crd, chosen.replicas).text()
+    return HostManifests(chosen.image, where, chosen.converter, chosen.crd, chosen.replicas).text()
 
 
-def endpoint(chosen: argparse.Namespace) -> Endpoint | None:
+def endpoint(chosen: argparse.Namespace) -> WebhookEndpoint | None:
     """Where the API server finds the host; None: where it listens. Raises UsageError or ValueError."""
-    from polykind.toolkit.hosting.endpoint import Endpoint
+    from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
 
     if chosen.service and chosen.url:
         raise UsageError("--service and --url both say where the host is found: use one")
     if chosen.service:
-        return Endpoint.of_service(chosen.service)
-    return Endpoint.of_url(chosen.url) if chosen.url else None
+        return WebhookEndpoint.of_service(chosen.service)
+    return WebhookEndpoint.of_url(chosen.url) if chosen.url else None
 
 
-def hosted(chosen: argparse.Namespace) -> tuple[Host, Cluster | None]:
+def hosted(chosen: argparse.Namespace) -> tuple[Host, ClusterClient | None]:
     """The host that flags describe, and the API server that it speaks to. Raises UsageError or ValueError."""
-    from polykind.toolkit.declare.loading import load
-    from polykind.toolkit.hosting.host import Host
-    from polykind.toolkit.hosting.wiring import Wiring, check
+    from polykind.toolkit.declare.loading import load_converter
+    from polykind.toolkit.hosting.webhook_host import Host
+    from polykind.toolkit.hosting.webhook_registration import WebhookRegistration, check_complete
 
     where = endpoint(chosen)
     if chosen.wire and where is None and chosen.bind_address not in LOOPBACK:
@@ -164,50 +164,52 @@ def hosted(chosen: argparse.Namespace) -> tuple[Host, Cluster | None]:
             "how does the API server reach this host? Say --service NAMESPACE/NAME or --url URL; "
             "--bind-address=127.0.0.1 if it is on this machine; --wire=false to wire the definitions yourself"
         )
-    libraries = [load(spec) for spec in chosen.converter]
-    check(libraries)
+    libraries = [load_converter(spec) for spec in chosen.converter]
+    check_complete(libraries)
     cluster = _cluster(chosen)
     wiring = None
     if chosen.wire and cluster is not None:
-        wiring = Wiring(cluster, where, crds=chosen.crd, self_test=chosen.self_test)
+        wiring = WebhookRegistration(cluster, where, crds=chosen.crd, self_test=chosen.self_test)
         wiring.prepare(libraries)
     host = Host(
         libraries,
         address=chosen.bind_address,
         port=chosen.secure_port,
         certificates=_certificates(chosen, where, cluster),
-        wiring=wiring,
+        registration=wiring,
         seconds=seconds("--request-timeout", chosen.request_timeout, such_as="30s"),
     )
     return host, cluster
 
 
-def _certificates(chosen: argparse.Namespace, where: Endpoint | None, cluster: Cluster | None) -> Certificates:
-    from polykind.toolkit.hosting.certificates import KeptCertificates, OwnCertificates, in_folder
-    from polykind.toolkit.hosting.shelves import SecretShelf
+def _certificates(
+    chosen: argparse.Namespace, where: WebhookEndpoint | None, cluster: ClusterClient | None
+) -> Certificates:
+    from polykind.toolkit.hosting.certificate_store import SecretStore
+    from polykind.toolkit.hosting.host_certificates import ExternalCertificates, ManagedCertificates, in_folder
 
     certificate, key = chosen.tls_cert_file, chosen.tls_private_key_file
     if (certificate is None) != (key is None):
         raise UsageError("--tls-cert-file and --tls-private-key-file go together: one of them is missing")
     if certificate is not None:
-        return KeptCertificates(certificate, key, chosen.cert_dir / "ca.crt")
+        return ExternalCertificates(certificate, key, chosen.cert_dir / "ca.crt")
     anywhere = chosen.bind_address in ("", "0.0.0.0", "::")  # noqa: S104
     names = [*(where.names if where else ()), *LOOPBACK, *([] if anywhere else [chosen.bind_address])]
     if chosen.cert_secret and cluster is not None:
-        return OwnCertificates(names, shelf=SecretShelf(cluster, chosen.cert_secret))
+        return ManagedCertificates(names, store=SecretStore(cluster, chosen.cert_secret))
     return in_folder(names, chosen.cert_dir)
 
 
-def _cluster(chosen: argparse.Namespace) -> Cluster | None:
+def _cluster(chosen: argparse.Namespace) -> ClusterClient | None:
     """The API server, if there is anything to ask or to tell it. Raises UsageError."""
-    from polykind.toolkit.hosting import kubeconfig
-    from polykind.toolkit.hosting.cluster import Cluster
+    from polykind.toolkit.hosting import cluster_access
+    from polykind.toolkit.hosting.cluster_client import ClusterClient
 
     if not chosen.wire and not chosen.cert_secret:
         return None
     try:
-        return Cluster(kubeconfig.found(chosen.kubeconfig, os.environ, Path.home()))
-    except kubeconfig.BadKubeconfig as error:
+        return ClusterClient(cluster_access.find_access(chosen.kubeconfig, os.environ, Path.home()))
+    except cluster_access.KubeconfigError as error:
         raise UsageError(f"{error}; --wire=false to wire the definitions yourself") from None
 
 
@@ -220,12 +222,12 @@ async def _host(chosen: argparse.Namespace) -> int:
             await stack.enter_async_context(cluster)
         await stack.enter_async_context(host)
         print(f"Serving at {host.url}", flush=True)
-        print(f"Converting {host.described}", flush=True)
+        print(f"Converting {host.description}", flush=True)
         if not chosen.wire:
             print(f"To be trusted as caBundle: {_trusted(chosen)}", flush=True)
         await stop.wait()
         if delay:
-            await host.retire(delay)
+            await host.drain(delay)
     return 0
 
 

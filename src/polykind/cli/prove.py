@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from polykind.contract import JsonObject
-    from polykind.toolkit.proving.trial import Pair, Trial
+    from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -74,26 +74,27 @@ def run(chosen: argparse.Namespace) -> int:
     return _as_json(trial, pairs) if chosen.json else _told(trial, pairs, chosen)
 
 
-def _prepared(chosen: argparse.Namespace) -> tuple[Trial, list[Pair]]:
-    from polykind.toolkit.declare.loading import load
-    from polykind.toolkit.proving.proofs import PROPERTIES, Trial, definition_in
+def _prepared(chosen: argparse.Namespace) -> tuple[ProofRun, list[VersionPair]]:
+    from polykind.toolkit.crd_versions import read_crd
+    from polykind.toolkit.declare.loading import load_converter
+    from polykind.toolkit.proving.proofs import PROPERTIES, ProofRun
 
     if unknown := [name for name in chosen.property if name not in PROPERTIES]:
         raise ValueError(f"--property {unknown[0]}: there are {', '.join(PROPERTIES)}")
-    library = load(chosen.converter)
-    definition = definition_in(chosen.crd, library)
+    library = load_converter(chosen.converter)
+    definition = read_crd(chosen.crd, library)
     samples = [sample for file in chosen.samples for sample in _samples(file, definition.kind)]
     wanted = chosen.property or PROPERTIES
     seed = _seed(chosen.seed)
-    trial = Trial(definition, library, examples=chosen.examples, seed=seed, properties=wanted, samples=samples)
+    trial = ProofRun(definition, library, examples=chosen.examples, seed=seed, properties=wanted, samples=samples)
     pairs = [_pair(text, trial.pairs) for text in chosen.pair] or trial.pairs
     if not pairs:
         raise ValueError(f"{definition.name} has one version only: there is nothing to convert")
     return trial, pairs
 
 
-def _told(trial: Trial, pairs: list[Pair], chosen: argparse.Namespace) -> int:
-    from polykind.toolkit.proving import report
+def _told(trial: ProofRun, pairs: list[VersionPair], chosen: argparse.Namespace) -> int:
+    from polykind.toolkit.proving import proof_report
 
     started = time.monotonic()
     failures = []
@@ -102,34 +103,37 @@ def _told(trial: Trial, pairs: list[Pair], chosen: argparse.Namespace) -> int:
         found = [trial.finding(name, each) for name, each in trial.cases() if each == pair]
         failures += [(pair, one) for one in found if one is not None]
     _progress("")
-    print(report.table(trial, pairs), end="\n\n")
+    print(proof_report.table(trial, pairs), end="\n\n")
     for pair, one in failures:
-        print(report.failure(trial, pair, one, _again(chosen, trial, one.property, pair)), end="\n\n")
+        print(proof_report.failure(trial, pair, one, _again(chosen, trial, one.property, pair)), end="\n\n")
     if lost := trial.losses.matrix():
-        print("lost on the way there and back:", report.matrix(lost), sep="\n", end="\n\n")
-    notes = [*report.stale(trial), *(said for pair in pairs if (said := report.health(trial, pair)))]
+        print("lost on the way there and back:", proof_report.loss_table(lost), sep="\n", end="\n\n")
+    notes = [
+        *proof_report.stale_acknowledgements(trial),
+        *(said for pair in pairs if (said := proof_report.too_few_objects(trial, pair))),
+    ]
     for note in notes:
         print(note, end="\n\n")
-    for note in report.unmet(trial, pairs):
+    for note in proof_report.uncovered_fields(trial, pairs):
         print(note, end="\n\n")
-    tried = sum(trial.verdict(pair).tried for pair in pairs)
+    tried = sum(trial.result(pair).tested for pair in pairs)
     ways = f"{len(pairs)} {'pair' if len(pairs) == 1 else 'pairs'} of versions"
     took = f"{tried} objects, {ways}, seed {trial.seed}, {time.monotonic() - started:.1f}s"
     bad = len(failures) + len(notes)
-    print(f"{trial.definition.kind}: {f'{bad} not proven' if bad else 'all is proven'} ({took})")
+    print(f"{trial.crd.kind}: {f'{bad} not proven' if bad else 'all is proven'} ({took})")
     return 1 if bad else 0
 
 
-def _as_json(trial: Trial, pairs: list[Pair]) -> int:
-    from polykind.toolkit.proving import report
+def _as_json(trial: ProofRun, pairs: list[VersionPair]) -> int:
+    from polykind.toolkit.proving import proof_report
 
-    out = report.as_json(trial, pairs)
+    out = proof_report.to_json(trial, pairs)
     json.dump(out, sys.stdout, indent=2)
     print()
     return 1 if out["stale"] or out["health"] or not all(result["ok"] for result in out["results"]) else 0
 
 
-def _again(chosen: argparse.Namespace, trial: Trial, name: str, pair: Pair) -> str:
+def _again(chosen: argparse.Namespace, trial: ProofRun, name: str, pair: VersionPair) -> str:
     words = ["polykind", "prove", "--converter", chosen.converter, "--crd", str(chosen.crd)]
     words += ["--property", name, "--pair", ":".join(pair)]
     if trial.seed:
@@ -147,7 +151,7 @@ def _samples(file: Path, kind: str) -> list[JsonObject]:
 
     name, _, group = kind.partition(".")
     try:
-        found = list(manifests.objects([file]))
+        found = list(manifests.read_objects([file]))
     except ValueError as error:
         raise ValueError(f"--samples {error}") from None
     out = [obj for obj in found if obj.get("kind") == name and str(obj.get("apiVersion")).startswith(f"{group}/")]
@@ -156,7 +160,7 @@ def _samples(file: Path, kind: str) -> list[JsonObject]:
     return out
 
 
-def _pair(text: str, pairs: list[Pair]) -> Pair:
+def _pair(text: str, pairs: list[VersionPair]) -> VersionPair:
     origin, _, goal = text.partition(":")
     if (origin, goal) not in pairs:
         raise ValueError(f"--pair {text}: there are {', '.join(':'.join(pair) for pair in pairs)}")

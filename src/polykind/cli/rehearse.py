@@ -14,8 +14,8 @@ from polykind.contract import JsonObject
 from polykind.server.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
-    from polykind.toolkit.declare.conversions import Step
-    from polykind.toolkit.rehearsal.rehearsal import Outcome, Stage
+    from polykind.toolkit.declare.conversions import ConversionFunction
+    from polykind.toolkit.rehearsal.rehearsal import Stage, StageResult
 
 _MOST = 20
 """Findings of one stage that are shown."""
@@ -71,8 +71,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 async def _rehearse(chosen: argparse.Namespace) -> int:
     from polykind.server.server import Server
-    from polykind.toolkit.rehearsal.api import Api
     from polykind.toolkit.rehearsal.rehearsal import Rehearsal
+    from polykind.toolkit.rehearsal.rehearsal_client import RehearsalClient
 
     stages = [_stage(path) for path in chosen.crd]
     objects = _objects(chosen.files, stages[0])
@@ -87,68 +87,72 @@ async def _rehearse(chosen: argparse.Namespace) -> int:
         )
         async with Server(settings) as server:
             rehearsal = Rehearsal(
-                Api(server), stages, objects, migrate=chosen.migrate, steps=_steps(chosen.converter, stages[0])
+                RehearsalClient(server),
+                stages,
+                objects,
+                migrate=chosen.migrate,
+                steps=_steps(chosen.converter, stages[0]),
             )
             width = max(len(stage.name) for stage in stages) + len("back to ")
-            async for outcome in rehearsal.walk(back=chosen.back):
-                fine = fine and outcome.fine
+            async for outcome in rehearsal.run(back=chosen.back):
+                fine = fine and outcome.ok
                 _show(outcome, width)
     print("nothing is lost that is not acknowledged" if fine else "not all is well", flush=True)
     return 0 if fine else 1
 
 
 def _stage(path: Path) -> Stage:
-    from polykind.toolkit.crd_versions import Definition, Unfit
+    from polykind.toolkit.crd_versions import CRD, RejectedError
     from polykind.toolkit.files import manifests
     from polykind.toolkit.rehearsal.rehearsal import Stage
 
-    found = [value for value in manifests.objects([path]) if value.get("kind") == "CustomResourceDefinition"]
+    found = [value for value in manifests.read_objects([path]) if value.get("kind") == "CustomResourceDefinition"]
     if len(found) != 1:
         raise ValueError(f"{path} has {len(found)} CustomResourceDefinitions, not one")
     try:
-        return Stage(path.name, Definition(found[0]))
-    except Unfit as error:
+        return Stage(path.name, CRD(found[0]))
+    except RejectedError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _steps(converters: Iterable[str], stage: Stage) -> list[Step]:
+def _steps(converters: Iterable[str], stage: Stage) -> list[ConversionFunction]:
     """The steps that convert the definition's kind, as far as they are declared."""
-    from polykind.toolkit.declare.loading import load
+    from polykind.toolkit.declare.loading import load_converter
 
-    declared = [(load(spec).declared or {}).get(stage.definition.kind) for spec in converters]
+    declared = [(load_converter(spec).declared or {}).get(stage.crd.kind) for spec in converters]
     return [step for conversions in declared if conversions is not None for step in conversions.steps.values()]
 
 
 def _objects(paths: Iterable[Path], stage: Stage) -> list[JsonObject]:
     """The objects of the definition's kind that its first release can have; files may hold others too."""
-    from polykind.toolkit.crd_versions import Unfit
+    from polykind.toolkit.crd_versions import RejectedError
     from polykind.toolkit.files import manifests
 
     out, later = [], 0
-    for value in manifests.objects(paths):
+    for value in manifests.read_objects(paths):
         try:
-            stage.definition.version_of(value)
-        except Unfit:
+            stage.crd.version_of(value)
+        except RejectedError:
             group = str(value.get("apiVersion", "")).rpartition("/")[0]
-            later += f"{value.get('kind')}.{group}" == stage.definition.kind
+            later += f"{value.get('kind')}.{group}" == stage.crd.kind
             continue
         out.append(value)
     if later:
         what = "object is" if later == 1 else "objects are"
         print(f"{later} {what} of versions that {stage.name} does not have: left out", file=sys.stderr)
     if not out:
-        known = ", ".join(stage.definition.versions)
-        raise ValueError(f"no {stage.definition.kind} of {known} is in the files: there is nothing to rehearse with")
+        known = ", ".join(stage.crd.versions)
+        raise ValueError(f"no {stage.crd.kind} of {known} is in the files: there is nothing to rehearse with")
     return out
 
 
-def _show(outcome: Outcome, width: int) -> None:
+def _show(outcome: StageResult, width: int) -> None:
     stage = outcome.stage
     name = f"back to {stage.name}" if outcome.back else stage.name
     done = "1 object" if outcome.objects == 1 else f"{outcome.objects} objects"
     if outcome.migrated:
-        done += f", migrated to {stage.definition.storage}"
-    verdict = "stuck" if outcome.stuck else "ok" if outcome.fine else f"{len(outcome.findings)} found"
+        done += f", migrated to {stage.crd.storage}"
+    verdict = "stuck" if outcome.stuck else "ok" if outcome.ok else f"{len(outcome.findings)} found"
     print(f"{name:{width}}  {stage.versions:20}  {done:32}  {verdict}", flush=True)
     lines = outcome.findings + outcome.acknowledged
     for line in lines[:_MOST]:

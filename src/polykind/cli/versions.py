@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from polykind.contract import JsonObject
 
 if TYPE_CHECKING:
-    from polykind.toolkit.hosting.cluster import Cluster
+    from polykind.toolkit.hosting.cluster_client import ClusterClient
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HEADS = ("VERSION", "SERVED", "STORAGE", "DEPRECATED", "STORED", "MANAGED", "CLIENTS")
@@ -38,23 +38,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(chosen: argparse.Namespace) -> int:
     import uvloop
 
-    from polykind.toolkit.hosting.cluster import ClusterError
-    from polykind.toolkit.hosting.kubeconfig import BadKubeconfig
+    from polykind.toolkit.hosting.cluster_access import KubeconfigError
+    from polykind.toolkit.hosting.cluster_client import ClusterError
 
     try:
         return uvloop.run(_versions(chosen))
-    except (BadKubeconfig, ClusterError, ValueError) as error:
+    except (KubeconfigError, ClusterError, ValueError) as error:
         print(f"polykind versions: {error}", file=sys.stderr)
         return 2
 
 
 async def _versions(chosen: argparse.Namespace) -> int:
-    from polykind.toolkit.hosting.cluster import Cluster
-    from polykind.toolkit.hosting.kubeconfig import found
+    from polykind.toolkit.hosting.cluster_access import find_access
+    from polykind.toolkit.hosting.cluster_client import ClusterClient
 
     if chosen.remove and len(chosen.definitions) != 1:
         raise ValueError("--remove is about one definition: name it")
-    async with Cluster(found(chosen.kubeconfig, os.environ, Path.home())) as cluster:
+    async with ClusterClient(find_access(chosen.kubeconfig, os.environ, Path.home())) as cluster:
         names = chosen.definitions or await _several(cluster)
         stocks = [await _stock(cluster, name) for name in names]
     if chosen.remove:
@@ -68,17 +68,17 @@ async def _versions(chosen: argparse.Namespace) -> int:
     return int(bool(chosen.remove and stocks[0]["versions"][0]["hindrances"]))
 
 
-async def _several(cluster: Cluster) -> list[str]:
+async def _several(cluster: ClusterClient) -> list[str]:
     listed = (await cluster.get(_DEFINITIONS))["items"]
     return [crd["metadata"]["name"] for crd in listed if len(crd["spec"]["versions"]) > 1]
 
 
-async def _stock(cluster: Cluster, name: str) -> JsonObject:
-    from polykind.toolkit.hosting.cluster import Refused
+async def _stock(cluster: ClusterClient, name: str) -> JsonObject:
+    from polykind.toolkit.hosting.cluster_client import StatusError
 
     try:
         return await cluster.get(f"/polykind/versions/{name}")
-    except Refused as error:
+    except StatusError as error:
         if error.status != 404:
             raise
     # Another server has no such path; ours has none for what is not there.

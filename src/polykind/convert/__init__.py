@@ -1,6 +1,7 @@
-"""The toolkit for authors of definitions: conversions as plain functions, hosted anywhere, proven to lose nothing.
+"""The toolkit for CRD authors: declare conversions as plain functions, host them anywhere and test them for data loss.
 
-It needs no server, and never imports one.
+The toolkit needs no running server and never imports one. This package is its public API; `polykind.toolkit` holds the
+implementation.
 """
 
 from polykind.toolkit.declare.conversions import ConversionError, Conversions, Incomplete, NoWay

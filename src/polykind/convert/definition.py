@@ -1,5 +1,12 @@
-"""Alias of `polykind.toolkit.crd_versions`."""
+"""Deprecated: use `polykind.convert.crd`."""
 
-from polykind.toolkit.crd_versions import DefinedVersion, Definition, Unfit, taken
+from polykind.convert._deprecated import deprecated_names
 
-__all__ = ["DefinedVersion", "Definition", "Unfit", "taken"]
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "Definition": "polykind.convert.crd:CRD",
+        "DefinedVersion": "polykind.convert.crd:CRDVersion",
+        "Unfit": "polykind.convert.crd:RejectedError",
+    },
+)

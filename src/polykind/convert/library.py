@@ -1,4 +1,4 @@
-"""Alias of `polykind.toolkit.declare.library`."""
+"""A converter under the name that messages use for it."""
 
 from polykind.toolkit.declare.library import Library
 

@@ -1,5 +1,11 @@
-"""Alias of `polykind.toolkit.proving.proofs`."""
+"""Generated tests for conversions."""
 
-from polykind.toolkit.proving.proofs import PROPERTIES, Trial, complaint, definition_in, kept, objects, proofs
+from polykind.convert._deprecated import deprecated_names
+from polykind.toolkit.proving.proofs import PROPERTIES, ProofRun, objects, proofs
 
-__all__ = ["PROPERTIES", "Trial", "complaint", "definition_in", "kept", "objects", "proofs"]
+__all__ = ["PROPERTIES", "ProofRun", "objects", "proofs"]
+
+__getattr__ = deprecated_names(
+    __name__,
+    {"Trial": "polykind.convert.proof:ProofRun", "definition_in": "polykind.convert.crd:read_crd"},
+)

@@ -1,5 +1,11 @@
-"""Alias of `polykind.toolkit.hosting.review`."""
+"""Deprecated: use `polykind.convert.hosting`."""
 
-from polykind.toolkit.hosting.review import Answer, BadReview, answer, answered
+from polykind.convert._deprecated import deprecated_names
 
-__all__ = ["Answer", "BadReview", "answer", "answered"]
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "BadReview": "polykind.convert.hosting:InvalidReviewError",
+        "answered": "polykind.convert.hosting:convert_review",
+    },
+)

@@ -301,9 +301,9 @@ def _open_store(settings: Settings) -> tuple[Store, Leadership]:
 
 
 def _load_library(spec: str) -> Library:
-    from polykind.toolkit.declare.loading import load
+    from polykind.toolkit.declare.loading import load_converter
 
     try:
-        return load(spec)
+        return load_converter(spec)
     except ValueError as error:
         raise SettingsError(str(error)) from None

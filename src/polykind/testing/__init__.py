@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polykind.testing.apiserver import ApiServer
     from polykind.testing.checkpoint import Checkpoint
-    from polykind.testing.converter import Converter
-    from polykind.testing.factory import Factory
-    from polykind.testing.refused import Refused
+    from polykind.testing.exceptions import Refused
+    from polykind.testing.hosted_converter import Converter
+    from polykind.testing.server_factory import Factory
     from polykind.testing.waiting import Unmet
 
 __all__ = ["ApiServer", "Checkpoint", "Converter", "Factory", "Refused", "Unmet"]
@@ -21,9 +21,9 @@ __all__ = ["ApiServer", "Checkpoint", "Converter", "Factory", "Refused", "Unmet"
 _HOMES = {
     "ApiServer": "apiserver",
     "Checkpoint": "checkpoint",
-    "Converter": "converter",
-    "Factory": "factory",
-    "Refused": "refused",
+    "Converter": "hosted_converter",
+    "Factory": "server_factory",
+    "Refused": "exceptions",
     "Unmet": "waiting",
 }
 

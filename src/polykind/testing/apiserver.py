@@ -14,20 +14,20 @@ from polykind.contract import JsonObject
 from polykind.server.server import Server
 from polykind.server.settings import Settings
 from polykind.testing import checkpoint as checkpoints
-from polykind.testing.applying import apply
 from polykind.testing.checkpoint import Checkpoint
-from polykind.testing.client import Client
-from polykind.testing.converter import Converter
-from polykind.testing.loopthread import LoopThread
-from polykind.testing.objects import Source, read
-from polykind.testing.refused import Refused
-from polykind.testing.resources import Resources, path
-from polykind.testing.tracing import at_the_call
+from polykind.testing.exceptions import Refused
+from polykind.testing.hosted_converter import Converter
+from polykind.testing.loop_thread import LoopThread
+from polykind.testing.resource_paths import ResourcePaths, object_path
+from polykind.testing.server_client import Client
+from polykind.testing.server_side_apply import apply_objects
+from polykind.testing.sources import Source, read_sources
+from polykind.testing.tracing import raise_at_caller
 from polykind.testing.waiting import Condition, Predicate, Wait
 
-GRACE = 2.0
+STOP_SECONDS = 2.0
 """Seconds that requests under way have to end when a server stops."""
-FAREWELL = 0.002
+CLOSE_SECONDS = 0.002
 """Seconds that clients have to hang up when it does."""
 
 
@@ -43,7 +43,7 @@ class ApiServer:
         root: Path,
         settings: Mapping[str, Any],
         converter: Converter | None,
-        origin: Checkpoint | None,
+        base: Checkpoint | None,
     ) -> None:
         self._loop = loop
         self._folder = folder
@@ -53,8 +53,8 @@ class ApiServer:
         self._checkpoints: list[Checkpoint] = []
         self._converter = converter
         self._server: Server | None = None
-        self._others = 0
-        self.keep = False
+        self._user_count = 0
+        self.keep_data = False
         """Whether its data stays when it has stopped."""
         self.url = ""
         self.token = ""
@@ -64,9 +64,9 @@ class ApiServer:
         self.kubeconfig = folder / "admin.kubeconfig"
         """A file for kubectl and every client library."""
         folder.mkdir(mode=0o700, parents=True)
-        if origin is not None:
-            origin.lay_out(folder)
-            self._checkpoints.append(origin)
+        if base is not None:
+            base.copy_to(folder)
+            self._checkpoints.append(base)
 
     def __repr__(self) -> str:
         return f"<ApiServer {self.url or 'stopped'}>"
@@ -76,7 +76,7 @@ class ApiServer:
         return self._folder
 
     @property
-    @at_the_call
+    @raise_at_caller
     def converter(self) -> Converter:
         """The converter that runs beside the server, to be broken and mended. Raises Refused if there is none."""
         if self._converter is None:
@@ -86,19 +86,19 @@ class ApiServer:
             )
         return self._converter
 
-    @at_the_call
+    @raise_at_caller
     def apply(self, *sources: Source) -> list[JsonObject]:
         """Create or change objects as `kubectl apply --server-side` does, and return them as the server has them.
 
         Each source is a file, a folder or a pattern (from pytest's rootdir), YAML of several lines, or an object.
         Definitions and namespaces come first; what they define is served when this returns. Raises Refused.
         """
-        objects = read(sources, self._root)
+        objects = read_sources(sources, self._root)
         if self._converter is not None:
-            objects = [self._converter.wired(obj) for obj in objects]
-        return apply(self._client, objects)
+            objects = [self._converter.add_conversion_webhook(obj) for obj in objects]
+        return apply_objects(self._client, objects)
 
-    @at_the_call
+    @raise_at_caller
     def get(self, obj: Mapping[str, Any], *, version: str | None = None) -> JsonObject:
         """An object as it is now, at its own version or another of its API.
 
@@ -107,10 +107,12 @@ class ApiServer:
         if version is not None:
             group = str(obj.get("apiVersion", "")).rpartition("/")[0]
             obj = {**obj, "apiVersion": f"{group}/{version}" if group else version}
-        with self._client.connected() as exchange:
-            return exchange.ask("GET", path(Resources(exchange).collection(obj), obj["metadata"]["name"]))
+        with self._client.connect() as connection:
+            return connection.request(
+                "GET", object_path(ResourcePaths(connection).collection(obj), obj["metadata"]["name"])
+            )
 
-    @at_the_call
+    @raise_at_caller
     def wait_for(self, obj: Mapping[str, Any], condition: str | Predicate, *, timeout: float = 10.0) -> JsonObject:
         """Wait until an object is as wanted, and return it. Raises Unmet, an AssertionError that says how it was.
 
@@ -122,10 +124,10 @@ class ApiServer:
     def checkpoint(self) -> Checkpoint:
         """Note everything that is stored now, to come back to. Nobody is disturbed by it."""
         file = self._folder / f"checkpoint-{len(self._checkpoints)}.db"
-        self._checkpoints.append(checkpoints.taken(self._folder, file))
+        self._checkpoints.append(checkpoints.take_checkpoint(self._folder, file))
         return self._checkpoints[-1]
 
-    @at_the_call
+    @raise_at_caller
     def rollback(self, to: Checkpoint | None = None) -> None:
         """Be as at a checkpoint again: by default the latest one, or else as the test found the server.
 
@@ -138,17 +140,17 @@ class ApiServer:
         (to or self._checkpoints[-1]).restore(self._folder)
         self.start()
 
-    @at_the_call
+    @raise_at_caller
     def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
         """A kubeconfig for somebody else than the admin, by a client certificate; for what RBAC allows, and does not.
 
         A service account, `system:serviceaccount:<namespace>:<name>`, is in its groups by itself. Raises Refused.
         """
-        from polykind.testing.users import write_for_user
+        from polykind.testing.user_kubeconfig import write_user_kubeconfig
 
-        self._others += 1
-        file = self._folder / f"user-{self._others}.kubeconfig"
-        write_for_user(file, self.url, self._pki, user, groups)
+        self._user_count += 1
+        file = self._folder / f"user-{self._user_count}.kubeconfig"
+        write_user_kubeconfig(file, self.url, self._pki, user, groups)
         return file
 
     @contextmanager
@@ -176,7 +178,7 @@ class ApiServer:
     def stop(self) -> None:
         server, self._server = self._server, None
         if server is not None:
-            self._loop.run(_stopped(server))
+            self._loop.run(_stop_server(server))
 
     async def _start(self) -> None:
         port = int(self.url.rpartition(":")[2]) if self.url else 0
@@ -189,8 +191,8 @@ class ApiServer:
         self._client = Client(self.url, self.token, self.ca)
 
 
-async def _stopped(server: Server) -> None:
+async def _stop_server(server: Server) -> None:
     # A test's clients have had all they asked for; who is not reading just now would never say goodbye.
-    server.http.limits = replace(server.http.limits, farewell=FAREWELL)
-    await server.http.stop(GRACE)
+    server.http.limits = replace(server.http.limits, farewell=CLOSE_SECONDS)
+    await server.http.stop(STOP_SECONDS)
     await server.stop()

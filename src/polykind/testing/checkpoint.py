@@ -20,7 +20,7 @@ class Checkpoint:
 
     file: Path
 
-    def lay_out(self, folder: Path) -> None:
+    def copy_to(self, folder: Path) -> None:
         """Put it into the data directory of a server that has never been started."""
         shutil.copyfile(self.file, folder / DATABASE)
 
@@ -30,18 +30,18 @@ class Checkpoint:
         Revisions go on from where they were, and what came before cannot be read: a client that comes back with a
         resourceVersion of what has been undone is told 410 Gone, and never that nothing has happened since.
         """
-        reached = _newest(folder)
+        reached = _newest_revision(folder)
         for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
             (folder / name).unlink(missing_ok=True)
-        self.lay_out(folder)
-        log = _log(folder)
+        self.copy_to(folder)
+        log = _open_log(folder)
         try:
             log.set_floor(reached + 1)
         finally:
             log.close()
 
 
-def taken(folder: Path, file: Path) -> Checkpoint:
+def take_checkpoint(folder: Path, file: Path) -> Checkpoint:
     """A checkpoint of a data directory; a server may be at work on it."""
     source = apsw.Connection(str(folder / DATABASE), flags=apsw.SQLITE_OPEN_READWRITE)
     target = apsw.Connection(str(file))
@@ -55,13 +55,13 @@ def taken(folder: Path, file: Path) -> Checkpoint:
     return Checkpoint(file)
 
 
-def _newest(folder: Path) -> int:
-    log = _log(folder)
+def _newest_revision(folder: Path) -> int:
+    log = _open_log(folder)
     try:
         return log.bounds().newest
     finally:
         log.close()
 
 
-def _log(folder: Path) -> Log:
+def _open_log(folder: Path) -> Log:
     return Log(DatabaseFile(folder).connect(cache_kib=256))

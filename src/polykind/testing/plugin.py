@@ -10,7 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from polykind.testing.apiserver import ApiServer
-    from polykind.testing.factory import Factory
+    from polykind.testing.server_factory import Factory
 
 _SERVER: pytest.StashKey[ApiServer] = pytest.StashKey()
 
@@ -22,7 +22,7 @@ MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    _import_plainly(pluginmanager)
+    _skip_assertion_rewriting(pluginmanager)
     group = parser.getgroup("polykind", "Kubernetes API servers for tests")
     group.addoption(
         "--polykind-keep",
@@ -44,15 +44,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     server = item.stash.get(_SERVER, None)
     if server is not None and report.failed and report.when == "call":
-        server.keep = item.config.getoption("polykind_keep")
-        report.sections.append(("polykind", _way_to_look(server)))
+        server.keep_data = item.config.getoption("polykind_keep")
+        report.sections.append(("polykind", _inspection_hint(server)))
     return report
 
 
 @pytest.fixture(scope="session")
 def polykind_factory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Factory]:
     """Makes servers, for fixtures of any scope: `with polykind_factory.serve(crds=...) as server`."""
-    from polykind.testing.factory import Factory
+    from polykind.testing.server_factory import Factory
 
     config = request.config
     factory = Factory(
@@ -69,7 +69,7 @@ def polykind_factory(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 def polykind_server(polykind_factory: Factory) -> Iterator[ApiServer]:
     """One API server that all tests share, and see each other's objects in. KUBECONFIG leads to it."""
     with ExitStack() as stack:
-        server = _begun(stack, polykind_factory, {})
+        server = _start_server(stack, polykind_factory, {})
         yield server
 
 
@@ -77,12 +77,12 @@ def polykind_server(polykind_factory: Factory) -> Iterator[ApiServer]:
 def polykind(request: pytest.FixtureRequest, polykind_factory: Factory) -> Iterator[ApiServer]:
     """An API server of this test's own, with nothing in it but definitions. KUBECONFIG leads to it."""
     with ExitStack() as stack:
-        server = _begun(stack, polykind_factory, _marked(request.node))
+        server = _start_server(stack, polykind_factory, _marker_options(request.node))
         request.node.stash[_SERVER] = server
         yield server
 
 
-def _import_plainly(pluginmanager: pytest.PytestPluginManager) -> None:
+def _skip_assertion_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
     """Have pytest leave Polykind's modules as they are.
 
     It rewrites the asserts of every package that has a plugin: of a server's three hundred modules, that takes longer
@@ -93,10 +93,10 @@ def _import_plainly(pluginmanager: pytest.PytestPluginManager) -> None:
         marked.discard("polykind")
 
 
-def _begun(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) -> ApiServer:
+def _start_server(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) -> ApiServer:
     from polykind.contract import StoreError
     from polykind.server.settings import SettingsError
-    from polykind.testing.refused import Refused
+    from polykind.testing.exceptions import Refused
 
     try:
         server = stack.enter_context(factory.serve(**wanted))
@@ -106,7 +106,7 @@ def _begun(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) -> ApiSer
     return server
 
 
-def _marked(item: pytest.Item) -> dict[str, Any]:
+def _marker_options(item: pytest.Item) -> dict[str, Any]:
     """What the markers of a test ask for: crds and converters of all of them, settings of the nearest."""
     wanted: dict[str, Any] = {}
     for mark in reversed(list(item.iter_markers("polykind"))):
@@ -119,8 +119,8 @@ def _marked(item: pytest.Item) -> dict[str, Any]:
     return wanted
 
 
-def _way_to_look(server: ApiServer) -> str:
-    if not server.keep:
+def _inspection_hint(server: ApiServer) -> str:
+    if not server.keep_data:
         return "run this test with --polykind-keep to keep what its server had stored, and look at it with kubectl"
     return (
         "what the server had stored was kept; to look at it:\n"

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from polykind.testing.refused import Refused
+from polykind.testing.exceptions import Refused
 from polykind.testing.waiting import Unmet
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def at_the_call(method: Callable[P, R]) -> Callable[P, R]:
+def raise_at_caller(method: Callable[P, R]) -> Callable[P, R]:
     """Have what a method refuses look as if the caller's line had refused it."""
 
     @wraps(method)

@@ -9,10 +9,10 @@ from http.client import HTTPException
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.testing.client import Client, Exchange
-from polykind.testing.refused import Refused
-from polykind.testing.resources import Resources
-from polykind.toolkit.declare.conversions import subject
+from polykind.testing.exceptions import Refused
+from polykind.testing.resource_paths import ResourcePaths
+from polykind.testing.server_client import Client, Connection
+from polykind.toolkit.declare.conversions import describe_object
 
 Predicate = Callable[[JsonObject], Any]
 
@@ -41,28 +41,29 @@ class Condition:
                     f"{wanted!r} can not be waited for: give a function of the object, 'create', 'delete', "
                     "'condition=Ready' or 'condition=Ready=False'"
                 )
-        self.shown = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", repr(wanted))
+        self.label = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", repr(wanted))
 
-    def lacking(self, obj: JsonObject | None) -> str:
+    def unmet_reason(self, obj: JsonObject | None) -> str:
         """Why an object is not as wanted; empty if it is."""
         if obj is None:
             return "" if self.absent else "it does not exist"
         if self.absent:
             return "it still exists"
         if self._predicate is not None:
-            return self._judged(self._predicate, obj)
+            return self._evaluate(self._predicate, obj)
         if not self._type:
             return ""
         conditions = (obj.get("status") or {}).get("conditions") or []
-        held = next((one for one in conditions if one.get("type") == self._type), None)
-        if held is None:
+        condition = next((one for one in conditions if one.get("type") == self._type), None)
+        if condition is None:
             return f"it has no condition {self._type}"
-        if str(held.get("status")).lower() == self._status.lower():
+        if str(condition.get("status")).lower() == self._status.lower():
             return ""
-        return f"its condition {self._type} is {held.get('status')}: {held.get('message') or held.get('reason') or ''}"
+        detail = condition.get("message") or condition.get("reason") or ""
+        return f"its condition {self._type} is {condition.get('status')}: {detail}"
 
     @staticmethod
-    def _judged(predicate: Predicate, obj: JsonObject) -> str:
+    def _evaluate(predicate: Predicate, obj: JsonObject) -> str:
         try:
             met = predicate(obj)
         except (LookupError, TypeError, AttributeError, AssertionError) as error:
@@ -74,15 +75,15 @@ class Condition:
 class Wait:
     """One wait for one object."""
 
-    def __init__(self, client: Client, what: Mapping[str, Any], condition: Condition, seconds: float) -> None:
+    def __init__(self, client: Client, target: Mapping[str, Any], condition: Condition, seconds: float) -> None:
         self._client = client
-        self._what = dict(what)
+        self._target = dict(target)
         self._condition = condition
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
         self._last: JsonObject | None = None
-        self._lacking = "the server did not answer"
-        if not (self._what.get("metadata") or {}).get("name"):
+        self._reason = "the server did not answer"
+        if not (self._target.get("metadata") or {}).get("name"):
             raise ValueError("what is waited for must have apiVersion, kind and metadata.name")
 
     def run(self) -> JsonObject:
@@ -92,43 +93,43 @@ class Wait:
         """
         while True:
             try:
-                with self._client.connected() as exchange:
-                    if self._met(exchange):
-                        return self._last or self._what
+                with self._client.connect() as connection:
+                    if self._met(connection):
+                        return self._last or self._target
             except Refused as error:
                 if error.status < 500 and error.status not in (410, 429):
                     raise
-                self._lacking = f"reading it failed with {error.status}: {error}"
+                self._reason = f"reading it failed with {error.status}: {error}"
             except (OSError, HTTPException) as error:
-                self._lacking = f"the server could not be reached: {error}"
+                self._reason = f"the server could not be reached: {error}"
             if time.monotonic() >= self._deadline:
-                raise Unmet(self._told())
+                raise Unmet(self._failure_message())
             time.sleep(RETRY)
 
-    def _met(self, exchange: Exchange) -> bool:
-        collection = Resources(exchange).collection(self._what)
-        selected = f"{collection}?fieldSelector=metadata.name%3D{self._what['metadata']['name']}"
-        listed = exchange.ask("GET", selected)
-        if self._judge(next(iter(listed["items"]), None)):
+    def _met(self, connection: Connection) -> bool:
+        collection = ResourcePaths(connection).collection(self._target)
+        selected = f"{collection}?fieldSelector=metadata.name%3D{self._target['metadata']['name']}"
+        listed = connection.request("GET", selected)
+        if self._check(next(iter(listed["items"]), None)):
             return True
         revision, left = listed["metadata"]["resourceVersion"], self._deadline - time.monotonic()
-        for event in exchange.watch(f"{selected}&watch=1&resourceVersion={revision}", left):
+        for event in connection.watch(f"{selected}&watch=1&resourceVersion={revision}", left):
             kind, obj = event["type"], event["object"]
             if kind == "ERROR":
                 raise Refused(str(obj.get("message")), int(obj.get("code") or 500))
-            if self._judge(None if kind == "DELETED" else obj):
+            if self._check(None if kind == "DELETED" else obj):
                 return True
         return False
 
-    def _judge(self, obj: JsonObject | None) -> bool:
+    def _check(self, obj: JsonObject | None) -> bool:
         if obj is not None:
             self._last = obj
-        self._lacking = self._condition.lacking(obj)
-        return not self._lacking
+        self._reason = self._condition.unmet_reason(obj)
+        return not self._reason
 
-    def _told(self) -> str:
-        what = f"{subject(self._what)} of {self._what.get('apiVersion')}"
-        lines = [f"{what} was not as awaited ({self._condition.shown}) within {self._seconds:g} s: {self._lacking}"]
+    def _failure_message(self) -> str:
+        target = f"{describe_object(self._target)} of {self._target.get('apiVersion')}"
+        lines = [f"{target} was not as awaited ({self._condition.label}) within {self._seconds:g} s: {self._reason}"]
         if self._last is not None:
             plain = {**self._last, "metadata": {**self._last["metadata"]}}
             plain["metadata"].pop("managedFields", None)

@@ -1,22 +1,22 @@
-"""A CustomResourceDefinition as far as conversions need it: what each of its versions does to objects.
-
-The API server's own rules are at work here: what it prunes, fills in and refuses, this does.
-"""
+"""A CustomResourceDefinition and its versions, with the API server's own rules for pruning, defaults and validation."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from polykind import crd
+from polykind import crd as crd_rules
 from polykind.contract import JsonObject, copy_json
 from polykind.conversion.conversion_review import accepted
 from polykind.conversion.failure import Failure
 from polykind.errors import APIError, aggregate_message
 from polykind.schema import CompiledSchema, metadata_validation, object_meta
+from polykind.toolkit.files import manifests
 
 if TYPE_CHECKING:
     from polykind.cel import Rules
+    from polykind.toolkit.declare.library import Library
 
 _APIS: dict[str, Literal["v1", "v1beta1"]] = {
     "apiextensions.k8s.io/v1": "v1",
@@ -24,113 +24,140 @@ _APIS: dict[str, Literal["v1", "v1beta1"]] = {
 }
 
 
-class Unfit(ValueError):
-    """What is no object of its version, or no definition; the text is what the API server would say."""
+class RejectedError(ValueError):
+    """The API server would reject this object or CRD. The text is the API server's message."""
 
 
-class Definition:
-    """A definition that has been found good."""
+class CRD:
+    """A valid CustomResourceDefinition."""
 
     def __init__(self, manifest: Any) -> None:
-        """Take a definition as it stands in a manifest. Raises Unfit, with all that is wrong with it."""
+        """Validate a CRD manifest. Raises RejectedError with every validation error."""
         api = _APIS.get(str(manifest.get("apiVersion"))) if isinstance(manifest, dict) else None
         if api is None or manifest.get("kind") != "CustomResourceDefinition":
-            raise Unfit("not a CustomResourceDefinition of apiextensions.k8s.io/v1 or v1beta1")
+            raise RejectedError("not a CustomResourceDefinition of apiextensions.k8s.io/v1 or v1beta1")
         from polykind.cel import RuleCompiler
 
         try:
-            self.manifest, _ = crd.decode(copy_json(manifest), api, False)
+            self.manifest, _ = crd_rules.decode(copy_json(manifest), api, False)
         except APIError as error:
-            raise Unfit(error.message) from None
-        crd.prepare_create(self.manifest)
-        found = crd.validate_create(self.manifest, api, rules=RuleCompiler())
-        if found:
-            raise Unfit(aggregate_message(found))
+            raise RejectedError(error.message) from None
+        crd_rules.prepare_create(self.manifest)
+        errors = crd_rules.validate_create(self.manifest, api, rules=RuleCompiler())
+        if errors:
+            raise RejectedError(aggregate_message(errors))
         spec = self.manifest["spec"]
         self.name: str = self.manifest["metadata"]["name"]
         self.group: str = spec["group"]
         self.kind = f"{spec['names']['kind']}.{self.group}"
         self.namespaced: bool = spec["scope"] == "Namespaced"
-        self.versions = {stanza["name"]: DefinedVersion(self, stanza) for stanza in spec["versions"]}
-        """In the order in which they are declared."""
+        self.versions = {entry["name"]: CRDVersion(self, entry) for entry in spec["versions"]}
+        """The versions by name, in the order of the manifest."""
         self.storage = next(name for name, version in self.versions.items() if version.storage)
 
-    def version_of(self, obj: JsonObject) -> DefinedVersion:
-        """The version that an object is of. Raises Unfit."""
+    def version_of(self, obj: JsonObject) -> CRDVersion:
+        """Return the version of an object. Raises RejectedError if the CRD does not define it."""
         group, _, name = str(obj.get("apiVersion", "")).rpartition("/")
         if f"{obj.get('kind')}.{group}" != self.kind or name not in self.versions:
             known = ", ".join(self.versions)
-            raise Unfit(f"{obj.get('kind')} of {obj.get('apiVersion')} is no {self.kind} of {known}")
+            raise RejectedError(f"{obj.get('kind')} of {obj.get('apiVersion')} is not a {self.kind} of {known}")
         return self.versions[name]
 
 
-class DefinedVersion:
-    """One version of a definition."""
+class CRDVersion:
+    """One version of a CRD."""
 
-    def __init__(self, definition: Definition, stanza: JsonObject) -> None:
-        self.definition = definition
-        self.name: str = stanza["name"]
-        self.api_version = f"{definition.group}/{self.name}"
-        self.served: bool = stanza["served"]
-        self.storage: bool = stanza["storage"]
-        self.stanza = stanza
-        self.openapi: JsonObject = (stanza.get("schema") or {}).get("openAPIV3Schema") or {}
-        preserve = bool(definition.manifest["spec"].get("preserveUnknownFields"))
+    def __init__(self, crd: CRD, version_entry: JsonObject) -> None:
+        self.crd = crd
+        self.name: str = version_entry["name"]
+        self.api_version = f"{crd.group}/{self.name}"
+        self.served: bool = version_entry["served"]
+        self.storage: bool = version_entry["storage"]
+        self.version_entry = version_entry
+        self.openapi: JsonObject = (version_entry.get("schema") or {}).get("openAPIV3Schema") or {}
+        preserve = bool(crd.manifest["spec"].get("preserveUnknownFields"))
         self.schema = CompiledSchema(self.openapi or None, preserve_unknown=preserve)
 
     @cached_property
     def rules(self) -> Rules | None:
+        """The compiled CEL rules of the schema."""
         from polykind.cel import compile_schema
 
         return compile_schema(self.openapi) if self.openapi else None
 
-    def admitted(self, obj: JsonObject) -> tuple[JsonObject, list[str]]:
-        """The object as a write takes it in: pruned and defaulted; and the paths of fields that it does not know.
+    def admit(self, obj: JsonObject) -> tuple[JsonObject, list[str]]:
+        """Return the object as a write stores it (pruned, with defaults), and the paths of its unknown fields.
 
-        Raises Unfit.
+        Raises RejectedError.
         """
         out: JsonObject = copy_json(obj)
         try:
-            kind = self.definition.kind.partition(".")[0]
+            kind = self.crd.kind.partition(".")[0]
             out["metadata"], unknown = object_meta.coerce(
                 out.get("metadata"), strict=True, kind=kind, version=self.name, served=kind
             )
             return out, unknown + self.schema.prune_and_default(out, report=True)
         except APIError as error:
-            raise Unfit(error.message) from None
+            raise RejectedError(error.message) from None
 
     def pruned(self, obj: JsonObject) -> JsonObject:
-        """The object as it is after a conversion to this version: what the version does not know has gone."""
+        """Return a copy without the fields that the schema does not know, as the API server does after a conversion."""
         out: JsonObject = copy_json(obj)
         try:
             self.schema.prune(out)
         except APIError as error:
-            raise Unfit(error.message) from None
+            raise RejectedError(error.message) from None
         return out
 
     def defaulted(self, obj: JsonObject) -> JsonObject:
-        """The object with the version's defaults, which nobody fills in after a conversion."""
+        """Return a copy with this version's defaults. The API server does not apply defaults after a conversion."""
         out: JsonObject = copy_json(obj)
         self.schema.apply_defaults(out)
         return out
 
-    def complaints(self, obj: JsonObject) -> list[str]:
-        """What a create of the object at this version would be refused for."""
+    def validation_errors(self, obj: JsonObject) -> list[str]:
+        """Return the errors that a create of this object at this version would fail with."""
         metadata = obj.get("metadata") or {}
-        if self.definition.namespaced:
-            # A manifest need not name one: the path of the request does.
+        if self.crd.namespaced:
+            # A manifest may omit the namespace because the request path names it.
             metadata = {"namespace": "default", **metadata}
-        found = metadata_validation.validate_object_meta(metadata, namespaced=self.definition.namespaced)
-        found += self.schema.validate(obj)
-        if not found and self.rules is not None:
-            found = self.rules.validate(obj, None)[0]
-        return [str(error) for error in found]
+        errors = metadata_validation.validate_object_meta(metadata, namespaced=self.crd.namespaced)
+        errors += self.schema.validate(obj)
+        if not errors and self.rules is not None:
+            errors = self.rules.validate(obj, None)[0]
+        return [str(error) for error in errors]
 
 
-def taken(original: JsonObject, converted: JsonObject, target: DefinedVersion) -> JsonObject:
-    """What the API server makes of a converter's answer: metadata restored, pruned. Raises Unfit where it refuses."""
+def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVersion) -> JsonObject:
+    """Return the converted object as the API server accepts it: immutable metadata restored, unknown fields pruned.
+
+    Raises RejectedError if the API server would reject the converter's result.
+    """
     try:
         out = accepted(original, copy_json(converted), target.api_version)
     except Failure as failure:
-        raise Unfit(failure.said) from None
+        raise RejectedError(failure.said) from None
     return target.pruned(out)
+
+
+def read_crd(file: str | Path, library: Library | None = None) -> CRD:
+    """Read the CRD in a file; if the file has several, the one whose kind the library converts. Raises ValueError."""
+    try:
+        documents = manifests.parse(manifests.read_file(Path(file))).documents
+    except manifests.ManifestReadError as error:
+        raise ValueError(f"{file}: {error}") from None
+    values = [document.value for document in documents if isinstance(document.value, dict)]
+    try:
+        crds = [CRD(value) for value in values if value.get("kind") == "CustomResourceDefinition"]
+    except RejectedError as error:
+        raise ValueError(f"{file}: {error}") from None
+    if not crds:
+        raise ValueError(f"{file}: the file has no CustomResourceDefinition")
+    matching = [crd for crd in crds if library is None or library.handles(crd.group, crd.kind.partition(".")[0])]
+    if len(matching) != 1:
+        kinds = ", ".join(crd.kind for crd in matching or crds)
+        if library is None:
+            raise ValueError(f"{file}: the file defines {kinds}, but exactly one CRD is expected")
+        count = "several of them" if matching else "none of them"
+        raise ValueError(f"{file}: the file defines {kinds}, and {library.spec} converts {count}")
+    return matching[0]

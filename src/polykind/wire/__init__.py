@@ -1,5 +1,5 @@
-"""Alias of the modules that moved to `polykind.codec`."""
+"""Deprecated: read CRD files with `polykind.convert.crd.read_crd`."""
 
-from polykind.codec import yaml_codec as yamlcodec
+from polykind.convert._deprecated import deprecated_names
 
-__all__ = ["yamlcodec"]
+__getattr__ = deprecated_names(__name__, {"yamlcodec": "polykind.codec:yaml_codec"})

@@ -65,9 +65,9 @@ def test_the_fewest_steps_are_taken_each_seeing_its_own_version() -> None:
 
 def test_a_way_is_searched_anew_when_a_step_is_added() -> None:
     crontabs = chain(("v1", "v2"), ("v2", "v3"))
-    assert len(crontabs.way("v1", "v3")) == 2
+    assert len(crontabs.path("v1", "v3")) == 2
     crontabs.add("v1", "v3", lambda obj: None)
-    assert len(crontabs.way("v1", "v3")) == 1
+    assert len(crontabs.path("v1", "v3")) == 1
 
 
 def test_the_same_version_takes_no_step() -> None:

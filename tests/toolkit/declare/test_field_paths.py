@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import copy_json
-from polykind.toolkit.declare.field_paths import MISSING, Path
+from polykind.toolkit.declare.field_paths import MISSING, FieldPath
 
 
 @pytest.mark.parametrize(
@@ -13,13 +13,13 @@ from polykind.toolkit.declare.field_paths import MISSING, Path
 )
 def test_what_is_no_path_to_a_field_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no path to a field"):
-        Path(text)
+        FieldPath(text)
 
 
 @pytest.mark.parametrize("text", ["metadata", "metadata.name", "kind", "apiVersion"])
 def test_who_an_object_is_is_not_for_conversions_to_change(text: str) -> None:
     with pytest.raises(ValueError, match="is not for conversions to change"):
-        Path(text)
+        FieldPath(text)
 
 
 @pytest.mark.parametrize(
@@ -37,36 +37,36 @@ def test_who_an_object_is_is_not_for_conversions_to_change(text: str) -> None:
     ],
 )
 def test_a_field_is_taken_out_with_what_it_leaves_empty(path: str, obj: Any, value: Any, left: Any) -> None:
-    assert Path(path).pop(obj) is value or value == 1
+    assert FieldPath(path).pop(obj) is value or value == 1
     assert obj == left
 
 
 def test_a_field_is_set_where_its_objects_may_be_missing() -> None:
     obj: dict[str, Any] = {"spec": {"b": 2}}
-    Path("spec.a.c").set(obj, 1)
+    FieldPath("spec.a.c").set(obj, 1)
     assert obj == {"spec": {"b": 2, "a": {"c": 1}}}
     with pytest.raises(ValueError, match=r"spec.b.c cannot be set: b is no object"):
-        Path("spec.b.c").set(obj, 1)
+        FieldPath("spec.b.c").set(obj, 1)
 
 
 def test_what_was_taken_out_can_be_put_back() -> None:
     below: list[Any] = [{"b": 1}, {"b": 1, "c": 2}, {"b": {}}]
     for obj in ({"spec": {"a": value}} for value in below):
         changed = copy_json(obj)
-        Path("spec.a.b").set(changed, Path("spec.a.b").pop(changed))
+        FieldPath("spec.a.b").set(changed, FieldPath("spec.a.b").pop(changed))
         assert changed == obj
 
 
 def test_a_path_leads_through_lists_to_every_item() -> None:
     obj = {"spec": {"jobs": [{"steps": [{"x": 1}, {"x": 2}]}, 7, {}, {"steps": "none"}, {"steps": [{"x": 3}]}]}}
-    path = Path("spec.jobs[*].steps[*].x")
+    path = FieldPath("spec.jobs[*].steps[*].x")
     assert path.lists == "spec.jobs[*].steps[*]"
     assert [path.get(scope) for scope in path.scopes(obj)] == [1, 2, 3]
-    assert Path("spec.x").scopes(obj) == [obj]
+    assert FieldPath("spec.x").scopes(obj) == [obj]
 
 
 def test_a_field_is_within_reach_where_its_first_object_is_there() -> None:
-    assert Path("spec.a.b").reaches({"spec": {}})
-    assert not Path("spec.a.b").reaches({})
-    assert not Path("spec.a.b").reaches({"spec": []})
-    assert Path("spec").reaches({})
+    assert FieldPath("spec.a.b").reaches({"spec": {}})
+    assert not FieldPath("spec.a.b").reaches({})
+    assert not FieldPath("spec.a.b").reaches({"spec": []})
+    assert FieldPath("spec").reaches({})

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.convert import Conversions, by_hand, drop, first, move, only, rename_values
-from polykind.toolkit.declare.field_rules import Rule
+from polykind.toolkit.declare.field_rules import FieldRule
 from tests.toolkit.declare.test_conversions import KIND, crontab
 
 NAMES = st.sampled_from(["a", "b", "c"])
 VALUES = st.none() | st.integers(0, 3) | st.sampled_from(["x", "y"]) | st.lists(st.sampled_from(["x", "y"]), max_size=3)
 
 
-def between(*rules: Rule) -> Conversions:
+def between(*rules: FieldRule) -> Conversions:
     out = Conversions(KIND)
     out.between("v1", "v2", *rules)
     return out
@@ -51,7 +51,7 @@ def spec(conversions: Conversions, given: dict[str, Any], to: str) -> dict[str, 
         (only("v2", "spec.zone", default="UTC"), {"x": 1}, {"x": 1, "zone": "UTC"}),
     ],
 )
-def test_a_rule_leads_both_ways(rule: Rule, old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_a_rule_leads_both_ways(rule: FieldRule, old: dict[str, Any], new: dict[str, Any]) -> None:
     assert spec(between(rule), old, "v2") == new
     assert spec(between(rule), new, "v1") == old
 

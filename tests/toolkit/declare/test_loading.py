@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from polykind.toolkit.declare.loading import load
+from polykind.toolkit.declare.loading import load_converter
 from tests.toolkit.declare.test_conversions import KIND
 from tests.toolkit.declare.test_library import crontabs
 from tests.toolkit.declare.test_rules_file import DOCUMENT
 
 
 def test_conversions_are_found_by_their_name() -> None:
-    assert load("tests.toolkit.declare.test_library:crontabs").declared == {KIND: crontabs}
+    assert load_converter("tests.toolkit.declare.test_library:crontabs").declared == {KIND: crontabs}
 
 
 @pytest.mark.parametrize("name", ["crontabs.yaml", "crontabs.yml", "crontabs.json"])
 def test_a_file_of_rules_is_read(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(json.dumps(DOCUMENT))
-    library = load(str(tmp_path / name))
+    library = load_converter(str(tmp_path / name))
     assert library.declared is not None
     assert library.declared[KIND].versions == ["v1", "v2"]
 
@@ -31,12 +31,12 @@ def test_a_file_that_declares_nothing_is_refused(tmp_path: Path, text: str, says
     file = tmp_path / "rules.yaml"
     file.write_text(text)
     with pytest.raises(ValueError, match=f"--converter .*rules.yaml: {says}"):
-        load(str(file))
+        load_converter(str(file))
 
 
 def test_a_file_that_is_not_there_is_told() -> None:
     with pytest.raises(ValueError, match=r"--converter gone.yaml: .*No such file"):
-        load("gone.yaml")
+        load_converter("gone.yaml")
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_a_module_that_cannot_be_read_is_told(
     (tmp_path / "broken_conversions.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=f"--converter broken_conversions:x: {says}"):
-        load("broken_conversions:x")
+        load_converter("broken_conversions:x")

@@ -14,7 +14,7 @@ DOCUMENT: dict[str, Any] = yaml_codec.decode(
 
 
 def test_the_example_declares_steps_both_ways() -> None:
-    conversions = rules_file.conversions(DOCUMENT)
+    conversions = rules_file.parse_rules_file(DOCUMENT)
     assert conversions.kind == KIND
     old = crontab(spec={"cronSpec": "* * * * *", "mode": "On", "host": "a"})
     new = crontab("v2", spec={"schedule": "* * * * *", "mode": "Enabled", "hosts": ["a"], "timeZone": "UTC"})
@@ -50,4 +50,4 @@ def document(*rules: Any, **more: Any) -> dict[str, Any]:
 )
 def test_what_is_wrong_is_told_with_its_place(said: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        rules_file.conversions(said)
+        rules_file.parse_rules_file(said)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from polykind.toolkit.files import manifests
-from polykind.toolkit.files.manifests import Unreadable, parse
-from polykind.toolkit.files.yamltext import Unwritable
+from polykind.toolkit.files.manifests import ManifestReadError, parse
+from polykind.toolkit.files.yaml_rewriter import UnwritableError
 
 MIXED = (
     "\ufeff# about all\n%YAML 1.1\n---\n# about a\na: 1\n\n--- # next\nb: on\n...\n---\n\n# nothing here\n---\n"
@@ -27,11 +27,11 @@ def test_documents_are_told_apart_and_nothing_is_lost() -> None:
     assert [d.value for d in found.documents] == [{"a": 1}, {"b": True}, {"c": 3}, {"d": 4}, [1, 2]]
     assert [d.line for d in found.documents] == [5, 8, 14, 15, 17]
     assert [d.format for d in found.documents] == ["yaml", "yaml", "json", "json", "yaml"]
-    assert found.replaced({}) == MIXED
+    assert found.replace({}) == MIXED
 
 
 def test_a_replaced_document_is_written_in_its_format_and_the_others_are_left() -> None:
-    assert parse(MIXED).replaced({0: {"a": 2}, 2: {"c": 5}}) == MIXED.replace(b"a: 1", b"a: 2").replace(
+    assert parse(MIXED).replace({0: {"a": 2}, 2: {"c": 5}}) == MIXED.replace(b"a: 1", b"a: 2").replace(
         b'{"c": 3}', b'{"c": 5}'
     )
 
@@ -65,12 +65,12 @@ def test_scalars_are_read_as_kubernetes_reads_them(text: str, value: Any) -> Non
 )
 def test_json_is_laid_out_as_it_was(text: str, out: str) -> None:
     found = parse(text.encode())
-    assert found.replaced({0: {**found.documents[0].value, "a": 9}}) == out.encode()
+    assert found.replace({0: {**found.documents[0].value, "a": 9}}) == out.encode()
 
 
 def test_lines_that_end_as_on_windows_go_on_to() -> None:
     found = parse(b"# c\r\na: 1\r\nb: x\r\n---\r\nc: 2\r\n")
-    assert found.replaced({0: {"a": 1, "b": "z", "d": [1]}}) == b"# c\r\na: 1\r\nb: z\r\nd:\r\n- 1\r\n---\r\nc: 2\r\n"
+    assert found.replace({0: {"a": 1, "b": "z", "d": [1]}}) == b"# c\r\na: 1\r\nb: z\r\nd:\r\n- 1\r\n---\r\nc: 2\r\n"
 
 
 @pytest.mark.parametrize(
@@ -89,35 +89,35 @@ def test_a_fault_stands_in_its_document_and_the_others_are_read(text: str, line:
     found = parse(data)
     assert found.documents[0].value == {"a": 1}
     assert found.documents[1].line == line
-    assert found.documents[1].fault.startswith(fault)
-    assert found.replaced({0: {"a": 2}}) == data.replace(b"a: 1", b"a: 2")
+    assert found.documents[1].error.startswith(fault)
+    assert found.replace({0: {"a": 2}}) == data.replace(b"a: 1", b"a: 2")
 
 
 def test_depth_and_aliases_are_bounded() -> None:
     deep = parse(b"a: " + b"[" * 2000 + b"]" * 2000).documents[0]
-    assert "exceeded max depth" in deep.fault
+    assert "exceeded max depth" in deep.error
     laughs = "a: &a [x]\n" + "".join(
         f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join([f'*{chr(97 + i)}'] * 10)}]\n" for i in range(9)
     )
-    assert parse(laughs.encode()).documents[0].fault == "yaml: document contains excessive aliasing"
+    assert parse(laughs.encode()).documents[0].error == "yaml: document contains excessive aliasing"
 
 
 def test_what_json_cannot_say_is_not_written() -> None:
-    with pytest.raises(Unwritable, match="cannot be written as JSON"):
-        parse(b'{"a": 1}').replaced({0: {"a": float("inf")}})
+    with pytest.raises(UnwritableError, match="cannot be written as JSON"):
+        parse(b'{"a": 1}').replace({0: {"a": float("inf")}})
 
 
 def test_files_are_bounded_and_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "LARGEST", 1 << 20)
+    monkeypatch.setattr(manifests, "MAX_BYTES", 1 << 20)
     file = tmp_path / "a.yaml"
     file.write_bytes(b"#" * ((1 << 20) + 1))
-    with pytest.raises(Unreadable, match="more than 1 MiB"):
-        manifests.load(file)
+    with pytest.raises(ManifestReadError, match="more than 1 MiB"):
+        manifests.read_file(file)
     file.write_bytes("a: 1\n".encode("utf-16"))
-    with pytest.raises(Unreadable, match="UTF-16"):
-        manifests.load(file)
-    with pytest.raises(Unreadable, match="No such file"):
-        manifests.load(tmp_path / "b.yaml")
+    with pytest.raises(ManifestReadError, match="UTF-16"):
+        manifests.read_file(file)
+    with pytest.raises(ManifestReadError, match="No such file"):
+        manifests.read_file(tmp_path / "b.yaml")
 
 
 def test_folders_are_searched_for_manifests_in_order_and_hidden_ones_are_passed_over(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_folders_are_searched_for_manifests_in_order_and_hidden_ones_are_passed_
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.touch()
-    found = manifests.files([tmp_path / "d.txt", tmp_path, tmp_path / "a.yaml"])
+    found = manifests.find_files([tmp_path / "d.txt", tmp_path, tmp_path / "a.yaml"])
     assert [str(file.relative_to(tmp_path)) for file in found] == ["d.txt", "a.yaml", "b.yml", "c.json", "sub/e.yaml"]
 
 
@@ -134,8 +134,8 @@ def test_a_folder_that_cannot_be_searched_is_named(tmp_path: Path, monkeypatch: 
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(Unreadable, match=f"^{tmp_path}: Permission denied$"):
-        list(manifests.files([tmp_path]))
+    with pytest.raises(ManifestReadError, match=f"^{tmp_path}: Permission denied$"):
+        list(manifests.find_files([tmp_path]))
 
 
 def test_a_file_is_written_whole_with_its_mode_and_through_its_link(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_file_is_written_whole_with_its_mode_and_through_its_link(tmp_path: Pa
     real.write_text("a: 1\n")
     real.chmod(0o640)
     link.symlink_to(real)
-    manifests.write(link, b"a: 2\n")
+    manifests.replace_file(link, b"a: 2\n")
     assert real.read_text() == "a: 2\n"
     assert real.stat().st_mode & 0o777 == 0o640
     assert link.is_symlink()
@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        manifests.write(file, b"a: 2\n")
+        manifests.replace_file(file, b"a: 2\n")
     assert file.read_text() == "a: 1\n"
     assert os.listdir(tmp_path) == ["a.yaml"]
 
@@ -169,7 +169,7 @@ def test_objects_come_from_files_and_folders_those_of_lists_one_by_one(tmp_path:
     (tmp_path / "a.yaml").write_text(f"kind: CronTabList\nitems: {listed}\n")
     (tmp_path / "b.json").write_text('{"kind": "List", "items": "none"}')
     (tmp_path / "c.yaml").write_text("- no object\n---\nkind: Pod\n")
-    assert list(manifests.objects([tmp_path])) == [
+    assert list(manifests.read_objects([tmp_path])) == [
         {"kind": "CronTab", "at": 1},
         {"kind": "CronTab", "at": 2},
         {"kind": "List", "items": "none"},
@@ -182,4 +182,4 @@ def test_what_cannot_be_read_of_them_is_named(tmp_path: Path, text: str | None, 
     if text is not None:
         (tmp_path / "bad.yaml").write_text(text)
     with pytest.raises(ValueError, match=says):
-        list(manifests.objects([tmp_path / "bad.yaml"]))
+        list(manifests.read_objects([tmp_path / "bad.yaml"]))

@@ -12,8 +12,8 @@ import aiohttp
 
 from polykind.contract import JsonObject
 from polykind.convert import Conversions
-from polykind.toolkit.hosting.host import Host
-from tests.toolkit.definitions import GROUP
+from polykind.toolkit.hosting.webhook_host import Host
+from tests.toolkit.crds import GROUP
 
 
 def crontabs() -> Conversions:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.convert import Conversions, put, take
-from polykind.toolkit.crd_versions import Definition
+from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.declare.library import Library
-from polykind.toolkit.proving.trial import Trial
+from polykind.toolkit.proving.proof_run import ProofRun
 
 KIND = "CronTab.stable.example.com"
 Object = dict[str, Any]
@@ -55,7 +55,7 @@ def manifest(older: Object | None = None, newer: Object | None = None) -> Object
     }
 
 
-DEFINITION = Definition(manifest())
+DEFINITION = CRD(manifest())
 
 
 def down(obj: Object) -> None:
@@ -112,11 +112,11 @@ def after(first: Change, second: Change) -> Change:
     return both
 
 
-def trial(converter: Any, definition: Definition = DEFINITION, **options: Any) -> Trial:
-    return Trial(definition, Library("converters:it", converter), **options)
+def trial(converter: Any, definition: CRD = DEFINITION, **options: Any) -> ProofRun:
+    return ProofRun(definition, Library("converters:it", converter), **options)
 
 
-def failures(converter: Any, definition: Definition = DEFINITION, **options: Any) -> dict[str, set[str]]:
+def failures(converter: Any, definition: CRD = DEFINITION, **options: Any) -> dict[str, set[str]]:
     """The properties that are broken, and for which pairs."""
     out: dict[str, set[str]] = {}
     run = trial(converter, definition, **options)
@@ -261,7 +261,7 @@ def forgets_debug(obj: Object) -> None:
     (obj.get("spec") or {}).pop("debug", None)
 
 
-WIDER = Definition(manifest(older={"debug": {"type": "string"}}))
+WIDER = CRD(manifest(older={"debug": {"type": "string"}}))
 """A definition whose v1 knows a field that its v2 does not."""
-STRICTER = Definition(manifest(older={"cronSpec": {"type": "string", "maxLength": 5}}))
+STRICTER = CRD(manifest(older={"cronSpec": {"type": "string", "maxLength": 5}}))
 """A definition whose v1 refuses what its v2 accepts."""

@@ -3,13 +3,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from polykind.toolkit.crd_versions import DefinedVersion, Definition
+from polykind.toolkit.crd_versions import CRD, CRDVersion
 from polykind.toolkit.proving.choices import RandomChoices
-from polykind.toolkit.proving.differences import ABSENT
-from polykind.toolkit.proving.edits import Edit, Editor, applied
-from polykind.toolkit.proving.generate import Generator
+from polykind.toolkit.proving.edits import Edit, Editor, apply_edit
+from polykind.toolkit.proving.object_diff import MISSING
+from polykind.toolkit.proving.object_generator import ObjectGenerator
+from tests.toolkit.crds import crd
 from tests.toolkit.declare.test_conversions import crontab
-from tests.toolkit.definitions import crd
 
 TEXT = {"type": "string"}
 PROPERTIES: dict[str, Any] = {
@@ -22,22 +22,22 @@ PROPERTIES: dict[str, Any] = {
 }
 
 
-def version() -> DefinedVersion:
-    return Definition(crd({"properties": PROPERTIES, "required": ["name"]})).versions["v1"]
+def version() -> CRDVersion:
+    return CRD(crd({"properties": PROPERTIES, "required": ["name"]})).versions["v1"]
 
 
 def edits(spec: dict[str, Any], count: int = 60) -> list[Edit]:
-    generator = Generator(version())
-    obj, _ = generator.version.admitted(crontab(spec=spec))
+    generator = ObjectGenerator(version())
+    obj, _ = generator.version.admit(crontab(spec=spec))
     editor = Editor(generator)
-    found = [editor.edited(RandomChoices(Random(number)), obj) for number in range(count)]
+    found = [editor.edit(RandomChoices(Random(number)), obj) for number in range(count)]
     return [edit for edit in found if edit is not None]
 
 
 def test_edits_are_all_that_a_client_does_to_an_object_and_valid() -> None:
     spec = {"name": "a", "size": 2, "hosts": ["x", "y"], "labels": {"k": "v"}, "inner": {"deep": "d"}}
     found = edits(spec)
-    done = {(edit.path, edit.before is ABSENT, edit.after is ABSENT) for edit in found}
+    done = {(edit.path, edit.before is MISSING, edit.after is MISSING) for edit in found}
     for path in (("spec", "name"), ("spec", "size"), ("spec", "hosts", 0), ("spec", "inner", "deep"), ("spec", "mode")):
         assert (path, False, False) in done, "changed"
     for path in (("spec", "size"), ("spec", "hosts"), ("spec", "hosts", 1), ("spec", "labels", "k"), ("spec", "inner")):
@@ -46,20 +46,20 @@ def test_edits_are_all_that_a_client_does_to_an_object_and_valid() -> None:
     assert any(path[:2] == ("spec", "labels") and new for path, new, _ in done), "a key added"
     assert (("spec", "name"), False, True) not in done, "what is required stays"
     for edit in found:
-        assert version().complaints(edit.obj) == []
+        assert version().validation_errors(edit.obj) == []
 
 
 def test_what_is_absent_is_set() -> None:
-    done = {(edit.path, edit.before is ABSENT) for edit in edits({"name": "a"})}
+    done = {(edit.path, edit.before is MISSING) for edit in edits({"name": "a"})}
     assert {(("spec", "size"), True), (("spec", "hosts"), True), (("spec", "inner"), True)} <= done
 
 
 def test_an_edit_that_changes_nothing_or_has_no_place_is_none() -> None:
-    obj, _ = version().admitted(crontab(spec={"name": "a"}))
-    assert applied(version(), obj, ("spec", "name"), "a") is None
-    assert applied(version(), obj, ("spec", "mode"), ABSENT) is None, "the default comes again"
-    assert applied(version(), obj, ("spec", "inner", "deep"), "x") is None
-    assert applied(version(), obj, ("spec", "size"), 9) is None
-    edit = applied(version(), obj, ("spec", "name"), "b")
+    obj, _ = version().admit(crontab(spec={"name": "a"}))
+    assert apply_edit(version(), obj, ("spec", "name"), "a") is None
+    assert apply_edit(version(), obj, ("spec", "mode"), MISSING) is None, "the default comes again"
+    assert apply_edit(version(), obj, ("spec", "inner", "deep"), "x") is None
+    assert apply_edit(version(), obj, ("spec", "size"), 9) is None
+    edit = apply_edit(version(), obj, ("spec", "name"), "b")
     assert edit is not None
     assert edit.obj["spec"] == {"name": "b", "mode": "on"}

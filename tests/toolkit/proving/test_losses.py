@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 
 from polykind.convert import Conversions
-from polykind.toolkit.crd_versions import Definition
-from polykind.toolkit.declare.conversions import Step
-from polykind.toolkit.proving.differences import ABSENT, Difference, Path, differences, general, spelled
-from polykind.toolkit.proving.losses import Acknowledgement, remove, tokens
-from tests.toolkit.definitions import crd
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.declare.conversions import ConversionFunction
+from polykind.toolkit.proving.losses import Acknowledgement, parse_path, remove_path
+from polykind.toolkit.proving.object_diff import MISSING, Difference, Path, differences, format_path, schema_path
+from tests.toolkit.crds import crd
 from tests.toolkit.proving import converters as c
 from tests.toolkit.proving.converters import conversions, failures, trial
 
-STEP = Step("v2", "v1", lambda obj: None, {})
+STEP = ConversionFunction("v2", "v1", lambda obj: None, {})
 
 
 def dropped(path: Path, value: Any = "x") -> Difference:
-    return Difference(path, value, ABSENT)
+    return Difference(path, value, MISSING)
 
 
 @pytest.mark.parametrize(
@@ -41,20 +41,20 @@ def test_an_acknowledgement_covers_its_path_and_what_lies_below(told: str, found
 
 
 def test_paths_are_read_and_written() -> None:
-    assert tokens("spec.ports[*].name") == ("spec", "ports", "*", "name")
-    assert tokens("spec.labels.*") == ("spec", "labels", "*")
-    assert spelled(("spec", "ports", 0, "name")) == "spec.ports[0].name"
-    assert spelled(("metadata", "annotations", "a.b/c")) == "metadata.annotations[a.b/c]"
+    assert parse_path("spec.ports[*].name") == ("spec", "ports", "*", "name")
+    assert parse_path("spec.labels.*") == ("spec", "labels", "*")
+    assert format_path(("spec", "ports", 0, "name")) == "spec.ports[0].name"
+    assert format_path(("metadata", "annotations", "a.b/c")) == "metadata.annotations[a.b/c]"
     obj = {"spec": {"ports": [{"name": 1, "port": 2}, {"name": 3}], "labels": {"a": 1}}}
-    remove(obj, tokens("spec.ports[*].name"))
-    remove(obj, tokens("spec.labels.*"))
+    remove_path(obj, parse_path("spec.ports[*].name"))
+    remove_path(obj, parse_path("spec.labels.*"))
     assert obj == {"spec": {"ports": [{"port": 2}, {}], "labels": {}}}
 
 
 def test_differences_are_the_smallest_and_know_types() -> None:
     before = {"a": 1, "b": {"c": [1, 2], "d": True}, "gone": {"x": 1}}
     after = {"a": 1.0, "b": {"c": [1, 3, 4], "d": 1}, "new": None}
-    assert [(spelled(d.path), d.kind) for d in differences(before, after)] == [
+    assert [(format_path(d.path), d.kind) for d in differences(before, after)] == [
         ("a", "changed"),
         ("b.c[1]", "changed"),
         ("b.c[2]", "invented"),
@@ -71,16 +71,16 @@ def test_a_schema_path_has_stars_for_items_and_keys() -> None:
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         }
     }
-    root = Definition(crd(schema)).versions["v1"].schema.root
-    assert general(root, ("spec", "ports", 3, "name")) == "spec.ports[*].name"
-    assert general(root, ("spec", "labels", "x.y")) == "spec.labels.*"
+    root = CRD(crd(schema)).versions["v1"].schema.root
+    assert schema_path(root, ("spec", "ports", 3, "name")) == "spec.ports[*].name"
+    assert schema_path(root, ("spec", "labels", "x.y")) == "spec.labels.*"
 
 
-def met(converter: Any, definition: Definition = c.DEFINITION) -> list[tuple[str, str, str, str, str | None]]:
+def met(converter: Any, definition: CRD = c.DEFINITION) -> list[tuple[str, str, str, str, str | None]]:
     run = trial(converter, definition)
     for pair in run.pairs:
-        run.verdict(pair)
-    return [(loss.origin, loss.goal, loss.path, loss.kind, loss.why) for loss in run.losses.matrix()]
+        run.result(pair)
+    return [(loss.origin, loss.goal, loss.path, loss.kind, loss.reason) for loss in run.losses.matrix()]
 
 
 def test_the_matrix_has_what_was_lost_the_unacknowledged_first() -> None:
@@ -93,20 +93,20 @@ def test_the_matrix_has_what_was_lost_the_unacknowledged_first() -> None:
 
 
 def test_defaults_of_the_other_version_that_appear_are_invented() -> None:
-    definition = Definition(c.manifest(older={"cronSpec": {"type": "string", "default": "* * * * *"}}))
+    definition = CRD(c.manifest(older={"cronSpec": {"type": "string", "default": "* * * * *"}}))
     assert ("v2", "v1", "spec.schedule", "invented", None) in met(conversions(), definition)
 
 
 def test_what_is_acknowledged_and_not_lost_is_stale() -> None:
     run = trial(conversions(loses={"spec.timeZone": "UTC only", "spec.nowhere": "there is none"}))
     for pair in run.pairs:
-        run.verdict(pair)
-    assert [(said.step.goal, said.path, said.why) for said in run.losses.stale()] == [
+        run.result(pair)
+    assert [(said.step.goal, said.path, said.reason) for said in run.losses.stale()] == [
         ("v1", "spec.timeZone", "UTC only")
     ]
 
 
-def chain() -> tuple[Definition, Conversions]:
+def chain() -> tuple[CRD, Conversions]:
     """v3 to v2 renames, v2 to v1 loses: what v2 calls `second`, v3 calls `other`."""
 
     def versioned(*names: str) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def chain() -> tuple[Definition, Conversions]:
     out.add("v2", "v3", renaming(first="best", second="other"))
     out.add("v3", "v2", renaming(best="first", other="second"))
     out.add("v2", "v1", renaming(first="one", second=None), loses={"spec.second": "not in v1"})
-    return Definition(crd(versioned("one"), versioned("first", "second"), versioned("best", "other"))), out
+    return CRD(crd(versioned("one"), versioned("first", "second"), versioned("best", "other"))), out
 
 
 def test_a_loss_in_the_middle_of_a_chain_is_forgiven_under_any_name() -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from polykind.toolkit.crd_versions import read_crd
 from polykind.toolkit.declare.library import Library
-from polykind.toolkit.proving.proofs import PROPERTIES, definition_in, objects, proofs
+from polykind.toolkit.proving.proofs import PROPERTIES, objects, proofs
 from tests.toolkit.proving import converters as c
 from tests.toolkit.proving.converters import conversions
 
@@ -117,19 +118,19 @@ def test_a_property_that_there_is_not_cannot_be_left_out() -> None:
 def test_a_file_must_have_the_definition_of_a_kind_that_is_converted(tmp_path: Path) -> None:
     file, library = tmp_path / "crd.yaml", Library("mine", conversions())
     with pytest.raises(ValueError, match=r"crd\.yaml: No such file"):
-        definition_in(file, library)
+        read_crd(file, library)
     file.write_text("kind: Pod\n")
-    with pytest.raises(ValueError, match=r"crd\.yaml: there is no CustomResourceDefinition in it"):
-        definition_in(file, library)
+    with pytest.raises(ValueError, match=r"crd\.yaml: the file has no CustomResourceDefinition"):
+        read_crd(file, library)
     other = c.manifest()
     other["metadata"]["name"], other["spec"]["names"] = "pods.stable.example.com", {"plural": "pods", "kind": "Pod"}
     file.write_text(yaml.safe_dump(other))
-    with pytest.raises(ValueError, match=r"it defines Pod\.stable\.example\.com, of which mine converts none"):
-        definition_in(file, library)
+    with pytest.raises(ValueError, match=r"defines Pod\.stable\.example\.com, and mine converts none of them"):
+        read_crd(file, library)
     file.write_text(yaml.safe_dump_all([other, c.manifest()]))
-    assert definition_in(file, library).kind == c.KIND
-    with pytest.raises(ValueError, match=r"it defines Pod\.stable.*, CronTab\.stable.*, of which all converts several"):
-        definition_in(file, Library("all", lambda obj, to: obj))
+    assert read_crd(file, library).kind == c.KIND
+    with pytest.raises(ValueError, match=r"defines Pod\.stable.*, CronTab\.stable.*, and all converts several of them"):
+        read_crd(file, Library("all", lambda obj, to: obj))
 
 
 def test_objects_of_a_version_that_there_is_not_are_refused() -> None:
@@ -139,7 +140,7 @@ def test_objects_of_a_version_that_there_is_not_are_refused() -> None:
 
 def test_without_hypothesis_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    monkeypatch.delitem(sys.modules, "polykind.toolkit.proving.strategies", raising=False)
-    monkeypatch.delattr("polykind.toolkit.proving.strategies", raising=False)
+    monkeypatch.delitem(sys.modules, "polykind.toolkit.proving.hypothesis_strategy", raising=False)
+    monkeypatch.delattr("polykind.toolkit.proving.hypothesis_strategy", raising=False)
     with pytest.raises(ImportError, match=r"objects\(\) needs Hypothesis: pip install 'polykind\[test\]'"):
         objects(c.DEFINITION, "v1")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from polykind.toolkit.crd_versions import Definition
-from polykind.toolkit.proving.differences import ABSENT, Difference
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.proving.object_diff import MISSING, Difference
 from polykind.toolkit.proving.properties import PROPERTIES
 from tests.toolkit.proving import converters as c
 from tests.toolkit.proving.converters import after, conversions, failures, trial
@@ -16,7 +16,7 @@ from tests.toolkit.proving.converters import after, conversions, failures, trial
     [
         (conversions(), c.DEFINITION),
         (conversions(c.bare_down, loses={"spec.timeZone": "UTC only", "spec.hosts": "one only"}), c.DEFINITION),
-        (conversions().change, c.DEFINITION),
+        (conversions().convert_in_place, c.DEFINITION),
     ],
     ids=["with a stash", "without a stash, with losses acknowledged", "as one function"],
 )
@@ -68,7 +68,7 @@ def test_a_breaker_breaks_its_property_and_no_other(name: str, converter: Any, p
 def told(converter: Any, name: str, pair: tuple[str, str] = ("v2", "v1")) -> tuple[str, list[Difference]]:
     found = trial(converter).finding(name, pair)
     assert found is not None
-    return found.said, found.differences
+    return found.message, found.differences
 
 
 def test_what_is_found_is_small_and_says_what_differs() -> None:
@@ -81,9 +81,9 @@ def test_what_is_found_is_small_and_says_what_differs() -> None:
 def test_what_a_function_raises_is_told_with_its_line() -> None:
     found = trial(conversions(after(c.down, c.raises))).finding("never-fails", ("v2", "v1"))
     assert found is not None
-    assert found.said == "ValueError: too many"
-    assert "converters.py:" in found.where
-    assert found.where.endswith(", in raises")
+    assert found.message == "ValueError: too many"
+    assert "converters.py:" in found.location
+    assert found.location.endswith(", in raises")
     assert found.obj["spec"]["replicas"] == 4
 
 
@@ -92,9 +92,9 @@ def test_what_cannot_be_converted_after_an_edit_is_told() -> None:
     found = trial(c.expects_host()).finding("edit-survives", ("v2", "v1"))
     assert found is not None
     assert found.edit is not None
-    assert (found.edit.path, found.edit.after) == (("spec", "host"), ABSENT)
-    assert found.said == "what was written at v1 cannot be converted any more: KeyError: 'host'"
-    assert found.where.endswith(", in restore")
+    assert (found.edit.path, found.edit.after) == (("spec", "host"), MISSING)
+    assert found.message == "what was written at v1 cannot be converted any more: KeyError: 'host'"
+    assert found.location.endswith(", in restore")
 
 
 def test_a_failure_on_the_way_back_says_so() -> None:
@@ -126,10 +126,10 @@ def test_a_function_must_give_metadata_to_what_has_none() -> None:
 
 
 def test_a_default_that_only_the_other_version_has_must_be_written() -> None:
-    definition = Definition(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
+    definition = CRD(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
     found = trial(conversions(), definition).finding("output-settled", ("v2", "v1"))
     assert found is not None
-    assert found.said == "defaults of v1 are missing: the API server does not fill them in after a conversion"
+    assert found.message == "defaults of v1 are missing: the API server does not fill them in after a conversion"
     assert [(d.path, d.kind) for d in found.differences] == [(("spec", "suspend"), "invented")]
 
 

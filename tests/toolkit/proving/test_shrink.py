@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.toolkit.crd_versions import Definition
-from polykind.toolkit.proving.shrink import smallest, undefaulted
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.proving.shrink import shrink, without_defaults
+from tests.toolkit.crds import crd
 from tests.toolkit.declare.test_conversions import crontab
-from tests.toolkit.definitions import crd
 
 
 def shrunk(obj: dict[str, Any], fails: Any) -> dict[str, Any]:
-    found, _ = smallest(obj, True, lambda candidate: fails(candidate) or None)
+    found, _ = shrink(obj, True, lambda candidate: fails(candidate) or None)
     return found
 
 
@@ -37,6 +37,6 @@ def test_who_an_object_is_stays() -> None:
 def test_what_defaults_fill_in_is_left_to_them() -> None:
     inner = {"type": "object", "properties": {"b": {"type": "integer", "default": 3}, "c": {"type": "integer"}}}
     schema = crd({"properties": {"a": inner, "list": {"type": "array", "items": inner}}})
-    root = Definition(schema).versions["v1"].schema.root
+    root = CRD(schema).versions["v1"].schema.root
     obj = {"spec": {"a": {"b": 3, "c": 3}, "list": [{"b": 4}, {"b": 3}]}}
-    assert undefaulted(root, obj) == {"spec": {"a": {"c": 3}, "list": [{"b": 4}, {}]}}
+    assert without_defaults(root, obj) == {"spec": {"a": {"c": 3}, "list": [{"b": 4}, {}]}}

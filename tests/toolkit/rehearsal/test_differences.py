@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from polykind.toolkit.rehearsal.differences import noticed, said
+from polykind.toolkit.rehearsal.differences import describe_difference, visible_differences
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ from polykind.toolkit.rehearsal.differences import noticed, said
     ],
 )
 def test_what_an_author_would_miss_is_told_by_field(before: Any, after: Any, found: list[str]) -> None:
-    assert [said(difference) for difference in noticed(before, after)] == found
+    assert [describe_difference(difference) for difference in visible_differences(before, after)] == found

@@ -11,11 +11,11 @@ import pytest
 from polykind.convert import Conversions, drop, first, move
 from polykind.server.server import Server
 from polykind.server.settings import Settings
-from polykind.toolkit.crd_versions import Definition
-from polykind.toolkit.rehearsal.api import Api
-from polykind.toolkit.rehearsal.rehearsal import Outcome, Rehearsal, Stage
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.rehearsal.rehearsal import Rehearsal, Stage, StageResult
+from polykind.toolkit.rehearsal.rehearsal_client import RehearsalClient
+from tests.toolkit.crds import GROUP, crd
 from tests.toolkit.declare.test_conversions import KIND
-from tests.toolkit.definitions import GROUP, crd
 
 OLD = {"properties": {"host": {"type": "string"}, "port": {"type": "integer"}}}
 NEW = {"properties": {"hosts": {"type": "array", "items": {"type": "string"}}, "port": {"type": "integer"}}}
@@ -27,7 +27,7 @@ def release(name: str, *versions: str, storage: str, new: dict[str, Any] | None 
     for version in manifest["spec"]["versions"]:
         version["storage"] = version["name"] == storage
     manifest["spec"]["versions"] = [v for v in manifest["spec"]["versions"] if v["name"] in versions]
-    return Stage(name, Definition(manifest))
+    return Stage(name, CRD(manifest))
 
 
 ONE = release("one", "v1", storage="v1")
@@ -52,11 +52,13 @@ def converters(monkeypatch: pytest.MonkeyPatch) -> Conversions:
     return conversions
 
 
-async def walked(folder: Path, stages: Sequence[Stage], *, migrate: bool = True, back: bool = True) -> list[Outcome]:
+async def walked(
+    folder: Path, stages: Sequence[Stage], *, migrate: bool = True, back: bool = True
+) -> list[StageResult]:
     settings = Settings(data_dir=folder, secure_port=0, converter=("rehearsed:conversions",))
     async with Server(settings) as server:
-        rehearsal = Rehearsal(Api(server), stages, [OBJECT], migrate=migrate)
-        return [outcome async for outcome in rehearsal.walk(back=back)]
+        rehearsal = Rehearsal(RehearsalClient(server), stages, [OBJECT], migrate=migrate)
+        return [outcome async for outcome in rehearsal.run(back=back)]
 
 
 async def test_conversions_that_keep_everything_lead_there_and_back(tmp_path: Path, converters: Conversions) -> None:
@@ -70,7 +72,7 @@ async def test_conversions_that_keep_everything_lead_there_and_back(tmp_path: Pa
 async def test_the_way_back_is_walked_by_itself(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", first("spec.host", "spec.hosts"))
     outcomes = await walked(tmp_path, [ONE, BETWEEN, TWO])
-    assert [(o.stage.name, o.back, o.fine) for o in outcomes] == [
+    assert [(o.stage.name, o.back, o.ok) for o in outcomes] == [
         ("one", False, True),
         ("between", False, True),
         ("two", False, True),
@@ -91,9 +93,9 @@ async def test_what_is_acknowledged_is_told_and_forgiven(tmp_path: Path, convert
     settings = Settings(data_dir=tmp_path, secure_port=0, converter=("rehearsed:conversions",))
     async with Server(settings) as server:
         steps = converters.steps.values()
-        rehearsal = Rehearsal(Api(server), [ONE, TWO], [OBJECT], migrate=True, steps=steps)
-        _, outcome = [outcome async for outcome in rehearsal.walk(back=False)]
-    assert outcome.fine
+        rehearsal = Rehearsal(RehearsalClient(server), [ONE, TWO], [OBJECT], migrate=True, steps=steps)
+        _, outcome = [outcome async for outcome in rehearsal.run(back=False)]
+    assert outcome.ok
     assert outcome.acknowledged == [
         'one at v1 after the migration: spec.host has gone, it was "a"; acknowledged: nobody calls it'
     ]
@@ -143,8 +145,8 @@ async def test_what_a_new_schema_refuses_is_told_before_anybody_writes_it(
 async def test_an_object_that_the_first_release_refuses_is_told(tmp_path: Path, converters: Conversions) -> None:
     bad = {**OBJECT, "spec": {"port": "many"}}
     async with Server(Settings(data_dir=tmp_path, secure_port=0)) as server:
-        rehearsal = Rehearsal(Api(server), [ONE], [bad], migrate=True)
-        (outcome,) = [outcome async for outcome in rehearsal.walk(back=True)]
+        rehearsal = Rehearsal(RehearsalClient(server), [ONE], [bad], migrate=True)
+        (outcome,) = [outcome async for outcome in rehearsal.run(back=True)]
     assert outcome.objects == 0
     assert outcome.findings[0].startswith("one cannot be created: ")
     assert "spec.port: Invalid value" in outcome.findings[0]

@@ -1,5 +1,11 @@
-"""Alias of `polykind.toolkit.files.offline`."""
+"""Deprecated: use `polykind.convert.files`."""
 
-from polykind.toolkit.files.offline import Converted, Offline
+from polykind.convert._deprecated import deprecated_names
 
-__all__ = ["Converted", "Offline"]
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "Converted": "polykind.convert.files:ConvertedDocument",
+        "Offline": "polykind.convert.files:OfflineConverter",
+    },
+)

@@ -21,15 +21,16 @@ Incomplete           of a definition's versions, some cannot be reached from oth
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from polykind.contract import JsonObject, copy_json
-from polykind.toolkit.declare.field_rules import Rule, chained
+from polykind.toolkit.declare.field_rules import FieldRule, compose
 
-Function = Callable[[JsonObject], Any]
-F = TypeVar("F", bound=Function)
+ObjectFunction = Callable[[JsonObject], Any]
+F = TypeVar("F", bound=ObjectFunction)
 
 
 class ConversionError(Exception):
@@ -49,12 +50,12 @@ class Incomplete(ValueError):
         self.missing = missing
 
 
-class Step(NamedTuple):
+class ConversionFunction(NamedTuple):
     """One function that converts from a version to another; `loses` are the fields it cannot keep, and why."""
 
     origin: str
     goal: str
-    function: Function
+    function: ObjectFunction
     loses: Mapping[str, str]
 
 
@@ -67,8 +68,8 @@ class Conversions:
         if not (self.name and dot and self.group):
             raise ValueError(f"{kind!r} does not name a kind and its group, such as CronTab.stable.example.com")
         self.kind = kind
-        self.steps: dict[tuple[str, str], Step] = {}
-        self._ways: dict[tuple[str, str], tuple[Step, ...]] = {}
+        self.steps: dict[tuple[str, str], ConversionFunction] = {}
+        self._paths: dict[tuple[str, str], tuple[ConversionFunction, ...]] = {}
 
     def __repr__(self) -> str:
         return f"Conversions({self.kind!r})"
@@ -86,7 +87,7 @@ class Conversions:
 
         return declare
 
-    def add(self, origin: str, goal: str, function: Function, *, loses: Mapping[str, str] | None = None) -> None:
+    def add(self, origin: str, goal: str, function: ObjectFunction, *, loses: Mapping[str, str] | None = None) -> None:
         """As `step`, for a function that is at hand."""
         if origin == goal or not origin or not goal or "/" in origin + goal:
             raise ValueError(f"{self.kind}: a step leads from one version to another, not from {origin!r} to {goal!r}")
@@ -94,15 +95,15 @@ class Conversions:
             raise ValueError(f"{self.kind}: two steps lead from {origin} to {goal}")
         if not callable(function) or inspect.iscoroutinefunction(function):
             raise TypeError(f"{self.kind}: the step from {origin} to {goal} must be a plain function, not {function!r}")
-        for path, why in (loses or {}).items():
-            if not why.strip():
+        for path, reason in (loses or {}).items():
+            if not reason.strip():
                 raise ValueError(f"{self.kind}: the step from {origin} to {goal} loses {path}: say why")
-        self.steps[origin, goal] = Step(origin, goal, function, dict(loses or {}))
-        self._ways.clear()
+        self.steps[origin, goal] = ConversionFunction(origin, goal, function, dict(loses or {}))
+        self._paths.clear()
 
-    def between(self, old: str, new: str, *rules: Rule) -> None:
+    def between(self, old: str, new: str, *rules: FieldRule) -> None:
         """Declare how two versions differ by field rules. The functions in both directions follow from them."""
-        there, back, there_loses, back_loses = chained(rules, old, new)
+        there, back, there_loses, back_loses = compose(rules, old, new)
         self.add(old, new, there, loses=there_loses)
         self.add(new, old, back, loses=back_loses)
 
@@ -114,12 +115,12 @@ class Conversions:
     def handles(self, group: str, kind: str) -> bool:
         return (group, kind) == (self.group, self.name)
 
-    def way(self, origin: str, goal: str) -> tuple[Step, ...]:
+    def path(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
         """The fewest steps from one version to another; of equally few, those declared first. Raises NoWay."""
-        found = self._ways.get((origin, goal))
-        if found is None:
-            found = self._ways[origin, goal] = self._search(origin, goal)
-        return found
+        path = self._paths.get((origin, goal))
+        if path is None:
+            path = self._paths[origin, goal] = self._search(origin, goal)
+        return path
 
     def check(self, versions: Iterable[str]) -> None:
         """Make sure that every one of these versions can be converted to every other. Raises Incomplete."""
@@ -127,7 +128,7 @@ class Conversions:
         missing = []
         for pair in ((origin, goal) for origin in names for goal in names if origin != goal):
             try:
-                self.way(*pair)
+                self.path(*pair)
             except NoWay:
                 missing.append(pair)
         if missing:
@@ -135,62 +136,74 @@ class Conversions:
 
     def convert(self, obj: JsonObject, to: str) -> JsonObject:
         """The object at another version; `to` is a version or an apiVersion. The one given is left as it is."""
-        return self.change(copy_json(obj), to)
+        return self.convert_in_place(copy_json(obj), to)
 
-    def change(self, obj: JsonObject, to: str) -> JsonObject:
+    def convert_in_place(self, obj: JsonObject, to: str) -> JsonObject:
         """As `convert`, of an object that nobody else needs: it may be changed."""
-        group, _, origin = _text(obj.get("apiVersion")).rpartition("/")
-        if not self.handles(group, _text(obj.get("kind"))):
-            raise ConversionError(f"{subject(obj)} is no {self.kind}")
-        asked, _, goal = to.rpartition("/")
-        if asked not in ("", group):
-            raise NoWay(f"{subject(obj)} cannot be converted to {to}: it is of the group {group}")
-        for step in self.way(origin, goal):
-            obj = _taken(step, obj)
+        group, _, origin = _string(obj.get("apiVersion")).rpartition("/")
+        if not self.handles(group, _string(obj.get("kind"))):
+            raise ConversionError(f"{describe_object(obj)} is no {self.kind}")
+        requested_group, _, goal = to.rpartition("/")
+        if requested_group not in ("", group):
+            raise NoWay(f"{describe_object(obj)} cannot be converted to {to}: it is of the group {group}")
+        for step in self.path(origin, goal):
+            obj = _call(step, obj)
             obj["apiVersion"] = f"{group}/{step.goal}"
         # The API server refuses an answer without metadata, though server-side apply may have sent it none.
         obj.setdefault("metadata", {})
         return obj
 
-    def _search(self, origin: str, goal: str) -> tuple[Step, ...]:
-        queue: deque[tuple[str, tuple[Step, ...]]] = deque([(origin, ())])
-        seen = {origin}
+    def way(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
+        """Deprecated: use `path`."""
+        warnings.warn("Conversions.way is deprecated, use Conversions.path", DeprecationWarning, stacklevel=2)
+        return self.path(origin, goal)
+
+    def change(self, obj: JsonObject, to: str) -> JsonObject:
+        """Deprecated: use `convert_in_place`."""
+        warnings.warn(
+            "Conversions.change is deprecated, use Conversions.convert_in_place", DeprecationWarning, stacklevel=2
+        )
+        return self.convert_in_place(obj, to)
+
+    def _search(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
+        queue: deque[tuple[str, tuple[ConversionFunction, ...]]] = deque([(origin, ())])
+        visited = {origin}
         while queue:
-            version, way = queue.popleft()
+            version, path = queue.popleft()
             if version == goal:
-                return way
+                return path
             for step in self.steps.values():
-                if step.origin == version and step.goal not in seen:
-                    seen.add(step.goal)
-                    queue.append((step.goal, (*way, step)))
+                if step.origin == version and step.goal not in visited:
+                    visited.add(step.goal)
+                    queue.append((step.goal, (*path, step)))
         raise NoWay(f"no conversion leads from {origin} to {goal}")
 
 
-def _taken(step: Step, obj: JsonObject) -> JsonObject:
-    about = subject(obj)
+def _call(step: ConversionFunction, obj: JsonObject) -> JsonObject:
+    subject = describe_object(obj)
     try:
         out = step.function(obj)
     except Exception as error:
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ConversionError(f"{about} cannot be converted from {step.origin} to {step.goal}: {said}") from error
+        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise ConversionError(f"{subject} cannot be converted from {step.origin} to {step.goal}: {message}") from error
     if out is None:
         return obj
     if not isinstance(out, dict):
         if inspect.iscoroutine(out):
             out.close()
-        said = f"the step returned {type(out).__name__}, not an object"
-        raise ConversionError(f"{about} cannot be converted from {step.origin} to {step.goal}: {said}")
+        message = f"the step returned {type(out).__name__}, not an object"
+        raise ConversionError(f"{subject} cannot be converted from {step.origin} to {step.goal}: {message}")
     return out
 
 
-def subject(obj: JsonObject) -> str:
+def describe_object(obj: JsonObject) -> str:
     """Who an object says it is, for messages."""
     metadata = obj.get("metadata")
     fields: JsonObject = metadata if isinstance(metadata, dict) else {}
-    name = _text(fields.get("name")) or "without a name"
-    namespace = _text(fields.get("namespace"))
-    return f"{_text(obj.get('kind')) or 'an object'} {f'{namespace}/{name}' if namespace else name}"
+    name = _string(fields.get("name")) or "without a name"
+    namespace = _string(fields.get("namespace"))
+    return f"{_string(obj.get('kind')) or 'an object'} {f'{namespace}/{name}' if namespace else name}"
 
 
-def _text(value: Any) -> str:
+def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""

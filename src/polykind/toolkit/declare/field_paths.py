@@ -13,7 +13,7 @@ MISSING: Any = object()
 """Stands for the value of a field that is not there."""
 
 
-class Path:
+class FieldPath:
     """A path: through lists to some objects, its `scopes`, and from each by names to a field."""
 
     def __init__(self, text: str) -> None:
@@ -28,11 +28,11 @@ class Path:
 
     def scopes(self, obj: JsonObject) -> list[JsonObject]:
         """The objects that the path leads to through lists; without lists the object itself."""
-        found = [obj]
+        scopes = [obj]
         for part in self.lists.split("[*]")[:-1]:
-            items = [_get(at, part.lstrip(".").split(".")) for at in found]
-            found = [item for listed in items if isinstance(listed, list) for item in listed if isinstance(item, dict)]
-        return found
+            items = [_get(current, part.lstrip(".").split(".")) for current in scopes]
+            scopes = [item for listed in items if isinstance(listed, list) for item in listed if isinstance(item, dict)]
+        return scopes
 
     def get(self, scope: JsonObject) -> Any:
         """The field's value, or MISSING."""
@@ -40,38 +40,38 @@ class Path:
 
     def pop(self, scope: JsonObject) -> Any:
         """Take the field out; its value, or MISSING. Objects that nothing is left in go too, but for the outermost."""
-        way = [scope]
+        parents = [scope]
         for name in self._names[:-1]:
-            below = way[-1].get(name)
-            if not isinstance(below, dict):
+            child = parents[-1].get(name)
+            if not isinstance(child, dict):
                 return MISSING
-            way.append(below)
-        value = way[-1].pop(self._names[-1], MISSING)
+            parents.append(child)
+        value = parents[-1].pop(self._names[-1], MISSING)
         if value is not MISSING:
             outermost = 0 if self.lists else 1
-            for depth in range(len(way) - 1, outermost, -1):
-                if way[depth]:
+            for depth in range(len(parents) - 1, outermost, -1):
+                if parents[depth]:
                     break
-                del way[depth - 1][self._names[depth - 1]]
+                del parents[depth - 1][self._names[depth - 1]]
         return value
 
     def set(self, scope: JsonObject, value: Any) -> None:
         """Give the field a value, making the objects that lead to it."""
-        at = scope
+        current = scope
         for name in self._names[:-1]:
-            at = at.setdefault(name, {})
-            if not isinstance(at, dict):
+            current = current.setdefault(name, {})
+            if not isinstance(current, dict):
                 raise ValueError(f"{self.text} cannot be set: {name} is no object")
-        at[self._names[-1]] = value
+        current[self._names[-1]] = value
 
     def reaches(self, scope: JsonObject) -> bool:
         """Whether the first of the objects that lead to the field is there."""
         return len(self._names) == 1 or isinstance(scope.get(self._names[0]), dict)
 
 
-def _get(at: Any, names: list[str] | Iterator[str]) -> Any:
+def _get(current: Any, names: list[str] | Iterator[str]) -> Any:
     for name in names:
-        if not isinstance(at, dict) or name not in at:
+        if not isinstance(current, dict) or name not in current:
             return MISSING
-        at = at[name]
-    return at
+        current = current[name]
+    return current

@@ -36,7 +36,7 @@ class Library:
         if isinstance(converter, Conversions):
             self.declared = {converter.kind: converter}
         elif isinstance(converter, Mapping):
-            self.declared = _declared(spec, converter)
+            self.declared = _from_mapping(spec, converter)
         self._handles = getattr(converter, "handles", None)
         method = getattr(converter, "convert", None)
         self._convert: Convert | None = method if callable(method) else converter if callable(converter) else None
@@ -59,7 +59,7 @@ class Library:
     def function(self, group: str, kind: str) -> Convert:
         """The function that converts objects of a kind; it may change what it is given."""
         if self.declared is not None:
-            return self.declared[f"{kind}.{group}"].change
+            return self.declared[f"{kind}.{group}"].convert_in_place
         assert self._convert is not None
         return self._convert
 
@@ -68,13 +68,13 @@ class Library:
         return inspect.iscoroutinefunction(self._convert)
 
 
-def _declared(spec: str, mapping: Mapping[Any, Any]) -> dict[str, Conversions]:
+def _from_mapping(spec: str, mapping: Mapping[Any, Any]) -> dict[str, Conversions]:
     out: dict[str, Conversions] = {}
-    for key, step in mapping.items():
+    for key, function in mapping.items():
         try:
             kind, origin, goal = key
-            out.setdefault(kind, Conversions(kind)).add(origin, goal, step)
+            out.setdefault(kind, Conversions(kind)).add(origin, goal, function)
         except (ValueError, TypeError, AttributeError):
-            said = f"{key!r} must be (kind.group, from, to) and name a plain function"
-            raise ValueError(f"--converter {spec}: {said}") from None
+            message = f"{key!r} must be (kind.group, from, to) and name a plain function"
+            raise ValueError(f"--converter {spec}: {message}") from None
     return out

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.toolkit.declare.conversions import Conversions
-from polykind.toolkit.declare.field_rules import Rule, drop, first, move, only, rename_values
+from polykind.toolkit.declare.field_rules import FieldRule, drop, first, move, only, rename_values
 
-_RULES: dict[str, tuple[Callable[..., Rule], frozenset[str], frozenset[str]]] = {
+_RULES: dict[str, tuple[Callable[..., FieldRule], frozenset[str], frozenset[str]]] = {
     "move": (move, frozenset(), frozenset()),
     "first": (first, frozenset(), frozenset()),
     "renameValues": (rename_values, frozenset({"path", "values"}), frozenset()),
@@ -31,7 +31,7 @@ _RULES: dict[str, tuple[Callable[..., Rule], frozenset[str], frozenset[str]]] = 
 """Each rule with the fields it must have and those it may have; without any, it is two paths."""
 
 
-def conversions(document: Any) -> Conversions:
+def parse_rules_file(document: Any) -> Conversions:
     """The conversions that a document declares. Raises ValueError, saying what is wrong with it."""
     fields = _fields("the document", document, frozenset({"kind", "between"}))
     if not isinstance(fields["kind"], str):
@@ -40,7 +40,7 @@ def conversions(document: Any) -> Conversions:
     for number, entry in enumerate(_list("between", fields["between"])):
         place = f"between[{number}]"
         parts = _fields(place, entry, frozenset({"versions", "rules"}))
-        old, new = _two(f"{place}.versions", parts["versions"])
+        old, new = _pair(f"{place}.versions", parts["versions"])
         rules = [_rule(f"{place}.rules[{n}]", rule) for n, rule in enumerate(_list(f"{place}.rules", parts["rules"]))]
         try:
             out.between(old, new, *rules)
@@ -49,20 +49,20 @@ def conversions(document: Any) -> Conversions:
     return out
 
 
-def _rule(place: str, entry: Any) -> Rule:
+def _rule(place: str, entry: Any) -> FieldRule:
     if not isinstance(entry, dict) or len(entry) != 1:
         raise ValueError(f"{place} must be one rule: {', '.join(_RULES)}")
-    ((name, said),) = entry.items()
+    ((name, value),) = entry.items()
     if name not in _RULES:
         raise ValueError(f"{place}: {name!r} is no rule: {', '.join(_RULES)}")
-    make, needed, allowed = _RULES[name]
+    build, required, optional = _RULES[name]
     place = f"{place}.{name}"
     try:
-        if not needed:
-            return make(*_two(place, said))
-        fields = _fields(place, said, needed, allowed)
+        if not required:
+            return build(*_pair(place, value))
+        fields = _fields(place, value, required, optional)
         _check(place, fields)
-        return make(**fields)
+        return build(**fields)
     except ValueError as error:
         raise ValueError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
 
@@ -76,20 +76,20 @@ def _check(place: str, fields: dict[str, Any]) -> None:
             raise ValueError(f"{place}.{field} must be a string")
 
 
-def _fields(place: str, said: Any, needed: frozenset[str], allowed: frozenset[str] = frozenset()) -> dict[str, Any]:
-    if not isinstance(said, dict) or not needed <= said.keys() <= needed | allowed:
-        wanted = ", ".join(sorted(needed)) + "".join(f" and maybe {field}" for field in sorted(allowed))
+def _fields(place: str, value: Any, required: frozenset[str], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
+    if not isinstance(value, dict) or not required <= value.keys() <= required | optional:
+        wanted = ", ".join(sorted(required)) + "".join(f" and maybe {field}" for field in sorted(optional))
         raise ValueError(f"{place} must have {wanted}, and nothing else")
-    return said
+    return value
 
 
-def _two(place: str, said: Any) -> tuple[str, str]:
-    if not (isinstance(said, list) and len(said) == 2 and all(isinstance(item, str) for item in said)):
+def _pair(place: str, value: Any) -> tuple[str, str]:
+    if not (isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value)):
         raise ValueError(f"{place} must be a list of two, the older first")
-    return said[0], said[1]
+    return value[0], value[1]
 
 
-def _list(place: str, said: Any) -> list[Any]:
-    if not isinstance(said, list):
+def _list(place: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
         raise ValueError(f"{place} must be a list")
-    return said
+    return value

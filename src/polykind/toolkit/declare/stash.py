@@ -33,7 +33,7 @@ from polykind.contract import JsonObject
 ANNOTATION = "conversion-stash"
 """The annotation's name; its prefix is the object's group, which is its author's."""
 
-LARGE = 32 * 1024
+WARN_BYTES = 32 * 1024
 """Annotations of an object may take 256 KiB in all, and `kubectl apply` keeps a copy of the object in one of them."""
 
 log = logging.getLogger(__name__)
@@ -44,8 +44,8 @@ def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -
     key = _key(obj)
     entries = _entries(obj, key)
     entries[name] = {"value": value, "beside": list(beside), "digest": _digest(obj, beside)}
-    text = _encoded(entries)
-    if len(text) > LARGE:
+    text = _encode(entries)
+    if len(text) > WARN_BYTES:
         log.warning("the stash of an object has grown to %d bytes: keep less, or convert without it", len(text))
     metadata = obj.setdefault("metadata", {})
     annotations = metadata.get("annotations")
@@ -61,7 +61,7 @@ def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
         return otherwise
     annotations = {k: v for k, v in obj["metadata"]["annotations"].items() if k != key}
     if entries:
-        annotations[key] = _encoded(entries)
+        annotations[key] = _encode(entries)
     if annotations:
         obj["metadata"]["annotations"] = annotations
     else:
@@ -96,7 +96,7 @@ def _entries(obj: JsonObject, key: str) -> JsonObject:
 
 def _digest(obj: JsonObject, beside: Sequence[str]) -> str:
     """A digest of the fields at some paths, and of whether they are there."""
-    return hashlib.sha256(_encoded([_field(obj, path) for path in beside]).encode()).hexdigest()[:16]
+    return hashlib.sha256(_encode([_field(obj, path) for path in beside]).encode()).hexdigest()[:16]
 
 
 def _field(obj: JsonObject, path: str) -> list[Any]:
@@ -108,5 +108,5 @@ def _field(obj: JsonObject, path: str) -> list[Any]:
     return [at]
 
 
-def _encoded(value: Any) -> str:
+def _encode(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.toolkit.proving.differences import Difference
 from polykind.toolkit.proving.edits import Edit
-from polykind.toolkit.proving.losses import Losses
-from polykind.toolkit.proving.passage import Passage
+from polykind.toolkit.proving.losses import LossTracker
+from polykind.toolkit.proving.object_diff import Difference
+from polykind.toolkit.proving.round_trip import RoundTrip
 
 
 @dataclass
@@ -19,20 +21,26 @@ class Finding:
 
     property: str
     obj: JsonObject
-    said: str
+    message: str
     differences: list[Difference] = field(default_factory=list)
-    where: str = ""
+    location: str = ""
     """The line of the author's code that raised."""
     edit: Edit | None = None
 
+    @builtins.property
+    def said(self) -> str:
+        """Deprecated: use `message`."""
+        warnings.warn("Finding.said is deprecated, use Finding.message", DeprecationWarning, stacklevel=2)
+        return self.message
+
 
 @dataclass
-class Case:
+class ProofCase:
     """One passage, edits of what it gave at the other version, and what may be lost on the way."""
 
-    passage: Passage
-    losses: Losses
+    round_trip: RoundTrip
+    losses: LossTracker
     edits: list[Edit] = field(default_factory=list)
 
-    def found(self, name: str, said: str, differences: Iterable[Difference] = (), **more: Any) -> Finding:
-        return Finding(name, self.passage.obj, said, list(differences), **more)
+    def finding(self, name: str, message: str, differences: Iterable[Difference] = (), **more: Any) -> Finding:
+        return Finding(name, self.round_trip.obj, message, list(differences), **more)

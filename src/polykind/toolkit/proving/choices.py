@@ -9,23 +9,23 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Unlucky(Exception):
+class GenerationError(Exception):
     """No good value was found in some tries: at which path, and why the last one was not good."""
 
-    def __init__(self, said: str, path: str = "") -> None:
-        super().__init__(f"{path}: {said}" if path else said)
-        self.said = said
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.message = message
         self.path = path
 
-    def below(self, name: str) -> Unlucky:
+    def below(self, name: str) -> GenerationError:
         """The same, seen from above."""
-        return Unlucky(self.said, f"{name}.{self.path}" if self.path else name)
+        return GenerationError(self.message, f"{name}.{self.path}" if self.path else name)
 
 
 class Choices(Protocol):
     """Chance, as generators see it. Zero is always the simplest answer: failures are shrunk towards it."""
 
-    def upto(self, most: int) -> int:
+    def up_to(self, maximum: int) -> int:
         """A whole number from 0 to `most`."""
 
     def part(self, make: Callable[[], T]) -> T:
@@ -38,8 +38,8 @@ class RandomChoices:
     def __init__(self, random: Random) -> None:
         self._random = random
 
-    def upto(self, most: int) -> int:
-        return self._random.randint(0, most)
+    def up_to(self, maximum: int) -> int:
+        return self._random.randint(0, maximum)
 
     def part(self, make: Callable[[], T]) -> T:
         return make()
@@ -50,11 +50,11 @@ class RecordedChoices:
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
-        self.made: list[int] = []
+        self.recorded: list[int] = []
 
-    def upto(self, most: int) -> int:
-        self.made.append(self._choices.upto(most))
-        return self.made[-1]
+    def up_to(self, maximum: int) -> int:
+        self.recorded.append(self._choices.up_to(maximum))
+        return self.recorded[-1]
 
     def part(self, make: Callable[[], T]) -> T:
         return self._choices.part(make)
@@ -62,15 +62,15 @@ class RecordedChoices:
 
 def pick(choices: Choices, options: Sequence[T]) -> T:
     """One of some options, of which the first is the simplest."""
-    return options[choices.upto(len(options) - 1)] if len(options) > 1 else options[0]
+    return options[choices.up_to(len(options) - 1)] if len(options) > 1 else options[0]
 
 
-def likely(choices: Choices, percent: float) -> bool:
+def chance(choices: Choices, percent: float) -> bool:
     """True in so many cases of a hundred; False is simpler."""
     if percent <= 0:
         return False
-    return percent >= 100 or choices.upto(99) >= 100 - percent
+    return percent >= 100 or choices.up_to(99) >= 100 - percent
 
 
-def between(choices: Choices, least: int, most: int) -> int:
-    return least + choices.upto(most - least) if most > least else least
+def between(choices: Choices, minimum: int, maximum: int) -> int:
+    return minimum + choices.up_to(maximum - minimum) if maximum > minimum else minimum

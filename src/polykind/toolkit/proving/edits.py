@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import deep_equal
 from polykind.schema.node import META_KEYS
-from polykind.toolkit.crd_versions import DefinedVersion
-from polykind.toolkit.proving import scalars
-from polykind.toolkit.proving.choices import Choices, Unlucky, pick
-from polykind.toolkit.proving.differences import ABSENT, Path
-from polykind.toolkit.proving.generate import Generator
-from polykind.toolkit.proving.passage import Stopped, admitted
+from polykind.toolkit.crd_versions import CRDVersion
+from polykind.toolkit.proving import scalar_generators
+from polykind.toolkit.proving.choices import Choices, GenerationError, pick
+from polykind.toolkit.proving.object_diff import MISSING, Path
+from polykind.toolkit.proving.object_generator import ObjectGenerator
+from polykind.toolkit.proving.round_trip import ConversionFailedError, admit
 
-TRIES = 6
+_ATTEMPTS = 6
 
 
 class Edit(NamedTuple):
@@ -29,7 +29,7 @@ class Edit(NamedTuple):
     obj: JsonObject
 
 
-class Spot(NamedTuple):
+class EditTarget(NamedTuple):
     """A place where something can be edited; `raw` is its schema."""
 
     action: str
@@ -45,44 +45,44 @@ class Spot(NamedTuple):
 class Editor:
     """Makes edits of objects of one version. What was edited least comes first, so that by and by all is."""
 
-    def __init__(self, generator: Generator) -> None:
+    def __init__(self, generator: ObjectGenerator) -> None:
         self._generator = generator
-        self._done: Counter[tuple[str, Path]] = Counter()
+        self._edit_counts: Counter[tuple[str, Path]] = Counter()
 
-    def edited(self, choices: Choices, obj: JsonObject) -> Edit | None:
+    def edit(self, choices: Choices, obj: JsonObject) -> Edit | None:
         """One valid edit of an object, None if none was found."""
-        spots = list(_spots(self._generator.version.openapi, obj, ()))
-        for _ in range(TRIES if spots else 0):
-            least = min(self._done[spot.kind] for spot in spots)
-            spot = pick(choices, [spot for spot in spots if self._done[spot.kind] == least])
-            self._done[spot.kind] += 1
-            with suppress(Unlucky, Stopped):
-                found = _tried(choices, self._generator, obj, spot)
+        targets = list(_edit_targets(self._generator.version.openapi, obj, ()))
+        for _ in range(_ATTEMPTS if targets else 0):
+            least = min(self._edit_counts[target.kind] for target in targets)
+            target = pick(choices, [target for target in targets if self._edit_counts[target.kind] == least])
+            self._edit_counts[target.kind] += 1
+            with suppress(GenerationError, ConversionFailedError):
+                found = _try_edit(choices, self._generator, obj, target)
                 if found is not None:
                     return found
         return None
 
 
-def _tried(choices: Choices, generator: Generator, obj: JsonObject, spot: Spot) -> Edit | None:
-    value = ABSENT if spot.action == "remove" else generator.value(choices, spot.raw)
-    path = (*spot.path[:-1], scalars.name(choices)) if spot.action == "key" else spot.path
-    return applied(generator.version, obj, path, value)
+def _try_edit(choices: Choices, generator: ObjectGenerator, obj: JsonObject, target: EditTarget) -> Edit | None:
+    value = MISSING if target.action == "remove" else generator.value(choices, target.raw)
+    path = (*target.path[:-1], scalar_generators.generate_name(choices)) if target.action == "key" else target.path
+    return apply_edit(generator.version, obj, path, value)
 
 
-def applied(version: DefinedVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
+def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
     """An edit done to an object; None if it changes nothing, is not valid, or has no place there."""
     out = copy_json(obj)
     try:
-        before = _put(out, path, copy_json(value))
+        before = _set_at(out, path, copy_json(value))
     except (LookupError, TypeError):
         return None
-    out = admitted(version, out)
-    if deep_equal(out, obj) or version.complaints(out):
+    out = admit(version, out)
+    if deep_equal(out, obj) or version.validation_errors(out):
         return None
     return Edit(path, before, value, out)
 
 
-def _spots(raw: JsonObject, value: Any, path: Path) -> Iterator[Spot]:
+def _edit_targets(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarget]:
     """Everything that can be edited in a value: what is there, and what the schema knows and is not."""
     if isinstance(value, dict):
         properties: JsonObject = raw.get("properties") or {}
@@ -91,45 +91,45 @@ def _spots(raw: JsonObject, value: Any, path: Path) -> Iterator[Spot]:
                 continue
             here = (*path, name)
             if name not in value:
-                yield Spot("set", here, child)
+                yield EditTarget("set", here, child)
                 continue
             if name not in (raw.get("required") or ()):
-                yield Spot("remove", here, child)
-            yield from _inner(child, value[name], here)
+                yield EditTarget("remove", here, child)
+            yield from _targets_below(child, value[name], here)
         more = raw.get("additionalProperties")
         if isinstance(more, dict):
-            yield Spot("key", (*path, ""), more)
+            yield EditTarget("key", (*path, ""), more)
             for key in value:
                 if key not in properties:
-                    yield Spot("remove", (*path, key), more)
-                    yield from _inner(more, value[key], (*path, key))
+                    yield EditTarget("remove", (*path, key), more)
+                    yield from _targets_below(more, value[key], (*path, key))
     elif isinstance(value, list):
         items = raw.get("items")
         if isinstance(items, dict):
-            yield Spot("set", (*path, len(value)), items)
+            yield EditTarget("set", (*path, len(value)), items)
             for at, item in enumerate(value):
-                yield Spot("remove", (*path, at), items)
-                yield from _inner(items, item, (*path, at))
+                yield EditTarget("remove", (*path, at), items)
+                yield from _targets_below(items, item, (*path, at))
 
 
-def _inner(raw: JsonObject, value: Any, path: Path) -> Iterator[Spot]:
+def _targets_below(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarget]:
     if not value or not isinstance(value, (dict, list)):
-        yield Spot("change", path, raw)
-    yield from _spots(raw, value, path)
+        yield EditTarget("change", path, raw)
+    yield from _edit_targets(raw, value, path)
 
 
-def _put(obj: JsonObject, path: Path, value: Any) -> Any:
+def _set_at(obj: JsonObject, path: Path, value: Any) -> Any:
     """Set or remove what is at a path, in place; returns what was there."""
-    holder: Any = obj
+    parent: Any = obj
     for step in path[:-1]:
-        holder = holder[step]
+        parent = parent[step]
     last: Any = path[-1]
-    there = last in holder if isinstance(holder, dict) else last < len(holder)
-    before = holder[last] if there else ABSENT
-    if value is ABSENT:
-        del holder[last]
-    elif isinstance(holder, list) and not there:
-        holder.append(value)
+    exists = last in parent if isinstance(parent, dict) else last < len(parent)
+    before = parent[last] if exists else MISSING
+    if value is MISSING:
+        del parent[last]
+    elif isinstance(parent, list) and not exists:
+        parent.append(value)
     else:
-        holder[last] = value
+        parent[last] = value
     return before

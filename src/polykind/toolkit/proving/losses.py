@@ -9,50 +9,59 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject, copy_json
-from polykind.toolkit.declare.conversions import NoWay, Step
-from polykind.toolkit.proving.differences import ABSENT, Difference, Path, differences, general, leaves
-from polykind.toolkit.proving.passage import Converter, Passage, Stopped
+from polykind.toolkit.declare.conversions import ConversionFunction, NoWay
+from polykind.toolkit.proving.object_diff import MISSING, Difference, Path, differences, leaf_paths, schema_path
+from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip, TestedConverter
 
 _tokens = re.compile(r"\[\*\]|\[[^\]]*\]|[^.\[\]]+").findall
 ANY = "*"
-ENOUGH = 3
+_MIN_OBSERVATIONS = 3
 """How many objects must have had a field before it counts that it was not lost."""
 
 
 class Acknowledgement(NamedTuple):
     """One path that a step is said to lose, and why."""
 
-    step: Step
+    step: ConversionFunction
     path: str
-    why: str
+    reason: str
 
-    def covers(self, found: Difference) -> bool:
+    def covers(self, difference: Difference) -> bool:
         """Whether a difference is this loss, or lies wholly below it, or is all there was above it."""
-        wanted = tokens(self.path)
-        if _below(wanted, found.path):
+        pattern = parse_path(self.path)
+        if _matches_prefix(pattern, difference.path):
             return True
-        gone = found.before if found.after is ABSENT else found.after if found.before is ABSENT else None
-        if not isinstance(gone, (dict, list)) or len(found.path) >= len(wanted):
+        subtree = (
+            difference.before
+            if difference.after is MISSING
+            else difference.after
+            if difference.before is MISSING
+            else None
+        )
+        if not isinstance(subtree, (dict, list)) or len(difference.path) >= len(pattern):
             return False
-        return all(_below(wanted, leaf) or not _value(gone, leaf, found.path) for leaf in leaves(gone, found.path))
+        return all(
+            _matches_prefix(pattern, leaf) or not _leaf_value(subtree, leaf, difference.path)
+            for leaf in leaf_paths(subtree, difference.path)
+        )
 
 
-def _value(value: Any, leaf: Path, above: Path) -> Any:
+def _leaf_value(value: Any, leaf: Path, above: Path) -> Any:
     """What is at a leaf; nothing if it is an empty object or list."""
     for step in leaf[len(above) :]:
         value = value[step]
     return None if value in ({}, []) else [value]
 
 
-def tokens(path: str) -> tuple[str, ...]:
+def parse_path(path: str) -> tuple[str, ...]:
     """The steps of a path as authors write it; `[*]` and `*` stand for any."""
     return tuple(ANY if part == "[*]" else part.strip("[]") for part in _tokens(path))
 
 
-def _below(wanted: tuple[str, ...], path: Path) -> bool:
-    if len(path) < len(wanted):
+def _matches_prefix(pattern: tuple[str, ...], path: Path) -> bool:
+    if len(path) < len(pattern):
         return False
-    return all(want in (ANY, str(step)) for want, step in zip(wanted, path, strict=False))
+    return all(want in (ANY, str(step)) for want, step in zip(pattern, path, strict=False))
 
 
 @dataclass
@@ -64,125 +73,142 @@ class Loss:
     path: str
     kind: str
     example: Difference
-    why: str | None
+    reason: str | None
     """The reason, if it is acknowledged."""
     count: int = 0
 
 
-class Losses:
+class LossTracker:
     """What is acknowledged, and what was met in a run."""
 
-    def __init__(self, converter: Converter) -> None:
+    def __init__(self, converter: TestedConverter) -> None:
         self._converter = converter
-        self.met: dict[tuple[str, str, str, str, bool], Loss] = {}
-        self._real: set[tuple[str, str, str]] = set()
-        self._offered: Counter[tuple[str, str, str]] = Counter()
+        self.observed: dict[tuple[str, str, str, str, bool], Loss] = {}
+        self._observed_losses: set[tuple[str, str, str]] = set()
+        self._present_counts: Counter[tuple[str, str, str]] = Counter()
 
     def matrix(self) -> list[Loss]:
         """What was met, the unacknowledged first, then by versions and path."""
-        return sorted(self.met.values(), key=lambda loss: (loss.why is not None, loss.origin, loss.goal, loss.path))
+        return sorted(
+            self.observed.values(), key=lambda loss: (loss.reason is not None, loss.origin, loss.goal, loss.path)
+        )
 
-    def observe(self, passage: Passage) -> None:
+    def observe(self, round_trip: RoundTrip) -> None:
         """Note what a passage lost."""
-        for said in self._acknowledged(passage):
-            if said.step.origin == passage.origin.name and has(passage.obj, tokens(said.path)):
-                self._offered[said.step.origin, said.step.goal, said.path] += 1
-        for found in kept(passage.obj, passage.back):
-            forgiving = self._forgiving(passage, found)
-            if forgiving is not None:
-                self._real.add((forgiving.step.origin, forgiving.step.goal, forgiving.path))
-            pair = passage.origin.name, passage.goal.name
-            path = general(passage.origin.schema.root, found.path)
-            key = (*pair, path, found.kind, forgiving is None)
-            loss = self.met.get(key)
+        for declared in self._acknowledged(round_trip):
+            if declared.step.origin == round_trip.origin.name and has_path(round_trip.obj, parse_path(declared.path)):
+                self._present_counts[declared.step.origin, declared.step.goal, declared.path] += 1
+        for difference in user_differences(round_trip.obj, round_trip.returned):
+            acknowledgement = self._acknowledgement_for(round_trip, difference)
+            if acknowledgement is not None:
+                self._observed_losses.add(
+                    (acknowledgement.step.origin, acknowledgement.step.goal, acknowledgement.path)
+                )
+            pair = round_trip.origin.name, round_trip.goal.name
+            path = schema_path(round_trip.origin.schema.root, difference.path)
+            key = (*pair, path, difference.kind, acknowledgement is None)
+            loss = self.observed.get(key)
             if loss is None:
-                loss = self.met[key] = Loss(*pair, path, found.kind, found, forgiving.why if forgiving else None)
+                loss = self.observed[key] = Loss(
+                    *pair, path, difference.kind, difference, acknowledgement.reason if acknowledgement else None
+                )
             loss.count += 1
 
-    def unforgiven(self, passage: Passage) -> list[Difference]:
+    def unacknowledged(self, round_trip: RoundTrip) -> list[Difference]:
         """What came back otherwise, and nobody acknowledges. Raises Stopped."""
-        return [found for found in kept(passage.obj, passage.back) if self._forgiving(passage, found) is None]
+        return [
+            difference
+            for difference in user_differences(round_trip.obj, round_trip.returned)
+            if self._acknowledgement_for(round_trip, difference) is None
+        ]
 
-    def forgives(self, passage: Passage, found: Difference, version: str) -> bool:
+    def is_acknowledged(self, round_trip: RoundTrip, difference: Difference, version: str) -> bool:
         """Whether a difference in an object of a version, met on a passage, is acknowledged."""
-        acknowledged = self._acknowledged(passage)
-        return any(said.step.origin == version and said.covers(found) for said in acknowledged)
+        acknowledged = self._acknowledged(round_trip)
+        return any(
+            acknowledgement.step.origin == version and acknowledgement.covers(difference)
+            for acknowledgement in acknowledged
+        )
 
     def stale(self) -> list[Acknowledgement]:
         """What is acknowledged and was never lost, though objects had it."""
         declared = self._converter.declared
         steps = declared.steps.values() if declared is not None else ()
         return [
-            Acknowledgement(step, path, why)
+            Acknowledgement(step, path, reason)
             for step in steps
-            for path, why in step.loses.items()
-            if (step.origin, step.goal, path) not in self._real
-            and self._offered[step.origin, step.goal, path] >= ENOUGH
+            for path, reason in step.loses.items()
+            if (step.origin, step.goal, path) not in self._observed_losses
+            and self._present_counts[step.origin, step.goal, path] >= _MIN_OBSERVATIONS
         ]
 
-    def _ways(self, passage: Passage) -> Iterator[tuple[Step, ...]]:
-        one, other = passage.origin.name, passage.goal.name
+    def _function_paths(self, round_trip: RoundTrip) -> Iterator[tuple[ConversionFunction, ...]]:
+        one, other = round_trip.origin.name, round_trip.goal.name
         for pair in ((one, other), (other, one)):
             try:
-                yield self._converter.way(*pair)
+                yield self._converter.path(*pair)
             except NoWay:
                 continue
 
-    def _acknowledged(self, passage: Passage) -> list[Acknowledgement]:
+    def _acknowledged(self, round_trip: RoundTrip) -> list[Acknowledgement]:
         return [
-            Acknowledgement(step, path, why)
-            for way in self._ways(passage)
-            for step in way
-            for path, why in step.loses.items()
+            Acknowledgement(step, path, reason)
+            for functions in self._function_paths(round_trip)
+            for step in functions
+            for path, reason in step.loses.items()
         ]
 
-    def _forgiving(self, passage: Passage, found: Difference) -> Acknowledgement | None:
-        acknowledged = self._acknowledged(passage)
-        for said in acknowledged:
-            if said.step.origin == passage.origin.name and said.covers(found):
-                return said
-        for said in acknowledged:
-            if said.step.origin != passage.origin.name and found.path in self._images(passage, said):
-                return said
+    def _acknowledgement_for(self, round_trip: RoundTrip, difference: Difference) -> Acknowledgement | None:
+        acknowledged = self._acknowledged(round_trip)
+        for acknowledgement in acknowledged:
+            if acknowledgement.step.origin == round_trip.origin.name and acknowledgement.covers(difference):
+                return acknowledgement
+        for acknowledgement in acknowledged:
+            if acknowledgement.step.origin != round_trip.origin.name and difference.path in self._corresponding_paths(
+                round_trip, acknowledgement
+            ):
+                return acknowledgement
         return None
 
-    def _images(self, passage: Passage, said: Acknowledgement) -> set[Path]:
+    def _corresponding_paths(self, round_trip: RoundTrip, acknowledgement: Acknowledgement) -> set[Path]:
         """The paths in the object's own version of what is lost in another, where it may have another name."""
-        versions = self._converter.definition.versions
-        middle = versions[said.step.origin]
+        versions = self._converter.crd.versions
+        version = versions[acknowledgement.step.origin]
         try:
-            whole = passage.there if middle is passage.goal else self._converter.convert(passage.obj, middle)
-            without = copy_json(whole)
-            remove(without, tokens(said.path))
-            one, other = (self._converter.convert(obj, passage.origin) for obj in (whole, without))
-        except Stopped:
+            full = (
+                round_trip.converted if version is round_trip.goal else self._converter.convert(round_trip.obj, version)
+            )
+            reduced = copy_json(full)
+            remove_path(reduced, parse_path(acknowledgement.path))
+            one, other = (self._converter.convert(obj, round_trip.origin) for obj in (full, reduced))
+        except ConversionFailedError:
             return set()
-        return {found.path for found in differences(one, other)}
+        return {difference.path for difference in differences(one, other)}
 
 
-def kept(before: JsonObject, after: JsonObject) -> Iterator[Difference]:
+def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Difference]:
     """What differs, but for annotations that a converter adds."""
-    for found in differences(before, after):
-        if found.before is ABSENT and found.path[:2] == ("metadata", "annotations"):
+    for difference in differences(before, after):
+        if difference.before is MISSING and difference.path[:2] == ("metadata", "annotations"):
             continue
-        yield found
+        yield difference
 
 
-def has(value: Any, path: tuple[str, ...]) -> bool:
+def has_path(value: Any, path: tuple[str, ...]) -> bool:
     """Whether something lies at a path."""
     if not path:
         return True
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return any(path[0] in (ANY, str(step)) and has(item, path[1:]) for step, item in steps)
+    return any(path[0] in (ANY, str(step)) and has_path(item, path[1:]) for step, item in steps)
 
 
-def remove(value: Any, path: tuple[str, ...]) -> None:
+def remove_path(value: Any, path: tuple[str, ...]) -> None:
     """Remove what lies at a path, in place."""
     first, rest = path[0], path[1:]
     if isinstance(value, dict):
         for key in [key for key in value if first in (ANY, key)]:
             if rest:
-                remove(value[key], rest)
+                remove_path(value[key], rest)
             else:
                 del value[key]
     elif isinstance(value, list):
@@ -190,4 +216,4 @@ def remove(value: Any, path: tuple[str, ...]) -> None:
             value.clear()
         for at, item in enumerate(value):
             if rest and first in (ANY, str(at)):
-                remove(item, rest)
+                remove_path(item, rest)

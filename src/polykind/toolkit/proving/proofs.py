@@ -18,29 +18,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polykind.contract import JsonObject
-from polykind.toolkit.crd_versions import Definition, Unfit
+from polykind.toolkit.crd_versions import CRD, read_crd
 from polykind.toolkit.declare.library import Library
-from polykind.toolkit.files import manifests
-from polykind.toolkit.proving import report
+from polykind.toolkit.proving import proof_report
+from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
 from polykind.toolkit.proving.properties import PROPERTIES
-from polykind.toolkit.proving.trial import Pair, Trial
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["PROPERTIES", "Trial", "definition_in", "objects", "proofs"]
+__all__ = ["PROPERTIES", "ProofRun", "objects", "proofs"]
 
 
 def proofs(
-    definition: Definition | JsonObject | str | Path,
+    definition: CRD | JsonObject | str | Path,
     conversions: Any,
     *,
     examples: int = 100,
     seed: int = 0,
     without: Iterable[str] = (),
     samples: Sequence[JsonObject] = (),
-) -> Callable[[str, Pair], None]:
+) -> Callable[[str, VersionPair], None]:
     """A test for pytest, with one case for each property and ordered pair of versions.
 
     `definition` is a manifest, or the path of its file: from the working directory, or from the file of the test.
@@ -50,51 +49,51 @@ def proofs(
     import pytest
 
     library = Library(getattr(conversions, "__name__", None) or repr(conversions), conversions)
-    known = _definition(definition, library, sys._getframe(1).f_code.co_filename)
-    trial = Trial(known, library, examples=examples, seed=seed, properties=kept(without), samples=samples)
+    known = _load_crd(definition, library, sys._getframe(1).f_code.co_filename)
+    run = ProofRun(known, library, examples=examples, seed=seed, properties=select_properties(without), samples=samples)
 
-    @pytest.mark.parametrize(("name", "pair"), _parameters(trial))
-    def test(name: str, pair: Pair) -> None:
-        said = complaint(trial, name, pair)
-        if said:
-            pytest.fail(said, pytrace=False)
+    @pytest.mark.parametrize(("name", "pair"), _parameters(run))
+    def test(name: str, pair: VersionPair) -> None:
+        message = failure_report(run, name, pair)
+        if message:
+            pytest.fail(message, pytrace=False)
 
     return test
 
 
 def objects(
-    definition: Definition | JsonObject | str | Path, version: str, samples: Sequence[JsonObject] = ()
+    definition: CRD | JsonObject | str | Path, version: str, samples: Sequence[JsonObject] = ()
 ) -> SearchStrategy[JsonObject]:
     """Valid objects of a version as a Hypothesis strategy, for tests of one's own."""
     try:
-        from polykind.toolkit.proving import strategies
+        from polykind.toolkit.proving import hypothesis_strategy
     except ModuleNotFoundError as error:
         raise ImportError("objects() needs Hypothesis: pip install 'polykind[test]'") from error
-    known = _definition(definition, None, sys._getframe(1).f_code.co_filename)
+    known = _load_crd(definition, None, sys._getframe(1).f_code.co_filename)
     if version not in known.versions:
         raise ValueError(f"{known.name} has no version {version}: it has {', '.join(known.versions)}")
-    return strategies.objects(known.versions[version], samples)
+    return hypothesis_strategy.objects(known.versions[version], samples)
 
 
-def complaint(trial: Trial, name: str, pair: Pair) -> str:
+def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
     """Why a property is not proven for a pair; empty if it is."""
-    if name == report.ACKNOWLEDGED:
-        for each in trial.pairs:
-            trial.verdict(each)
-        return "\n".join(report.stale(trial))
-    found = trial.finding(name, pair)
+    if name == proof_report.ACKNOWLEDGED:
+        for each in run.pairs:
+            run.result(each)
+        return "\n".join(proof_report.stale_acknowledgements(run))
+    found = run.finding(name, pair)
     if found is not None:
-        return report.failure(trial, pair, found, _again(trial))
-    return report.health(trial, pair)
+        return proof_report.failure(run, pair, found, _rerun_command(run))
+    return proof_report.too_few_objects(run, pair)
 
 
-def _again(trial: Trial) -> str:
+def _rerun_command(run: ProofRun) -> str:
     """How to run the test at hand alone; the objects are the same in every run."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-    return f"{shlex.join(['pytest', test]) if test else 'run the test'}, with seed={trial.seed}"
+    return f"{shlex.join(['pytest', test]) if test else 'run the test'}, with seed={run.seed}"
 
 
-def kept(without: Iterable[str]) -> list[str]:
+def select_properties(without: Iterable[str]) -> list[str]:
     """The properties that are not left out. Raises ValueError for one that there is not."""
     left_out = set(without)
     unknown = left_out - PROPERTIES.keys()
@@ -103,44 +102,22 @@ def kept(without: Iterable[str]) -> list[str]:
     return [name for name in PROPERTIES if name not in left_out]
 
 
-def definition_in(file: Path, library: Library | None) -> Definition:
-    """The definition in a file whose kind a library converts, if there is one. Raises ValueError."""
-    try:
-        documents = manifests.parse(manifests.load(file)).documents
-    except manifests.Unreadable as error:
-        raise ValueError(f"{file}: {error}") from None
-    values = [document.value for document in documents if isinstance(document.value, dict)]
-    found = [value for value in values if value.get("kind") == "CustomResourceDefinition"]
-    try:
-        definitions = [Definition(manifest) for manifest in found]
-    except Unfit as error:
-        raise ValueError(f"{file}: {error}") from None
-    if not definitions:
-        raise ValueError(f"{file}: there is no CustomResourceDefinition in it")
-    fitting = [one for one in definitions if library is None or library.handles(one.group, one.kind.partition(".")[0])]
-    if len(fitting) != 1:
-        names = ", ".join(one.kind for one in fitting or definitions)
-        which = f"of which {library.spec} converts {'several' if fitting else 'none'}" if library else "not one"
-        raise ValueError(f"{file}: it defines {names}, {which}")
-    return fitting[0]
-
-
-def _definition(given: Definition | JsonObject | str | Path, library: Library | None, caller: str) -> Definition:
+def _load_crd(given: CRD | JsonObject | str | Path, library: Library | None, caller: str) -> CRD:
     if isinstance(given, (str, Path)):
-        return definition_in(_file(Path(given), caller), library)
-    return given if isinstance(given, Definition) else Definition(given)
+        return read_crd(_resolve_file(Path(given), caller), library)
+    return given if isinstance(given, CRD) else CRD(given)
 
 
-def _file(path: Path, caller: str) -> Path:
+def _resolve_file(path: Path, caller: str) -> Path:
     beside = Path(caller).parent / path
     return beside if not path.exists() and beside.exists() else path
 
 
-def _parameters(trial: Trial) -> list[ParameterSet]:
+def _parameters(run: ProofRun) -> list[ParameterSet]:
     import pytest
 
-    out = [pytest.param(name, pair, id=f"{name}-{pair[0]}-{pair[1]}") for name, pair in trial.cases()]
-    declared = trial.converter.declared
+    out = [pytest.param(name, pair, id=f"{name}-{pair[0]}-{pair[1]}") for name, pair in run.cases()]
+    declared = run.converter.declared
     if declared is not None and any(step.loses for step in declared.steps.values()):
-        out.append(pytest.param(report.ACKNOWLEDGED, ("", ""), id=report.ACKNOWLEDGED))
+        out.append(pytest.param(proof_report.ACKNOWLEDGED, ("", ""), id=proof_report.ACKNOWLEDGED))
     return out

@@ -9,113 +9,115 @@ from collections.abc import Callable
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.toolkit.proving import fragments
-from polykind.toolkit.proving.calls import batch_independence, deterministic, input_untouched, order_kept
-from polykind.toolkit.proving.case import Case, Finding
-from polykind.toolkit.proving.differences import differences
-from polykind.toolkit.proving.passage import Stopped
-from polykind.toolkit.proving.survival import edit_survives
+from polykind.toolkit.proving import partial_objects
+from polykind.toolkit.proving.case import Finding, ProofCase
+from polykind.toolkit.proving.edit_survival import edit_survives
+from polykind.toolkit.proving.isolation_properties import batch_independence, deterministic, input_untouched, order_kept
+from polykind.toolkit.proving.object_diff import differences
+from polykind.toolkit.proving.round_trip import ConversionFailedError
 
-Check = Callable[[Case], Finding | None]
+Check = Callable[[ProofCase], Finding | None]
 
 
-def never_fails(case: Case) -> Finding | None:
+def never_fails(case: ProofCase) -> Finding | None:
     """A valid object is converted: nothing is raised, and the API server takes the answer."""
     try:
-        _ = case.passage.back
-    except Stopped as stop:
-        if not stop.metadata:
-            return case.found("never-fails", _leg(case, stop), where=stop.where)
+        _ = case.round_trip.returned
+    except ConversionFailedError as stop:
+        if not stop.metadata_error:
+            return case.finding("never-fails", _failed_direction(case, stop), location=stop.location)
     return None
 
 
-def _leg(case: Case, stop: Stopped) -> str:
-    passage = case.passage
+def _failed_direction(case: ProofCase, stop: ConversionFailedError) -> str:
+    round_trip = case.round_trip
     try:
-        _ = passage.there
-    except Stopped:
+        _ = round_trip.converted
+    except ConversionFailedError:
         return str(stop)
-    return f"on the way back to {passage.origin.name}: {stop}"
+    return f"on the way back to {round_trip.origin.name}: {stop}"
 
 
-def there_and_back(case: Case) -> Finding | None:
+def there_and_back(case: ProofCase) -> Finding | None:
     """From the storage version to another and back, the object is the same."""
-    return _round_trip(case, "there-and-back") if case.passage.origin.storage else None
+    return _round_trip(case, "there-and-back") if case.round_trip.origin.storage else None
 
 
-def back_and_there(case: Case) -> Finding | None:
+def back_and_there(case: ProofCase) -> Finding | None:
     """From a version that is not stored to another and back, the object is the same."""
-    return None if case.passage.origin.storage else _round_trip(case, "back-and-there")
+    return None if case.round_trip.origin.storage else _round_trip(case, "back-and-there")
 
 
-def _round_trip(case: Case, name: str) -> Finding | None:
-    passage = case.passage
-    left = case.losses.unforgiven(passage)
+def _round_trip(case: ProofCase, name: str) -> Finding | None:
+    round_trip = case.round_trip
+    left = case.losses.unacknowledged(round_trip)
     if not left:
         return None
-    said = f"what came back from {passage.goal.name} is not the {passage.origin.name} object that was sent"
-    return case.found(name, said, left)
+    message = f"what came back from {round_trip.goal.name} is not the {round_trip.origin.name} object that was sent"
+    return case.finding(name, message, left)
 
 
-def partial_object(case: Case) -> Finding | None:
+def partial_object(case: ProofCase) -> Finding | None:
     """What server-side apply sends is converted as well: no metadata, no spec, or nothing but one field."""
-    passage = case.passage
-    _ = passage.there
-    for said, part in fragments.of(passage.obj):
+    round_trip = case.round_trip
+    _ = round_trip.converted
+    for message, part in partial_objects.partial_objects(round_trip.obj):
         try:
-            passage.converter.convert(part, passage.goal)
-        except Stopped as stop:
-            if stop.metadata and "missing metadata" not in str(stop):
+            round_trip.converter.convert(part, round_trip.goal)
+        except ConversionFailedError as stop:
+            if stop.metadata_error and "missing metadata" not in str(stop):
                 continue
-            return Finding("partial-object", part, f"{said}: {stop}", where=stop.where)
+            return Finding("partial-object", part, f"{message}: {stop}", location=stop.location)
     return None
 
 
-def metadata_kept(case: Case) -> Finding | None:
+def metadata_kept(case: ProofCase) -> Finding | None:
     """Of the metadata only labels and annotations change: the API server restores or refuses the rest."""
-    passage = case.passage
-    answer = passage.answers[1]
-    before, after = (_without_notes(obj) for obj in (passage.obj, answer))
+    round_trip = case.round_trip
+    answer = round_trip.responses[1]
+    before, after = (_immutable_metadata(obj) for obj in (round_trip.obj, answer))
     found = [d._replace(path=("metadata", *d.path)) for d in differences(before, after)]
     if found:
-        return case.found("metadata-kept", "only labels and annotations may change in a conversion", found)
+        return case.finding("metadata-kept", "only labels and annotations may change in a conversion", found)
     try:
-        _ = passage.there
-    except Stopped as stop:
-        if stop.metadata:
-            return case.found("metadata-kept", str(stop))
+        _ = round_trip.converted
+    except ConversionFailedError as stop:
+        if stop.metadata_error:
+            return case.finding("metadata-kept", str(stop))
     return None
 
 
-def _without_notes(obj: JsonObject) -> Any:
+def _immutable_metadata(obj: JsonObject) -> Any:
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
         return metadata
     return {key: value for key, value in metadata.items() if key not in ("labels", "annotations")}
 
 
-def output_validates(case: Case) -> Finding | None:
+def output_validates(case: ProofCase) -> Finding | None:
     """What is converted is a valid object of the other version."""
-    complaints = case.passage.goal.complaints(case.passage.there)
-    if not complaints:
+    validation_errors = case.round_trip.goal.validation_errors(case.round_trip.converted)
+    if not validation_errors:
         return None
-    more = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
-    return case.found("output-validates", f"at {case.passage.goal.name} it is refused: {complaints[0]}{more}")
+    more = f" (and {len(validation_errors) - 1} more)" if len(validation_errors) > 1 else ""
+    return case.finding(
+        "output-validates", f"at {case.round_trip.goal.name} it is refused: {validation_errors[0]}{more}"
+    )
 
 
-def output_settled(case: Case) -> Finding | None:
+def output_settled(case: ProofCase) -> Finding | None:
     """The answer is as the API server keeps it: nothing in it is pruned, and no default is missing."""
-    passage = case.passage
-    goal, there = passage.goal, passage.there
-    body = {key: value for key, value in passage.answers[1].items() if key != "metadata"}
+    round_trip = case.round_trip
+    goal, there = round_trip.goal, round_trip.converted
+    body = {key: value for key, value in round_trip.responses[1].items() if key != "metadata"}
     pruned = list(differences(body, {key: value for key, value in there.items() if key != "metadata"}))
     if pruned:
-        said = f"the schema of {goal.name} does not know all that was written: the API server removes it"
-        return case.found("output-settled", said, pruned)
+        message = f"the schema of {goal.name} does not know all that was written: the API server removes it"
+        return case.finding("output-settled", message, pruned)
     missing = list(differences(there, goal.defaulted(there)))
     if missing:
-        said = f"defaults of {goal.name} are missing: the API server does not fill them in after a conversion"
-        return case.found("output-settled", said, missing)
+        message = f"defaults of {goal.name} are missing: the API server does not fill them in after a conversion"
+        return case.finding("output-settled", message, missing)
     return None
 
 
@@ -140,9 +142,9 @@ def applies(name: str, origin_is_stored: bool) -> bool:
     return name != ("back-and-there" if origin_is_stored else "there-and-back")
 
 
-def checked(name: str, case: Case) -> Finding | None:
+def check_property(name: str, case: ProofCase) -> Finding | None:
     """What breaks a property in a case; None if nothing does, or if there is nothing to compare."""
     try:
         return PROPERTIES[name](case)
-    except Stopped:
+    except ConversionFailedError:
         return None

@@ -9,50 +9,50 @@ from polykind.contract import JsonObject, copy_json
 from polykind.schema.equality import deep_equal
 from polykind.schema.node import SchemaNode
 from polykind.schema.pruning import effective_default
-from polykind.toolkit.proving.differences import Path
+from polykind.toolkit.proving.object_diff import Path
 
-MOST = 3000
+_MAX_ATTEMPTS = 3000
 """How many simpler objects are tried for one failure."""
-_KEPT = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
-_WHOLE = {("apiVersion",), ("kind",), ("metadata",)}
+_REQUIRED_PATHS = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
+_FIXED_PATHS = {("apiVersion",), ("kind",), ("metadata",)}
 T = TypeVar("T")
 
 
-def smallest(obj: JsonObject, found: T, fails: Callable[[JsonObject], T | None]) -> tuple[JsonObject, T]:
+def shrink(obj: JsonObject, finding: T, fails: Callable[[JsonObject], T | None]) -> tuple[JsonObject, T]:
     """The simplest object that fails, reached by one simplification after another, and what was found with it.
 
     `fails` gives what is wrong with an object; None if nothing is, or if it is not valid.
     """
-    tried = 0
-    smaller = True
-    while smaller and tried < MOST:
-        smaller = False
+    attempts = 0
+    improved = True
+    while improved and attempts < _MAX_ATTEMPTS:
+        improved = False
         for path in _paths(obj):
-            for candidate in _simpler(obj, path):
-                if tried >= MOST or cost(candidate) >= cost(obj):
+            for candidate in _simpler_objects(obj, path):
+                if attempts >= _MAX_ATTEMPTS or cost(candidate) >= cost(obj):
                     continue
-                tried += 1
+                attempts += 1
                 result = fails(candidate)
                 if result is not None:
-                    obj, found, smaller = candidate, result, True
+                    obj, finding, improved = candidate, result, True
                     break
-    return obj, found
+    return obj, finding
 
 
-def undefaulted(node: SchemaNode | None, value: Any) -> Any:
+def without_defaults(node: SchemaNode | None, value: Any) -> Any:
     """A value without the fields that defaults fill in again."""
     if node is None:
         return value
     if isinstance(value, list):
-        return [undefaulted(node.items, item) for item in value]
+        return [without_defaults(node.items, item) for item in value]
     if not isinstance(value, dict):
         return value
     out = {}
     for key, item in value.items():
         child = node.child(key)
-        filled = effective_default(child) if child is not None and node.has_property(key) else None
-        if filled is None or not deep_equal(filled, item):
-            out[key] = undefaulted(child, item)
+        default_value = effective_default(child) if child is not None and node.has_property(key) else None
+        if default_value is None or not deep_equal(default_value, item):
+            out[key] = without_defaults(child, item)
     return out
 
 
@@ -69,7 +69,7 @@ def cost(value: Any) -> int:
     return 3 * len(str(value)) + int(min(abs(value), 100))
 
 
-def plainer(value: Any) -> Iterator[Any]:
+def simpler_values(value: Any) -> Iterator[Any]:
     """Simpler values of the same type, the simplest first."""
     if isinstance(value, dict):
         yield {}
@@ -88,47 +88,47 @@ def plainer(value: Any) -> Iterator[Any]:
 def _paths(obj: JsonObject) -> list[Path]:
     """The paths of all that an object has, what lies near its root first."""
     out: list[Path] = []
-    row: list[tuple[Path, Any]] = [((), obj)]
-    while row:
-        below: list[tuple[Path, Any]] = []
-        for path, value in row:
+    level: list[tuple[Path, Any]] = [((), obj)]
+    while level:
+        next_level: list[tuple[Path, Any]] = []
+        for path, value in level:
             steps: list[Any] = list(value) if isinstance(value, dict) else []
             steps = list(reversed(range(len(value)))) if isinstance(value, list) else steps
-            below += [((*path, step), value[step]) for step in steps]
-        out += [path for path, _ in below]
-        row = below
+            next_level += [((*path, step), value[step]) for step in steps]
+        out += [path for path, _ in next_level]
+        level = next_level
     return out
 
 
-def _simpler(obj: JsonObject, path: Path) -> Iterator[JsonObject]:
+def _simpler_objects(obj: JsonObject, path: Path) -> Iterator[JsonObject]:
     """The object without what lies at a path, and with plainer values there."""
-    holder: Any = obj
+    parent: Any = obj
     for step in path[:-1]:
-        if not _has(holder, step):
+        if not _has(parent, step):
             return
-        holder = holder[step]
-    if not _has(holder, path[-1]):
+        parent = parent[step]
+    if not _has(parent, path[-1]):
         return
-    if path not in _KEPT:
-        yield _changed(obj, path, None)
-    if path not in _WHOLE:
-        for value in plainer(holder[path[-1]]):
-            yield _changed(obj, path, [value])
+    if path not in _REQUIRED_PATHS:
+        yield _with_value(obj, path, None)
+    if path not in _FIXED_PATHS:
+        for value in simpler_values(parent[path[-1]]):
+            yield _with_value(obj, path, [value])
 
 
-def _has(holder: Any, step: str | int) -> bool:
+def _has(parent: Any, step: str | int) -> bool:
     if isinstance(step, int):
-        return isinstance(holder, list) and step < len(holder)
-    return isinstance(holder, dict) and step in holder
+        return isinstance(parent, list) and step < len(parent)
+    return isinstance(parent, dict) and step in parent
 
 
-def _changed(obj: JsonObject, path: Path, value: list[Any] | None) -> JsonObject:
+def _with_value(obj: JsonObject, path: Path, value: list[Any] | None) -> JsonObject:
     out: JsonObject = copy_json(obj)
-    holder: Any = out
+    parent: Any = out
     for step in path[:-1]:
-        holder = holder[step]
+        parent = parent[step]
     if value is None:
-        del holder[path[-1]]
+        del parent[path[-1]]
     else:
-        holder[path[-1]] = copy_json(value[0])
+        parent[path[-1]] = copy_json(value[0])
     return out

@@ -7,33 +7,33 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.toolkit.declare.stash import ANNOTATION
-from polykind.toolkit.proving.differences import Difference, differences, spelled
+from polykind.toolkit.proving.object_diff import Difference, differences, format_path
 
-_THE_SERVERS = frozenset({"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"})
+_SERVER_FIELDS = frozenset({"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"})
 
 
-def noticed(before: JsonObject, after: JsonObject) -> list[Difference]:
+def visible_differences(before: JsonObject, after: JsonObject) -> list[Difference]:
     """What an object's author would miss or wonder at; what only the server and the conversions note is left out."""
-    return list(differences(_shown(before), _shown(after)))
+    return list(differences(_without_server_fields(before), _without_server_fields(after)))
 
 
-def _shown(obj: JsonObject) -> JsonObject:
-    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _THE_SERVERS}
-    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if not k.endswith(f"/{ANNOTATION}")}
+def _without_server_fields(obj: JsonObject) -> JsonObject:
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _SERVER_FIELDS}
+    visible = {k: v for k, v in (metadata.get("annotations") or {}).items() if not k.endswith(f"/{ANNOTATION}")}
     metadata.pop("annotations", None)
-    return {**obj, "metadata": {**metadata, **({"annotations": kept} if kept else {})}}
+    return {**obj, "metadata": {**metadata, **({"annotations": visible} if visible else {})}}
 
 
-def said(found: Difference) -> str:
+def describe_difference(difference: Difference) -> str:
     """A difference in a few words."""
-    path = spelled(found.path)
-    if found.kind == "dropped":
-        return f"{path} has gone, it was {_short(found.before)}"
-    if found.kind == "invented":
-        return f"{path} has come, {_short(found.after)}"
-    return f"{path} was {_short(found.before)} and is {_short(found.after)}"
+    path = format_path(difference.path)
+    if difference.kind == "dropped":
+        return f"{path} has gone, it was {_shorten(difference.before)}"
+    if difference.kind == "invented":
+        return f"{path} has come, {_shorten(difference.after)}"
+    return f"{path} was {_shorten(difference.before)} and is {_shorten(difference.after)}"
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -7,32 +7,32 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
-from polykind.toolkit.crd_versions import Definition
-from polykind.toolkit.declare.conversions import Step
-from polykind.toolkit.proving.differences import Difference
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.declare.conversions import ConversionFunction
 from polykind.toolkit.proving.losses import Acknowledgement
-from polykind.toolkit.rehearsal.api import DEFINITIONS, Api, Refused
-from polykind.toolkit.rehearsal.differences import noticed, said
+from polykind.toolkit.proving.object_diff import Difference
+from polykind.toolkit.rehearsal.differences import describe_difference, visible_differences
+from polykind.toolkit.rehearsal.rehearsal_client import CRDS_PATH, RehearsalClient, RehearsalError
 
-_NOT_STATED = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+_SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 class Stage(NamedTuple):
     """A definition as a release has it, under the name of its file."""
 
     name: str
-    definition: Definition
+    crd: CRD
 
     @property
     def versions(self) -> str:
         """Its versions in one line: the storage version has a star, those not served stand in brackets."""
-        shown = (f"{v.name}*" if v.storage else v.name for v in self.definition.versions.values())
-        served = (v.served for v in self.definition.versions.values())
+        shown = (f"{v.name}*" if v.storage else v.name for v in self.crd.versions.values())
+        served = (v.served for v in self.crd.versions.values())
         return " ".join(name if is_served else f"({name})" for name, is_served in zip(shown, served, strict=True))
 
 
 @dataclass(slots=True)
-class Outcome:
+class StageResult:
     """What came of one stage: `findings` are what an author must know, `acknowledged` what he knows is lost.
 
     `stuck` says that there was no going on.
@@ -47,11 +47,11 @@ class Outcome:
     stuck: bool = False
 
     @property
-    def fine(self) -> bool:
+    def ok(self) -> bool:
         return not self.findings
 
 
-Reading = dict[tuple[str, str], JsonObject]
+ObjectReadings = dict[tuple[str, str], JsonObject]
 """Objects by their path below the version, and the version they were read at."""
 
 
@@ -60,125 +60,129 @@ class Rehearsal:
 
     def __init__(
         self,
-        api: Api,
+        api: RehearsalClient,
         stages: Sequence[Stage],
         objects: Sequence[JsonObject],
         *,
         migrate: bool,
-        steps: Iterable[Step] = (),
+        steps: Iterable[ConversionFunction] = (),
     ) -> None:
         """`steps` are those that convert, as far as they are known, for what they acknowledge to lose."""
         self._api = api
-        self._losses = [Acknowledgement(step, path, why) for step in steps for path, why in step.loses.items()]
+        self._losses = [Acknowledgement(step, path, reason) for step in steps for path, reason in step.loses.items()]
         self._stages = stages
         self._objects = objects
         self._migrate = migrate
-        self._first: Reading = {}
+        self._first: ObjectReadings = {}
         """Each object as it was first read at each version."""
         self._paths: list[str] = []
         self._migrations = 0
 
-    async def walk(self, *, back: bool) -> AsyncIterator[Outcome]:
+    async def run(self, *, back: bool) -> AsyncIterator[StageResult]:
         """Go through the stages, and back again; ends where there is no going on."""
         order = [(stage, False) for stage in self._stages]
         if back:
             order += [(stage, True) for stage in reversed(self._stages[:-1])]
         for stage, backwards in order:
-            outcome = Outcome(stage, backwards, objects=len(self._paths))
-            await self._pass(stage, outcome, begins=stage is self._stages[0] and not backwards)
+            outcome = StageResult(stage, backwards, objects=len(self._paths))
+            await self._run_stage(stage, outcome, is_first=stage is self._stages[0] and not backwards)
             yield outcome
             if outcome.stuck:
                 return
 
-    async def _pass(self, stage: Stage, outcome: Outcome, *, begins: bool) -> None:
+    async def _run_stage(self, stage: Stage, outcome: StageResult, *, is_first: bool) -> None:
         try:
-            await self._api.define(stage.definition.manifest)
-        except Refused as error:
-            outcome.findings += [f"the definition is refused: {error}", *await self._way_out(stage)]
+            await self._api.apply_crd(stage.crd.manifest)
+        except RehearsalError as error:
+            outcome.findings += [f"the definition is refused: {error}", *await self._suggest_release(stage)]
             outcome.stuck = True
             return
-        if begins:
+        if is_first:
             await self._create(stage, outcome)
         outcome.objects = len(self._paths)
-        seen: set[str] = set()
-        await self._read(stage, outcome, "", seen)
+        reported: set[str] = set()
+        await self._read_objects(stage, outcome, "", reported)
         if self._migrate:
             self._migrations += 1
             try:
-                await self._api.migrate(stage.definition.manifest, f"rehearsal-{self._migrations}")
+                await self._api.migrate(stage.crd.manifest, f"rehearsal-{self._migrations}")
                 outcome.migrated = True
-            except Refused as error:
-                outcome.findings.append(f"the migration to {stage.definition.storage} failed: {error}")
+            except RehearsalError as error:
+                outcome.findings.append(f"the migration to {stage.crd.storage} failed: {error}")
                 return
-            await self._read(stage, outcome, " after the migration", seen)
+            await self._read_objects(stage, outcome, " after the migration", reported)
 
-    async def _way_out(self, stage: Stage) -> list[str]:
+    async def _suggest_release(self, stage: Stage) -> list[str]:
         """What would lead on, where a definition drops what is still stored."""
-        wanted = stage.definition
+        crd = stage.crd
         try:
-            live = await self._api.ask("GET", f"{DEFINITIONS}/{wanted.name}")
-        except Refused:
+            live = await self._api.request("GET", f"{CRDS_PATH}/{crd.name}")
+        except RehearsalError:
             return []
-        left = [version for version in live["status"]["storedVersions"] if version not in wanted.versions]
-        if not left:
+        removed_versions = [version for version in live["status"]["storedVersions"] if version not in crd.versions]
+        if not removed_versions:
             return []
-        between = f"a release between them that declares {' and '.join(left)} as well, but stores {wanted.storage},"
-        return [f"{between} would lead on" + ("" if self._migrate else " once it is migrated")]
+        suggestion = (
+            f"a release between them that declares {' and '.join(removed_versions)} as well, but stores {crd.storage},"
+        )
+        return [f"{suggestion} would lead on" + ("" if self._migrate else " once it is migrated")]
 
-    async def _create(self, stage: Stage, outcome: Outcome) -> None:
-        definition = stage.definition
-        plural = definition.manifest["spec"]["names"]["plural"]
+    async def _create(self, stage: Stage, outcome: StageResult) -> None:
+        crd = stage.crd
+        plural = crd.manifest["spec"]["names"]["plural"]
         for obj in self._objects:
-            metadata = {k: v for k, v in obj["metadata"].items() if k not in _NOT_STATED}
+            metadata = {k: v for k, v in obj["metadata"].items() if k not in _SERVER_FIELDS}
             namespace = metadata.get("namespace") or "default"
-            place = f"namespaces/{namespace}/{plural}" if definition.namespaced else plural
+            place = f"namespaces/{namespace}/{plural}" if crd.namespaced else plural
             path = f"/apis/{obj['apiVersion']}/{place}"
             try:
-                if definition.namespaced:
-                    await self._ensure(namespace)
-                made = await self._api.ask("POST", path, {**obj, "metadata": metadata})
-                name = made["metadata"]["name"]
-                if "status" in obj and "status" in (definition.version_of(obj).stanza.get("subresources") or {}):
-                    await self._api.ask("PUT", f"{path}/{name}/status", {**made, "status": obj["status"]})
+                if crd.namespaced:
+                    await self._ensure_namespace(namespace)
+                created = await self._api.request("POST", path, {**obj, "metadata": metadata})
+                name = created["metadata"]["name"]
+                if "status" in obj and "status" in (crd.version_of(obj).version_entry.get("subresources") or {}):
+                    await self._api.request("PUT", f"{path}/{name}/status", {**created, "status": obj["status"]})
                 self._paths.append(f"{place}/{name}")
-            except Refused as error:
+            except RehearsalError as error:
                 outcome.findings.append(f"{metadata.get('name')} cannot be created: {error}")
 
-    async def _ensure(self, namespace: str) -> None:
+    async def _ensure_namespace(self, namespace: str) -> None:
         try:
-            await self._api.ask("GET", f"/api/v1/namespaces/{namespace}")
-        except Refused:
+            await self._api.request("GET", f"/api/v1/namespaces/{namespace}")
+        except RehearsalError:
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            await self._api.ask("POST", "/api/v1/namespaces", manifest)
+            await self._api.request("POST", "/api/v1/namespaces", manifest)
 
-    async def _read(self, stage: Stage, outcome: Outcome, when: str, seen: set[str]) -> None:
+    async def _read_objects(self, stage: Stage, outcome: StageResult, when: str, reported: set[str]) -> None:
         """Read every object at every served version, and have it judged as if it were new.
 
         What has been `seen` to be wrong with it is not told again.
         """
-        for version in stage.definition.versions.values():
+        for version in stage.crd.versions.values():
             if not version.served:
                 continue
             for path in self._paths:
                 about = f"{path.rpartition('/')[2]} at {version.name}{when}"
-                whole = f"/apis/{version.api_version}/{path}"
+                url = f"/apis/{version.api_version}/{path}"
                 try:
-                    obj = await self._api.ask("GET", whole)
-                except Refused as error:
+                    obj = await self._api.request("GET", url)
+                except RehearsalError as error:
                     outcome.findings.append(f"{about} cannot be read: {error}")
                     continue
                 first = self._first.setdefault((path, version.name), obj)
-                for found in noticed(first, obj):
-                    if (known := f"{whole} {said(found)}") not in seen:
-                        seen.add(known)
-                        self._note(outcome, version.name, f"{about}: {said(found)}", found)
+                for difference in visible_differences(first, obj):
+                    if (report_key := f"{url} {describe_difference(difference)}") not in reported:
+                        reported.add(report_key)
+                        self._record(outcome, version.name, f"{about}: {describe_difference(difference)}", difference)
                 if not when:
-                    refused = version.complaints(obj)
-                    outcome.findings += [f"{about} would be refused if it were new: {why}" for why in refused]
+                    refused = version.validation_errors(obj)
+                    outcome.findings += [f"{about} would be refused if it were new: {reason}" for reason in refused]
 
-    def _note(self, outcome: Outcome, version: str, text: str, found: Difference) -> None:
-        why = next((loss.why for loss in self._losses if loss.step.origin == version and loss.covers(found)), None)
-        if why is None:
+    def _record(self, outcome: StageResult, version: str, text: str, difference: Difference) -> None:
+        reason = next(
+            (loss.reason for loss in self._losses if loss.step.origin == version and loss.covers(difference)), None
+        )
+        if reason is None:
             outcome.findings.append(text)
         else:
-            outcome.acknowledged.append(f"{text}; acknowledged: {why}")
+            outcome.acknowledged.append(f"{text}; acknowledged: {reason}")

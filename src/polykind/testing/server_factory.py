@@ -1,0 +1,141 @@
+"""Servers for tests: each of its own, started from a checkpoint of what it is to begin with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from polykind.server.settings import Settings
+from polykind.testing.apiserver import ApiServer
+from polykind.testing.checkpoint import Checkpoint
+from polykind.testing.exceptions import Refused
+from polykind.testing.hosted_converter import Converter
+from polykind.testing.loop_thread import LoopThread
+from polykind.testing.sources import Source, sources_key
+
+_RESERVED_SETTINGS = frozenset(
+    ("data_dir", "cert_dir", "secure_port", "client_ca_file", "tls_cert_file", "tls_private_key_file")
+)
+"""Settings that tests cannot choose."""
+
+
+class Factory:
+    """Keeps what servers share: the thread that they run in, certificates, checkpoints, converters."""
+
+    def __init__(
+        self, folder: Path, root: Path, *, crds: Sequence[Source] = (), converters: Sequence[Any] = ()
+    ) -> None:
+        """`crds` and `converters` are those of every server; relative paths begin at `root`."""
+        self._folder = folder
+        self._root = root
+        self._crds = tuple(crds)
+        self._converters = tuple(converters)
+        self._loop = LoopThread()
+        self._checkpoints: dict[str, Checkpoint] = {}
+        self._running_converters: dict[tuple[Any, ...], Converter] = {}
+        self._count = 0
+
+    @contextmanager
+    def serve(
+        self,
+        *,
+        crds: Source | Sequence[Source] = (),
+        converters: Any | Sequence[Any] = (),
+        **settings: Any,
+    ) -> Iterator[ApiServer]:
+        """A server of its own, with nothing in it but definitions; it stops, and its data goes, at the end.
+
+        `crds` and `converters` come on top of those that every server has. `settings` are the server's flags, by the
+        names of `polykind.server.settings.Settings`. Raises Refused.
+        """
+        settings = self._normalize_settings(settings)
+        converter = self._converter((*self._converters, *_as_tuple(converters)))
+        if converter is not None:
+            # As in Kubernetes: what a converter that is down would have to convert is not to be had.
+            settings = {"conversion_cache": False, **settings}
+        base = self._base_checkpoint((*self._crds, *_as_tuple(crds)), converter, settings)
+        server = self._new(settings, converter, base)
+        try:
+            server.start()
+            yield server
+        finally:
+            if converter is not None:
+                # The next test has the same one; and who waits for a slow conversion would hold up the end.
+                converter.up()
+            server.stop()
+            if not server.keep_data:
+                shutil.rmtree(server.data_dir)
+
+    def close(self) -> None:
+        try:
+            for converter in self._running_converters.values():
+                converter.close()
+        finally:
+            self._loop.close()
+            shutil.rmtree(self._folder / "origins", ignore_errors=True)
+
+    def _normalize_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings as a server takes them: one value will do for a list, a text for a path. Raises Refused."""
+        known = {field.name: str(field.type) for field in fields(Settings) if not field.name.startswith("etcd")}
+        out: dict[str, Any] = {}
+        for name, value in settings.items():
+            if name not in known or name in _RESERVED_SETTINGS:
+                names = ", ".join(sorted(known.keys() - _RESERVED_SETTINGS))
+                raise Refused(f"{name} is no setting of a server for tests: there are crds, converters, {names}")
+            if known[name].startswith("tuple"):
+                value = _as_tuple(value)
+            elif known[name].startswith("Path") and value is not None:
+                value = self._root / value
+            out[name] = value
+        return out
+
+    def _converter(self, converters: tuple[Any, ...]) -> Converter | None:
+        """What hosts these converters; started once, since definitions in checkpoints lead to it."""
+        if not converters:
+            return None
+        key = tuple(one if isinstance(one, str) else id(one) for one in converters)
+        if key not in self._running_converters:
+            self._running_converters[key] = Converter(self._loop, converters, self._root)
+        return self._running_converters[key]
+
+    def _base_checkpoint(
+        self, crds: tuple[Source, ...], converter: Converter | None, settings: Mapping[str, Any]
+    ) -> Checkpoint:
+        """The checkpoint of a server that has these definitions; made when it is first asked for."""
+        where = converter.url if converter is not None else None
+        key = json.dumps([where, dict(settings), sources_key(crds, self._root)], sort_keys=True, default=str)
+        if key not in self._checkpoints:
+            server = self._new(settings, converter, None)
+            try:
+                server.start()
+                server.apply(*crds)
+                bases = self._folder / "origins"
+                bases.mkdir(exist_ok=True, mode=0o700)
+                taken = server.checkpoint()
+                self._checkpoints[key] = Checkpoint(taken.file.rename(bases / f"{len(self._checkpoints)}.db"))
+            finally:
+                server.stop()
+                shutil.rmtree(server.data_dir)
+        return self._checkpoints[key]
+
+    def _new(self, settings: Mapping[str, Any], converter: Converter | None, base: Checkpoint | None) -> ApiServer:
+        self._count += 1
+        folder = self._folder / str(self._count)
+        return ApiServer(
+            self._loop,
+            folder,
+            pki=self._folder / "pki",
+            root=self._root,
+            settings=settings,
+            converter=converter,
+            base=base,
+        )
+
+
+def _as_tuple(settings: Any) -> tuple[Any, ...]:
+    return tuple(settings) if isinstance(settings, list | tuple) else (settings,)

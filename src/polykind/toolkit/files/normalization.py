@@ -1,0 +1,90 @@
+"""What a manifest means: how the API server understands it, and what it must say to be understood so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.toolkit.crd_versions import CRDVersion
+from polykind.toolkit.files.yaml_rewriter import same_json
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_MUTABLE_METADATA = ("labels", "annotations")
+_ABSENT = object()
+
+
+def write_differing_defaults(
+    written: JsonObject, converted: JsonObject, expected: JsonObject, target: CRDVersion
+) -> tuple[JsonObject, list[str]]:
+    """What was said, with as much written out as the API server needs to take it for what was meant; and where."""
+    served = target.defaulted(written)
+    expected_state, actual_state = normalize(expected), normalize(served)
+    if same_json(expected_state, actual_state):
+        return written, []
+    added_paths: list[str] = []
+    metadata = replace_mutable_metadata(written["metadata"], converted["metadata"])
+    out: JsonObject = _merge(
+        {**written, "metadata": {}},
+        {**expected_state, "metadata": {}},
+        {**actual_state, "metadata": {}},
+        "",
+        added_paths,
+    )
+    out["metadata"] = metadata
+    if not same_json(normalize(target.defaulted(out)), expected_state):
+        out, added_paths = {**converted, "metadata": metadata}, ["spec"]
+    return out, added_paths
+
+
+def _merge(written: Any, expected_state: Any, actual_state: Any, path: str, added_paths: list[str]) -> Any:
+    if same_json(expected_state, actual_state):
+        return written
+    if isinstance(expected_state, dict) and isinstance(actual_state, dict) and isinstance(written, dict):
+        out = {}
+        for key in [*(k for k in written if k in expected_state), *(k for k in expected_state if k not in written)]:
+            field = f"{path}.{key}" if path else key
+            if key in actual_state:
+                merged = _merge(written.get(key, _ABSENT), expected_state[key], actual_state[key], field, added_paths)
+                if merged is not _ABSENT:
+                    out[key] = merged
+            else:
+                added_paths.append(field)
+                out[key] = expected_state[key]
+        return out
+    if (
+        isinstance(expected_state, list)
+        and isinstance(actual_state, list)
+        and isinstance(written, list)
+        and len(expected_state) == len(written)
+    ):
+        parts = zip(written, expected_state, actual_state, strict=True)
+        return [_merge(*part, f"{path}[{index}]", added_paths) for index, part in enumerate(parts)]
+    added_paths.append(path)
+    return expected_state
+
+
+def normalize(obj: JsonObject) -> JsonObject:
+    """All of an object that a converter may change, but for what `kubectl apply` noted."""
+    metadata = mutable_metadata(metadata_of(obj))
+    if "annotations" in metadata:
+        metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != LAST_APPLIED}
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if value}}
+
+
+def mutable_metadata(metadata: JsonObject) -> JsonObject:
+    """Of the metadata, what a converter may change."""
+    return {key: metadata[key] for key in _MUTABLE_METADATA if key in metadata}
+
+
+def replace_mutable_metadata(metadata: JsonObject, other: JsonObject) -> JsonObject:
+    """Metadata with what a converter may change taken from another."""
+    return {
+        **{key: value for key, value in metadata.items() if key not in _MUTABLE_METADATA},
+        **mutable_metadata(other),
+    }
+
+
+def metadata_of(obj: JsonObject) -> JsonObject:
+    """The metadata of an object; nothing, if it has none."""
+    metadata = obj.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}

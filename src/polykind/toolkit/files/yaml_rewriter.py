@@ -1,0 +1,233 @@
+"""The text of a YAML document after some of its fields have changed: what has not changed is left as it was written.
+
+Comments, quotes, the order and the layout of fields that are the same before and after are kept line by line, so that a
+diff shows what was converted and nothing else. What comes out is read again: if it does not say what it must, the whole
+document is written anew, and only the comments before and behind it are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from polykind.codec import json_codec, yaml_codec
+from polykind.contract import JsonObject
+from polykind.toolkit.files.yaml_layout import format_lines, list_indentations, split_lines
+
+_unusual_line_break = re.compile("[\r\x85\u2028\u2029]").search
+"""Where YAML breaks lines besides the newline."""
+
+_COMMON_VALUES = (None, True, False, "", 0, 1)
+"""Values that are too common to tell that a field was renamed."""
+
+
+class UnwritableError(ValueError):
+    """A value that cannot be written as YAML and read again."""
+
+
+class _LayoutError(Exception):
+    """The text is laid out in a way that cannot be kept."""
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same; 1 and true are not."""
+    return json_codec.encode(one) == json_codec.encode(other)
+
+
+def rewrite_document(text: str, old: Any, new: JsonObject) -> str:
+    """The text of a document that was read as `old`, saying `new`. Raises Unwritable."""
+    lines = split_lines(text)
+    for write in (_write_preserving, _write_new):
+        try:
+            out = "".join(write(lines, old, new))
+            # A last line without its end stays so, unless a block of text needs it.
+            for candidate in (out,) if text.endswith("\n") else (out.removesuffix("\n"), out):
+                if same_json(yaml_codec.decode(candidate.encode()), new):
+                    return candidate
+        except (_LayoutError, yaml.YAMLError, yaml_codec.MalformedYAMLError, RecursionError):
+            continue
+    raise UnwritableError("what was converted cannot be written as YAML")
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line says nothing: it is blank or has only a comment."""
+    return not line.strip() or line.lstrip().startswith("#")
+
+
+def _write_new(lines: list[str], old: Any, new: JsonObject) -> list[str]:
+    content_start = next((i for i, line in enumerate(lines) if not is_comment(line)), len(lines))
+    trailing = len(lines)
+    while trailing > content_start and (lines[trailing - 1].startswith("#") or not lines[trailing - 1].strip()):
+        trailing -= 1
+    while trailing < len(lines) and not lines[trailing].strip():
+        trailing += 1
+    return [*lines[:content_start], yaml_codec.encode_ordered(new).decode(), *lines[trailing:]]
+
+
+def _write_preserving(lines: list[str], old: Any, new: JsonObject) -> list[str]:
+    if any(_unusual_line_break(line) for line in lines):
+        raise _LayoutError
+    root = yaml.compose("".join(lines), Loader=yaml.CSafeLoader)
+    text = _DocumentRewriter(lines, indent_lists=any(list_indentations(root)))
+    return [*lines[: root.start_mark.line], *text.rewrite_mapping(root, old, new, root.start_mark.line, len(lines))]
+
+
+class _Region:
+    """The lines of one field or item: comments above it, its own, and comments below that belong to it."""
+
+    def __init__(self, first: int, value: Any) -> None:
+        self.first, self.value = first, value
+        self.start, self.end = first, _line_after(value)
+        self.stop = self.end
+
+
+class _DocumentRewriter:
+    """The lines of a document, out of which another is made."""
+
+    def __init__(self, lines: list[str], *, indent_lists: bool) -> None:
+        self.lines = lines
+        self._indent_lists = indent_lists
+
+    def rewrite_mapping(self, node: Any, old: JsonObject, new: JsonObject, begin: int, limit: int) -> list[str]:
+        """The lines, from `begin` to `limit`, of a block mapping that says `new`.
+
+        The first begins as the mapping's first did, be it by a dash.
+        """
+        if not isinstance(node, yaml.MappingNode) or node.flow_style or [k.value for k, _ in node.value] != list(old):
+            raise _LayoutError
+        column = node.value[0][0].start_mark.column
+        keys = {key.value: key for key, _ in node.value}
+        regions = {}
+        for key, value in node.value:
+            regions[key.value] = _Region(key.start_mark.line, value)
+            own_line = key is node.value[0][0] or not self.lines[key.start_mark.line][:column].strip()
+            if key.start_mark.column != column or not own_line or value.start_mark.index < key.end_mark.index:
+                raise _LayoutError
+        trailing = self._assign_comments(list(regions.values()), column, begin, limit)
+        renamed = _find_renames(old, new)
+        order = [renamed.get(key, key) for key in old if key in new or key in renamed]
+        order += [key for key in new if key not in order]
+        old_names = {name: key for key, name in renamed.items()}
+        out: list[list[str]] = []
+        for name in order:
+            old_name = old_names.get(name, name)
+            if old_name not in old:
+                out.append(self._format_value({name: new[name]}, column))
+                continue
+            region, key = regions[old_name], keys[old_name]
+            own_lines = self._rewrite_field(region, key, name, old[old_name], new[name], column)
+            if not out:
+                own_lines[0] = self.lines[node.start_mark.line][:column] + own_lines[0][column:]
+            elif region.first == node.start_mark.line:
+                own_lines[0] = " " * column + own_lines[0][column:]
+            out.append([*self.lines[region.start : region.first], *own_lines])
+        if not out:
+            raise _LayoutError
+        return [*(line for part in out for line in part), *trailing]
+
+    def _rewrite_field(self, region: _Region, key: Any, name: str, old: Any, new: Any, column: int) -> list[str]:
+        own_lines = self.lines[region.first : region.stop]
+        if key.value != name:
+            quoted = yaml_codec.encode_ordered({name: 0}).decode().removesuffix(": 0\n")
+            own_lines = [own_lines[0][:column] + quoted + own_lines[0][key.end_mark.column :], *own_lines[1:]]
+        if same_json(old, new):
+            return own_lines
+        if new and region.value.start_mark.line > region.first:
+            try:
+                return [own_lines[0], *self._rewrite_value(region, old, new, region.first + 1)]
+            except _LayoutError:
+                pass
+        return [
+            *self._keep_comment(self._format_value({name: new}, column), region),
+            *self.lines[region.end : region.stop],
+        ]
+
+    def _rewrite_value(self, region: _Region, old: Any, new: Any, begin: int) -> list[str]:
+        if isinstance(old, dict) and isinstance(new, dict):
+            return self.rewrite_mapping(region.value, old, new, begin, region.stop)
+        if isinstance(old, list) and isinstance(new, list):
+            return self.rewrite_sequence(region.value, old, new, begin, region.stop)
+        raise _LayoutError
+
+    def rewrite_sequence(self, node: Any, old: list[Any], new: list[Any], begin: int, limit: int) -> list[str]:
+        """The lines, from `begin` to `limit`, of a block sequence that says `new`, item by item."""
+        if not isinstance(node, yaml.SequenceNode) or node.flow_style or len(old) != len(new):
+            raise _LayoutError
+        regions = [_Region(item.start_mark.line, item) for item in node.value]
+        dashes = [re.match(r" *(?=- )", self.lines[region.first]) for region in regions]
+        column = len(dashes[0][0]) if dashes[0] else -1
+        index = -1
+        for dash, item in zip(dashes, node.value, strict=True):
+            blank = self.lines[item.start_mark.line][column + 1 : item.start_mark.column]
+            if dash is None or len(dash[0]) != column or blank.strip() or item.start_mark.index <= index:
+                raise _LayoutError
+            index = item.start_mark.index
+        trailing = self._assign_comments(regions, column, begin, limit)
+        out: list[str] = []
+        for region, before, after in zip(regions, old, new, strict=True):
+            own_lines = self.lines[region.first : region.stop]
+            if not same_json(before, after):
+                try:
+                    own_lines = self._rewrite_value(region, before, after, region.first)
+                except _LayoutError:
+                    own_lines = (
+                        self._keep_comment(self._format_value([after], column), region)
+                        + self.lines[region.end : region.stop]
+                    )
+            out += [*self.lines[region.start : region.first], *own_lines]
+        return out + trailing
+
+    def _assign_comments(self, regions: list[_Region], column: int, begin: int, limit: int) -> list[str]:
+        """Comments between two fields belong to the second, unless they are indented as what is in the first.
+
+        Those before the first belong to it; those behind the last are returned.
+        """
+        regions[0].start = begin
+        for region, next_region in zip(regions, [*regions[1:], None], strict=True):
+            end = next_region.first if next_region else limit
+            if end < region.end:
+                raise _LayoutError
+            for index in range(region.end, end):
+                line = self.lines[index]
+                if line.strip() and len(line) - len(line.lstrip(" ")) > column:
+                    region.stop = index + 1
+            if next_region:
+                next_region.start = region.stop
+        return self.lines[regions[-1].stop : limit]
+
+    def _format_value(self, value: JsonObject | list[Any], column: int) -> list[str]:
+        return format_lines(value, column, indent_lists=self._indent_lists)
+
+    def _keep_comment(self, lines: list[str], region: _Region) -> list[str]:
+        """A field on one line, before and after, keeps the comment behind it."""
+        mark = region.value.end_mark
+        if len(lines) == 1 and region.end == region.first + 1 and mark.line == region.first:
+            trailing = self.lines[mark.line][mark.column :].rstrip()
+            if re.fullmatch(r"\s+#.*", trailing):
+                return [lines[0].rstrip("\n") + trailing + "\n"]
+        return lines
+
+
+def _line_after(node: Any) -> int:
+    """The line behind the last one that a node has."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    mark = node.end_mark
+    return int(mark.line if mark.column == 0 and mark.line > node.start_mark.line else mark.line + 1)
+
+
+def _find_renames(old: JsonObject, new: JsonObject) -> dict[str, str]:
+    """Fields that are gone, each with a new one that says the same: their place and their comments are kept."""
+    added = [key for key in new if key not in old]
+    out: dict[str, str] = {}
+    for key, value in old.items():
+        if key in new or (not isinstance(value, (dict, list)) and value in _COMMON_VALUES) or value in ({}, []):
+            continue
+        match = next((name for name in added if same_json(new[name], value)), None)
+        if match is not None:
+            out[key] = match
+            added.remove(match)
+    return out

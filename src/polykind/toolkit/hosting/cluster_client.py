@@ -1,0 +1,177 @@
+"""An API server that is asked and told: the few requests that wiring needs, over HTTPS.
+
+ClusterError         a request has failed
+  Away               nobody answered: try again later
+  Refused            the API server said no: `status` and its message
+"""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+import orjson
+
+from polykind.contract import JsonObject
+from polykind.pki.private_files import write_private
+from polykind.toolkit.hosting.cluster_access import ClusterAccess, KubeconfigError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+REQUEST_SECONDS = 40.0
+"""How long a request may take: longer than the API server gives a conversion."""
+WATCH_SECONDS = 300
+_MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+_MERGE_PATCH = "application/merge-patch+json"
+
+
+class ClusterError(Exception):
+    """A request has failed; the text says why."""
+
+
+class UnreachableError(ClusterError):
+    """Nobody answered."""
+
+
+class StatusError(ClusterError):
+    """The API server said no."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ClusterClient:
+    """The API server that an access leads to. Opened on the first request; `close` when done."""
+
+    def __init__(self, access: ClusterAccess) -> None:
+        """Raises BadKubeconfig if its certificates cannot be used."""
+        self.server = access.server
+        self._access = access
+        self._tls = _ssl_context(access)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def get(self, path: str) -> JsonObject:
+        """Raises ClusterError."""
+        return await self._send("GET", path)
+
+    async def create(self, collection: str, obj: JsonObject) -> JsonObject:
+        """Raises ClusterError."""
+        return await self._send("POST", collection, orjson.dumps(obj), {"Content-Type": "application/json"})
+
+    async def patch(self, path: str, patch: JsonObject) -> JsonObject:
+        """Merge a patch into an object, which is answered. Raises ClusterError."""
+        return await self._send("PATCH", path, orjson.dumps(patch), {"Content-Type": _MERGE_PATCH})
+
+    async def watch(self, collection: str, name: str) -> AsyncGenerator[None, None]:
+        """One item for each event of one object, the first for how it is; ends now and then. Raises ClusterError."""
+        import aiohttp
+
+        path = f"{collection}?watch=1&timeoutSeconds={WATCH_SECONDS}&fieldSelector=metadata.name%3D{name}"
+        timeout = aiohttp.ClientTimeout(total=WATCH_SECONDS + REQUEST_SECONDS, sock_connect=REQUEST_SECONDS)
+        try:
+            async with self._request("GET", path, timeout=timeout, read_bufsize=2**20) as response:
+                if response.status != 200:
+                    raise StatusError(response.status, _message(response.status, await response.read()))
+                async for chunk, _ in response.content.iter_chunks():
+                    if b"\n" in chunk:
+                        yield None
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise UnreachableError(_error_text(error)) from error
+
+    async def _send(self, method: str, path: str, body: bytes | None = None, headers: Any = None) -> JsonObject:
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+        try:
+            async with self._request(method, path, data=body, headers=headers, timeout=timeout) as response:
+                data = await response.content.read(_MAX_RESPONSE_BYTES)
+                while not response.content.at_eof() and len(data) < _MAX_RESPONSE_BYTES:
+                    data += await response.content.read(_MAX_RESPONSE_BYTES - len(data))
+                status = response.status
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise UnreachableError(_error_text(error)) from error
+        if not 200 <= status < 300:
+            raise StatusError(status, _message(status, data))
+        try:
+            decoded = msgspec.json.decode(data)
+        except msgspec.DecodeError:
+            decoded = None
+        if not isinstance(decoded, dict):
+            raise StatusError(status, f"{self.server} answered {method} {path} with what is no JSON object")
+        return decoded
+
+    def _request(self, method: str, path: str, *, headers: Any = None, **options: Any) -> Any:
+        import aiohttp
+
+        if self._session is None:
+            connector = aiohttp.TCPConnector(ssl=self._tls, limit=16)
+            agent = {"User-Agent": "polykind-host", "Accept": "application/json"}
+            self._session = aiohttp.ClientSession(connector=connector, headers=agent)
+        all_headers = {**(headers or {}), **self._credentials()}
+        return self._session.request(
+            method, self.server + path, headers=all_headers, server_hostname=self._access.server_name,
+            allow_redirects=False, **options,
+        )  # fmt: skip
+
+    def _credentials(self) -> dict[str, str]:
+        import aiohttp
+
+        access = self._access
+        token = access.token
+        if access.token_file is not None:
+            try:
+                token = access.token_file.read_text().strip()
+            except OSError as error:
+                raise UnreachableError(f"{access.token_file} cannot be read: {error.strerror}") from None
+        if token:
+            return {"Authorization": f"Bearer {token}"}
+        return {"Authorization": aiohttp.BasicAuth(*access.basic).encode()} if access.basic else {}
+
+
+def _ssl_context(access: ClusterAccess) -> ssl.SSLContext:
+    out = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    out.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        if access.ca:
+            out.load_verify_locations(cadata=access.ca.decode())
+        else:
+            out.load_default_certs()
+        if not access.verify:
+            out.check_hostname, out.verify_mode = False, ssl.CERT_NONE
+        if access.certificate:
+            with tempfile.TemporaryDirectory(prefix="polykind-") as folder:
+                pair = Path(folder) / "client.pem"
+                write_private(pair, access.key + b"\n" + access.certificate)
+                out.load_cert_chain(pair)
+    except (ssl.SSLError, ValueError) as error:
+        raise KubeconfigError(f"the certificates for {access.server} cannot be used: {error}") from None
+    return out
+
+
+def _message(status: int, body: bytes) -> str:
+    try:
+        message = msgspec.json.decode(body)["message"]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        message = body[:500].decode(errors="replace").strip()
+    return f"{message or 'no reason given'} ({status})"
+
+
+def _error_text(error: BaseException) -> str:
+    return str(error) or type(error).__name__

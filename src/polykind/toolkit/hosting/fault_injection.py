@@ -1,0 +1,279 @@
+"""Faults that a host shows on purpose, so that tests see what a broken converter does to those who depend on it.
+
+    host.faults.down()                                   # connections are refused
+    host.faults.clear()                                  # all is well again
+    with host.faults.fail("no", names=["my-crontab"]):   # only reviews that have this object, only in here
+        ...
+    host.faults.delay(5, times=1)                        # only the next review
+
+Each method switches one fault on, beside those that are on already, and returns it: it can be cleared by itself, or
+used in a `with` statement. They may be called from any thread, and have taken effect when they return.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, TypedDict, Unpack
+
+import msgspec
+import orjson
+
+from polykind.contract import JsonObject
+from polykind.toolkit.hosting.review_handler import JSON, HostResponse
+
+CALL_SECONDS = 10.0
+"""How long another thread waits for the host's."""
+
+ReviewFunction = Callable[[bytes], Awaitable[HostResponse | None]]
+
+
+class FaultScope(TypedDict, total=False):
+    """Which reviews a fault concerns: by default all of them."""
+
+    names: Collection[str]
+    """Those that have an object of one of these names."""
+    kinds: Collection[str]
+    """Those that have an object of one of these kinds, such as `CronTab` or `CronTab.example.com`."""
+    times: int | None
+    """So many of them, then no more."""
+
+
+class Fault:
+    """One fault that is on, for the reviews that it concerns."""
+
+    def __init__(self, faults: Faults, name: str, argument: Any, scope: _ScopeFilter | None) -> None:
+        self.name, self.argument = name, argument
+        self.scope = scope
+        """None: it concerns connections, not reviews."""
+        self.seen = 0
+        """How many reviews have met it."""
+        self.cleared = asyncio.Event()
+        self._faults = faults
+
+    def clear(self) -> None:
+        self._faults._remove(self)
+
+    def __enter__(self) -> Fault:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
+    def __repr__(self) -> str:
+        return f"Fault({self.name!r})"
+
+
+class _ScopeFilter:
+    """Decides whether a fault concerns a review."""
+
+    def __init__(self, *, names: Collection[str] = (), kinds: Collection[str] = (), times: int | None = None) -> None:
+        if isinstance(names, str) or isinstance(kinds, str):
+            raise TypeError('names and kinds are collections, such as ["my-crontab"]')
+        self._names, self._kinds, self.left = frozenset(names), frozenset(kinds), times
+
+    def matches(self, objects: list[Any]) -> bool:
+        if self.left == 0:
+            return False
+        return not (self._names or self._kinds) or any(self._fits(obj) for obj in objects)
+
+    def _fits(self, obj: Any) -> bool:
+        if not isinstance(obj, dict):
+            return False
+        metadata, kind = obj.get("metadata"), str(obj.get("kind"))
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        if self._names and name not in self._names:
+            return False
+        group = str(obj.get("apiVersion", "")).rpartition("/")[0]
+        return not self._kinds or bool(self._kinds & {kind, f"{kind}.{group}"})
+
+
+class Faults:
+    """The faults of one host. Those of reviews can be narrowed by `names`, `kinds` and `times`."""
+
+    def __init__(self) -> None:
+        self._active: list[Fault] = []
+        self._changed: Callable[[], None] = lambda: None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The faults that are on, by the names of the methods that switched them on."""
+        return tuple(fault.name for fault in self._active)
+
+    def down(self) -> Fault:
+        """As if the process were gone: connections are closed, and new ones refused."""
+        return self._add("down")
+
+    def unknown_certificate(self) -> Fault:
+        """Connections are closed, and new ones are shown a certificate of an authority that nobody knows."""
+        return self._add("unknown_certificate")
+
+    def hang_up(self, **only: Unpack[FaultScope]) -> Fault:
+        """The review is read, then the connection is closed without an answer."""
+        return self._add("hang_up", scope=_ScopeFilter(**only))
+
+    def delay(self, seconds: float, **only: Unpack[FaultScope]) -> Fault:
+        """The answer comes later; at once, if the fault is cleared."""
+        return self._add("delay", seconds, _ScopeFilter(**only))
+
+    def status(self, code: int, text: str = "", **only: Unpack[FaultScope]) -> Fault:
+        """The answer is an HTTP status, and a text instead of a review."""
+        return self._add("status", (code, text), _ScopeFilter(**only))
+
+    def fail(self, message: str, **only: Unpack[FaultScope]) -> Fault:
+        """The answer is a review whose result is Failed, with this message."""
+        return self._add("fail", message, _ScopeFilter(**only))
+
+    def wrong_uid(self, **only: Unpack[FaultScope]) -> Fault:
+        """The answer is one to another review."""
+        return self._add("wrong_uid", scope=_ScopeFilter(**only))
+
+    def fewer(self, **only: Unpack[FaultScope]) -> Fault:
+        """The answer lacks the last object."""
+        return self._add("fewer", scope=_ScopeFilter(**only))
+
+    def reordered(self, **only: Unpack[FaultScope]) -> Fault:
+        """The answer has the objects in reverse; of one object it makes no difference."""
+        return self._add("reordered", scope=_ScopeFilter(**only))
+
+    def renamed(self, name: str = "renamed", **only: Unpack[FaultScope]) -> Fault:
+        """The answer's objects have another name."""
+        return self._add("renamed", name, _ScopeFilter(**only))
+
+    def not_json(self, **only: Unpack[FaultScope]) -> Fault:
+        """The answer says that it is JSON, and is not."""
+        return self._add("not_json", scope=_ScopeFilter(**only))
+
+    def clear(self) -> None:
+        """Switch all faults off."""
+        self._run_in_loop(self._clear)
+
+    def attach(self, changed: Callable[[], None]) -> None:
+        """Belong to a host that runs in this loop, and is told of every change."""
+        self._loop, self._changed = asyncio.get_running_loop(), changed
+
+    def detach(self) -> None:
+        """The host has stopped: whoever is being delayed goes on."""
+        self._changed = lambda: None
+        self._clear()
+        self._loop = None
+
+    def around(self, review: ReviewFunction) -> ReviewFunction:
+        """What answers reviews, with the faults that are on by then."""
+
+        async def faulty(body: bytes) -> HostResponse | None:
+            return await self._respond(body, review) if self._active else await review(body)
+
+        return faulty
+
+    async def _respond(self, body: bytes, review: ReviewFunction) -> HostResponse | None:
+        matching = self._matching(body)
+        for fault in matching:
+            if fault.name == "delay":
+                await _delay(fault)
+        by_name = {fault.name: fault for fault in matching}
+        if "hang_up" in by_name:
+            return None
+        if "status" in by_name:
+            code, text = by_name["status"].argument
+            return HostResponse(code, f"{text}\n".encode() if text else b"")
+        if "not_json" in by_name:
+            return HostResponse(200, b"this is no JSON", JSON)
+        reply = await review(body)
+        if reply is None or reply.status != 200 or not by_name.keys() - {"delay"}:
+            return reply
+        response = msgspec.json.decode(reply.body)
+        for fault in matching:
+            _corrupt(response["response"], fault)
+        return HostResponse(200, orjson.dumps(response), JSON)
+
+    def _matching(self, body: bytes) -> list[Fault]:
+        objects = _review_objects(body)
+        out = [fault for fault in self._active if fault.scope is not None and fault.scope.matches(objects)]
+        for fault in out:
+            fault.seen += 1
+            assert fault.scope is not None
+            if fault.scope.left is not None:
+                fault.scope.left -= 1
+        return out
+
+    def _add(self, name: str, argument: Any = None, scope: _ScopeFilter | None = None) -> Fault:
+        fault = Fault(self, name, argument, scope)
+        self._run_in_loop(lambda: self._active.append(fault))
+        return fault
+
+    def _remove(self, fault: Fault) -> None:
+        def remove() -> None:
+            fault.cleared.set()
+            self._active = [other for other in self._active if other is not fault]
+
+        self._run_in_loop(remove)
+
+    def _clear(self) -> None:
+        for fault in self._active:
+            fault.cleared.set()
+        self._active = []
+
+    def _run_in_loop(self, change: Callable[[], None]) -> None:
+        """Make a change in the host's loop, and have the host see it, before returning."""
+
+        def make() -> None:
+            change()
+            self._changed()
+
+        loop = self._loop
+        if loop is None or loop.is_closed() or _running_loop() is loop:
+            make()
+            return
+        finished: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+        def run_in_loop() -> None:
+            try:
+                make()
+                finished.set_result(None)
+            except BaseException as error:
+                finished.set_exception(error)
+
+        loop.call_soon_threadsafe(run_in_loop)
+        finished.result(CALL_SECONDS)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+async def _delay(fault: Fault) -> None:
+    try:
+        async with asyncio.timeout(fault.argument):
+            await fault.cleared.wait()
+    except TimeoutError:
+        pass
+
+
+def _review_objects(body: bytes) -> list[Any]:
+    try:
+        found = msgspec.json.decode(body)["request"]["objects"]
+    except (msgspec.DecodeError, RecursionError, KeyError, TypeError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _corrupt(response: JsonObject, fault: Fault) -> None:
+    objects = response.get("convertedObjects", [])
+    if fault.name == "fail":
+        response["result"] = {"status": "Failed", "message": fault.argument}
+        response["convertedObjects"] = []
+    elif fault.name == "wrong_uid":
+        response["uid"] = "00000000-0000-0000-0000-000000000000"
+    elif fault.name == "fewer":
+        del objects[-1:]
+    elif fault.name == "reordered":
+        objects.reverse()
+    elif fault.name == "renamed":
+        for obj in objects:
+            obj.setdefault("metadata", {})["name"] = fault.argument

@@ -1,0 +1,99 @@
+"""ConversionReviews answered by conversions: bytes in, bytes out, for any host. Those of v1 and of v1beta1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from polykind.contract import JsonObject
+from polykind.toolkit.declare.conversions import ConversionError, describe_object
+from polykind.toolkit.declare.library import Library
+
+GROUP = "apiextensions.k8s.io"
+VERSIONS = ("v1", "v1beta1")
+
+
+class InvalidReviewError(ValueError):
+    """A body that is no ConversionReview: there is nothing to answer, the text says what is wrong with it."""
+
+
+class ReviewResponse(NamedTuple):
+    """The answer to a review as JSON, why it is a failure if it is one, and how many objects were converted."""
+
+    body: bytes
+    failure: str | None
+    objects: int
+
+
+def convert_review(body: bytes, libraries: Sequence[Library]) -> bytes:
+    """The answer to a review, both as JSON. Raises BadReview."""
+    return respond(body, libraries).body
+
+
+def respond(body: bytes, libraries: Sequence[Library]) -> ReviewResponse:
+    """Every object of a review converted, in their order; or why not, naming the first at fault. Raises BadReview."""
+    try:
+        version, request = _validate_request(msgspec.json.decode(body))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidReviewError(f"the body is no JSON: {error}") from None
+    converted: list[orjson.Fragment] = []
+    result, failure = {"status": "Success"}, None
+    try:
+        to = request["desiredAPIVersion"]
+        converted = [orjson.Fragment(_convert_object(obj, to, libraries)) for obj in request["objects"]]
+    except ConversionError as error:
+        failure = str(error)
+        result = {"status": "Failed", "message": failure}
+    response = {"uid": request["uid"], "convertedObjects": converted, "result": result}
+    review = {"apiVersion": f"{GROUP}/{version}", "kind": "ConversionReview", "response": response}
+    return ReviewResponse(orjson.dumps(review), failure, len(converted))
+
+
+def _validate_request(review: Any) -> tuple[str, JsonObject]:
+    if not isinstance(review, dict) or review.get("kind") != "ConversionReview":
+        raise InvalidReviewError("the body is no ConversionReview")
+    group, _, version = str(review.get("apiVersion", "")).rpartition("/")
+    if group != GROUP or version not in VERSIONS:
+        known = " and ".join(f"{GROUP}/{v}" for v in VERSIONS)
+        raise InvalidReviewError(f"reviews of {review.get('apiVersion')!r} are not known, only those of {known}")
+    request = review.get("request")
+    if not isinstance(request, dict):
+        raise InvalidReviewError("the review has no request")
+    for field, kind, type_name in (
+        ("uid", str, "string"),
+        ("desiredAPIVersion", str, "string"),
+        ("objects", list, "list"),
+    ):
+        if not isinstance(request.get(field), kind):
+            raise InvalidReviewError(f"request.{field} is missing or no {type_name}")
+    return version, request
+
+
+def _convert_object(obj: Any, to: str, libraries: Sequence[Library]) -> bytes:
+    if not isinstance(obj, dict):
+        raise ConversionError(f"request.objects has a {type(obj).__name__}, not an object")
+    subject, origin = describe_object(obj), str(obj.get("apiVersion", ""))
+    group, kind = origin.rpartition("/")[0], str(obj.get("kind", ""))
+    library = next((candidate for candidate in libraries if candidate.handles(group, kind)), None)
+    if library is None:
+        raise ConversionError(f"{subject} cannot be converted: nobody here converts {kind}.{group}")
+    try:
+        out = obj if origin == to else library.function(group, kind)(obj, to)
+        if not isinstance(out, dict):
+            raise ConversionError(
+                f"{subject} cannot be converted to {to}: {type(out).__name__} was returned, no object"
+            )
+        if out.get("apiVersion") == origin:
+            out["apiVersion"] = to
+        return orjson.dumps(out)
+    except ConversionError:
+        raise
+    except SystemExit as error:
+        # It would end the host.
+        raise ConversionError(f"{subject} cannot be converted from {origin} to {to}: it has called sys.exit") from error
+    except Exception as error:
+        message = str(error) or type(error).__name__
+        raise ConversionError(f"{subject} cannot be converted from {origin} to {to}: {message}") from error

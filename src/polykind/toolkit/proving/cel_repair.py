@@ -1,0 +1,223 @@
+"""Values made to obey the rules (CEL) of their schema: what a broken rule names is changed until it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from polykind.cel import compile_schema
+from polykind.contract import JsonObject, copy_json
+from polykind.errors import FieldError
+from polykind.schema.node import SchemaNode
+from polykind.schema.pruning import apply_defaults
+from polykind.toolkit.proving.choices import Choices, GenerationError, chance, pick
+from polykind.toolkit.proving.pattern_generator import UnsupportedPatternError, pattern_generator
+
+RULES = "x-kubernetes-validations"
+_MAX_CHANGES = 40
+_chains = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*(?!\s*\())*)").findall
+_literals = re.compile(r"""(\w+\()?\s*(r?)(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")""").findall
+_calls = re.compile(r"(\w+)\s*\(").findall
+_FUNCTION_ARGUMENTS = {
+    "isCIDR": ("10.0.0.0/16", "2001:db8::/48"),
+    "cidr": ("10.0.0.0/16", "2001:db8::/48"),
+    "isIP": ("10.0.0.1", "2001:db8::1"),
+    "ip": ("10.0.0.1", "2001:db8::1"),
+    "isURL": ("https://example.com/a", "http://example.com:8080"),
+    "url": ("https://example.com/a", "http://example.com:8080"),
+    "quantity": ("1", "1Gi", "100m"),
+    "isQuantity": ("1", "1Gi", "100m"),
+    "duration": ("1s", "10s", "1h"),
+    "timestamp": ("2026-01-02T03:04:05Z",),
+    "uuid": ("00000001-1111-4222-8333-444455556666",),
+    "int": ("1", "80", "443"),
+    "dns1123Label": ("a", "web"),
+    "dns1123Subdomain": ("a.example.com",),
+    "semver": ("1.2.3",),
+    "isSemver": ("1.2.3",),
+}
+"""Texts that functions of rules are glad of."""
+
+
+class CelRepair:
+    """Looks for a value near a given one that breaks fewer rules, one small change at a time."""
+
+    def __init__(self, generate: Callable[..., Any], keep: Callable[[JsonObject], bool]) -> None:
+        """`make` makes a value of a node; what `spared` says of a node's value is that it had better stay."""
+        self._generate = generate
+        self._keep = keep
+        self._rules: dict[int, tuple[JsonObject, Any]] = {}
+
+    def fix(
+        self, choices: Choices, raw: JsonObject, node: SchemaNode, value: Any, *, resource: bool = False
+    ) -> tuple[Any, str]:
+        """A value that obeys, and nothing; or the last one and the rule that it breaks."""
+        violations = self._violations(raw, node, value, resource)
+        for _ in range(_MAX_CHANGES):
+            if not violations:
+                return value, ""
+            try:
+                changed = self._change_value(choices, raw, copy_json(value), str(violations[0]))
+            except GenerationError:
+                continue
+            found = self._violations(raw, node, changed, resource)
+            if len(found) <= len(violations):
+                value, violations = changed, found
+        return value, _describe_error(violations[0]) if violations else ""
+
+    def _violations(self, raw: JsonObject, node: SchemaNode, value: Any, resource: bool) -> list[FieldError]:
+        compiled = self._rules.get(id(raw))
+        if compiled is None:
+            compiled = self._rules[id(raw)] = (raw, compile_schema(raw, resource=resource))
+        rules = compiled[1]
+        if rules is None or value is None:
+            return []
+        defaulted = copy_json(value)
+        apply_defaults(node, defaulted, root=resource)
+        return rules.validate(defaulted, None)[0]
+
+    def _change_value(self, choices: Choices, raw: JsonObject, value: Any, message: str) -> Any:
+        """The value with one thing changed that a broken rule names."""
+        rules = raw[RULES]
+        if isinstance(value, dict):
+            rules = [rule for rule in rules if (rule.get("message") or rule.get("rule") or "") in message] or rules
+        rule_text = " ".join(str(rule.get("rule")) for rule in rules)
+        strings = _candidate_strings(choices, rule_text)
+        field_chains = list(dict.fromkeys(chain for root, rest in _chains(rule_text) for chain in _paths(root, rest)))
+        if isinstance(value, list):
+            return self._change_list(choices, raw, value, field_chains, strings)
+        if not isinstance(value, dict):
+            return self._generate(
+                choices, {k: v for k, v in raw.items() if k != RULES}, strings=_combine_strings(choices, strings)
+            )
+        known_chains = [
+            chain for chain in field_chains if chain[0] in (raw.get("properties") or {}) or chain[0] == "metadata"
+        ]
+        removable = [chain[0] for chain in known_chains if len(chain) == 1 and self._removable(raw, value, chain[0])]
+        if len(removable) > 1 and chance(choices, 60):
+            # A rule that names many fields mostly wants fewer of them at once.
+            del value[pick(choices, removable)]
+        elif known_chains:
+            self._change_field(choices, raw, value, pick(choices, known_chains), strings)
+        elif value and isinstance(raw.get("additionalProperties"), dict):
+            key = pick(choices, sorted(value))
+            if strings and chance(choices, 40):
+                value[pick(choices, strings)] = value.pop(key)
+                return value
+            self._change_in(choices, raw["additionalProperties"], value, key, field_chains, strings)
+        else:
+            return self._generate(choices, {k: v for k, v in raw.items() if k != RULES}, strings=strings)
+        return value
+
+    def _removable(self, raw: JsonObject, value: JsonObject, name: str) -> bool:
+        child = (raw.get("properties") or {}).get(name)
+        if child is None or name not in value or name in (raw.get("required") or ()):
+            return False
+        return not self._keep(child)
+
+    def _change_list(
+        self,
+        choices: Choices,
+        raw: JsonObject,
+        value: list[Any],
+        field_chains: list[tuple[str, ...]],
+        strings: list[str],
+    ) -> list[Any]:
+        items = raw.get("items") or {}
+        least = raw.get("minItems") or 0
+        if value and len(value) > least and chance(choices, 40):
+            value.pop(choices.up_to(len(value) - 1))
+        elif value and chance(choices, 60):
+            self._change_in(choices, items, value, choices.up_to(len(value) - 1), field_chains, strings)
+        elif len(value) < (raw.get("maxItems") or 5):
+            value.append(self._generate(choices, items, strings=strings))
+        return value
+
+    def _change_in(
+        self,
+        choices: Choices,
+        raw: JsonObject,
+        holder: Any,
+        key: Any,
+        field_chains: list[tuple[str, ...]],
+        strings: list[str],
+    ) -> None:
+        """Change an item as a whole, or a field of it that the rule names."""
+        known_chains = [chain for chain in field_chains if chain[0] in (raw.get("properties") or {})]
+        if known_chains and isinstance(holder[key], dict) and chance(choices, 70):
+            self._change_field(choices, raw, holder[key], pick(choices, known_chains), strings)
+        else:
+            holder[key] = self._generate(choices, raw, strings=strings)
+
+    def _change_field(
+        self, choices: Choices, raw: JsonObject, holder: JsonObject, chain: tuple[str, ...], strings: list[str]
+    ) -> None:
+        """Set, change or remove the field at the end of a chain of names, or one on the way to it."""
+        for at, name in enumerate(chain):
+            if name == "metadata" and "name" in chain:
+                _rename(choices, holder, strings)
+                return
+            child = (raw.get("properties") or {}).get(name)
+            if child is None:
+                return
+            here, inner = holder.get(name), child.get("properties") or {}
+            deeper = at + 1 < len(chain) and isinstance(here, dict) and chain[at + 1] in inner
+            if deeper and chance(choices, 80):
+                raw, holder = child, holder[name]
+                continue
+            if isinstance(here, list) and here and chance(choices, 50):
+                self._change_list(choices, child, here, [chain[at + 1 :]] if at + 1 < len(chain) else [], strings)
+            elif (
+                name in holder
+                and name not in (raw.get("required") or ())
+                and chance(choices, 5 if self._keep(child) else 50)
+            ):
+                del holder[name]
+            else:
+                holder[name] = self._generate(choices, child, strings=strings)
+            return
+
+
+def _describe_error(error: FieldError) -> str:
+    """What is said about a broken rule, without the value that broke it."""
+    return f"{error.field}: {error.detail}" if error.field not in ("", "<nil>") else str(error.detail)
+
+
+def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
+    """The texts that rules name, those that match the patterns they name, and those their functions are glad of."""
+    out = []
+    for call, raw, one, other in _literals(rule_text):
+        literal = one or other
+        if not raw:
+            literal = literal.replace("\\\\", "\\").replace("\\n", "\n")
+        if call == "matches(" or literal.startswith("^"):
+            try:
+                out.append(pattern_generator(literal).draw(choices) or "")
+            except UnsupportedPatternError:
+                continue
+        elif literal:
+            out.append(literal)
+    for call in dict.fromkeys(_calls(rule_text)):
+        out.extend(_FUNCTION_ARGUMENTS.get(call, ()))
+    return out
+
+
+def _combine_strings(choices: Choices, strings: list[str]) -> list[str]:
+    """Texts that a rule names, alone and as the start or the end of others."""
+    if not strings:
+        return []
+    one, other = pick(choices, strings), pick(choices, strings)
+    return [one, one + other, one + "a", "a" + one, one + "a" * choices.up_to(40) + other]
+
+
+def _rename(choices: Choices, obj: Any, strings: list[str]) -> None:
+    """Give an object one of the names that a rule tells."""
+    if isinstance(obj.get("metadata"), dict):
+        obj["metadata"]["name"] = pick(choices, _combine_strings(choices, strings))
+
+
+def _paths(root: str, rest: str) -> list[tuple[str, ...]]:
+    """The names that a chain in a rule may mean: of `self`, or of a variable of a macro."""
+    names = tuple(rest.split(".")[1:])
+    return [names] if names else []

@@ -1,0 +1,117 @@
+"""The property that edits survive: what a client of one version changes is neither undone nor does it change more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
+
+from polykind.contract import JsonObject, copy_json
+from polykind.toolkit.declare.stash import ANNOTATION
+from polykind.toolkit.proving.case import Finding, ProofCase
+from polykind.toolkit.proving.edits import Edit
+from polykind.toolkit.proving.losses import user_differences
+from polykind.toolkit.proving.object_diff import Difference, Path, differences
+from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
+
+
+def edit_survives(case: ProofCase) -> Finding | None:
+    """What a client edits at the other version is there when it reads again, and nothing else has moved."""
+    for edit in case.edits:
+        with suppress(ConversionFailedError):
+            found = _check_edit(case, edit)
+            if found is not None:
+                return found
+    return None
+
+
+def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
+    round_trip = case.round_trip
+    goal, origin = round_trip.goal.name, round_trip.origin.name
+    unavoidable = {d.path for d in _lost_without_stash(round_trip, edit)}
+    try:
+        stored = round_trip.convert_back(edit.obj)
+        again = round_trip.converter.convert(stored, round_trip.goal)
+    except ConversionFailedError as stop:
+        message = f"what was written at {goal} cannot be converted any more: {stop}"
+        return case.finding("edit-survives", message, location=stop.location, edit=edit)
+    lost = [
+        d
+        for d in user_differences(edit.obj, again)
+        if d.path not in unavoidable
+        and not _is_converter_annotation(round_trip, d.path)
+        and not case.losses.is_acknowledged(round_trip, d, goal)
+    ]
+    if lost:
+        message = f"what was written at {goal} is not what is read at {goal} afterwards"
+        return case.finding("edit-survives", message, lost, edit=edit)
+    unrelated = [
+        d
+        for d in _unrelated_changes(round_trip, edit, stored)
+        if not case.losses.is_acknowledged(round_trip, d, origin)
+    ]
+    if unrelated:
+        message = f"the edit at {goal} has changed fields of {origin} that it is not about"
+        return case.finding("edit-survives", message, unrelated, edit=edit)
+    return None
+
+
+def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
+    """What the edited object would lose if it were new, without anything kept in it: that is no fault of the edit.
+
+    Raises Stopped if it could not be converted at all.
+    """
+    fresh = _without_converter_annotations(round_trip, edit.obj)
+    return list(user_differences(fresh, round_trip.converter.convert(round_trip.convert_back(fresh), round_trip.goal)))
+
+
+def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) -> Iterator[Difference]:
+    """What an edit moved in the object's own version, other than what it would move in an object without a stash."""
+    if _overrides_stash(edit, round_trip):
+        return
+    before, after = (
+        round_trip.convert_back(_without_converter_annotations(round_trip, obj))
+        for obj in (round_trip.admitted, edit.obj)
+    )
+    expected = [_path_to_first_list(d.path) for d in differences(before, after)]
+    for found in user_differences(round_trip.returned, stored):
+        if _is_converter_annotation(round_trip, found.path):
+            continue
+        coarse = _path_to_first_list(found.path)
+        if not any(coarse[: len(path)] == path[: len(coarse)] for path in expected):
+            yield found
+
+
+def _is_converter_annotation(round_trip: RoundTrip, path: Path) -> bool:
+    """Whether a path is that of an annotation of the converter's own."""
+    own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
+    return path[:2] == ("metadata", "annotations") and (len(path) == 2 or path[2] not in own)
+
+
+def _without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> JsonObject:
+    """An object without the annotations that the converter put there."""
+    own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
+    out: JsonObject = copy_json(obj)
+    annotations = {k: v for k, v in (out["metadata"].get("annotations") or {}).items() if k in own}
+    out["metadata"].pop("annotations", None)
+    if annotations:
+        out["metadata"]["annotations"] = annotations
+    return out
+
+
+def _overrides_stash(edit: Edit, round_trip: RoundTrip) -> bool:
+    """Whether something is kept beside the edited field: then the edit is meant to beat it."""
+    text = (edit.obj["metadata"].get("annotations") or {}).get(f"{round_trip.goal.crd.group}/{ANNOTATION}", "{}")
+    try:
+        entries = msgspec.json.decode(text)
+        watched_paths = [path.split(".") for entry in entries.values() for path in entry["beside"]]
+    except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
+        return False
+    edited_path = [str(step) for step in edit.path]
+    return any(edited_path[: len(path)] == path[: len(edited_path)] for path in watched_paths)
+
+
+def _path_to_first_list(path: Path) -> Path:
+    """A path up to its first list: what stands where in a list may move."""
+    return path[: next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))]

@@ -1,0 +1,61 @@
+"""Which fields of a schema the objects of a run had: what no object had is not proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from polykind.contract import JsonObject
+from polykind.schema.node import META_KEYS, SchemaNode
+from polykind.toolkit.crd_versions import CRDVersion
+
+
+class FieldCoverage:
+    """The fields of a version, and which of them were met. Paths are those of the schema: `spec.ports[*].name`."""
+
+    def __init__(self, version: CRDVersion) -> None:
+        self._version = version
+        self._covered: set[str] = set()
+
+    def add(self, obj: JsonObject) -> None:
+        """Count what an object has as met."""
+        root = self._version.schema.root
+        for key, value in obj.items():
+            if key not in META_KEYS:
+                self._walk(root.child(key), value, key)
+
+    def uncovered(self) -> list[str]:
+        """The fields that no object had, each without those below it."""
+        out: list[str] = []
+        for path in _paths(self._version.openapi):
+            if path not in self._covered and not (out and path.startswith((f"{out[-1]}.", f"{out[-1]}["))):
+                out.append(path)
+        return out
+
+    def _walk(self, node: SchemaNode | None, value: Any, path: str) -> None:
+        self._covered.add(path)
+        if node is None:
+            return
+        if isinstance(value, dict):
+            for key, item in value.items():
+                self._walk(node.child(key), item, f"{path}.{key}" if node.has_property(key) else f"{path}.*")
+        elif isinstance(value, list):
+            for item in value:
+                self._walk(node.items, item, f"{path}[*]")
+
+
+def _paths(raw: JsonObject, path: str = "") -> Iterator[str]:
+    """The paths of a schema, each before those below it."""
+    inner = [
+        (f"{path}.{name}" if path else name, child)
+        for name, child in (raw.get("properties") or {}).items()
+        if path or name not in META_KEYS
+    ]
+    inner += [
+        (f"{path}{step}", raw[key])
+        for key, step in (("items", "[*]"), ("additionalProperties", ".*"))
+        if path and isinstance(raw.get(key), dict)
+    ]
+    for here, child in inner:
+        yield here
+        yield from _paths(child, here)

@@ -1,0 +1,141 @@
+"""Properties of calls: what is converted before, after or together with an object does not matter to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import orjson
+
+from polykind.contract import JsonObject, copy_json
+from polykind.schema.equality import deep_equal
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.hosting import review_response
+from polykind.toolkit.proving import partial_objects
+from polykind.toolkit.proving.case import Finding, ProofCase
+from polykind.toolkit.proving.object_diff import Path, differences, format_path
+from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip, TestedConverter
+
+
+def batch_independence(case: ProofCase) -> Finding | None:
+    """An object is converted the same way whatever is converted before it or with it."""
+    round_trip = case.round_trip
+    one, two, three = round_trip.responses
+    if not deep_equal(two, three):
+        return None
+    if not deep_equal(one, two):
+        message = "converted after another object, it becomes something else than converted again"
+        return case.finding("batch-independence", message, list(differences(two, one)))
+    batch = _convertible_batch(round_trip)
+    alone = [_convert_repeatedly(round_trip.converter, obj, round_trip) for obj in batch]
+    for order in (batch, batch[::-1]):
+        answers = _review(round_trip, order)
+        wanted = alone if order is batch else alone[::-1]
+        for obj, got, want in zip(order, answers, wanted, strict=True):
+            if want is not None and _identity(got) == _identity(obj) and not deep_equal(got, want):
+                message = f"converted with {len(batch) - 1} others, it becomes something else than alone"
+                return Finding("batch-independence", obj, message, list(differences(want, got)))
+    return None
+
+
+def _convertible_batch(round_trip: RoundTrip) -> list[JsonObject]:
+    """The object and others beside it, of those that can be converted at all."""
+    return [obj for obj in partial_objects.related_objects(round_trip.obj) if _is_convertible(round_trip, obj)]
+
+
+def _is_convertible(round_trip: RoundTrip, obj: JsonObject) -> bool:
+    try:
+        round_trip.converter.convert_raw(obj, round_trip.goal)
+    except ConversionFailedError:
+        return False
+    return True
+
+
+def _convert_repeatedly(converter: TestedConverter, obj: JsonObject, round_trip: RoundTrip) -> JsonObject | None:
+    converter.convert_raw(obj, round_trip.goal)
+    out = converter.convert_raw(obj, round_trip.goal)
+    return out if deep_equal(out, converter.convert_raw(obj, round_trip.goal)) else None
+
+
+def order_kept(case: ProofCase) -> Finding | None:
+    """Of a review with several objects, every answer stands where its object stood."""
+    round_trip = case.round_trip
+    batch = _convertible_batch(round_trip)
+    answers = _review(round_trip, batch)
+    sent, got = [_identity(obj) for obj in batch], [_identity(obj) for obj in answers]
+    if not any(want != have and have in sent for want, have in zip(sent, got, strict=True)):
+        return None
+    shown = " ".join(name for _, name in got)
+    return case.finding("order-kept", f"sent {' '.join(name for _, name in sent)}, answered {shown}")
+
+
+def _review(round_trip: RoundTrip, batch: list[JsonObject]) -> list[JsonObject]:
+    """A whole ConversionReview, answered as every host answers it."""
+    request = {"uid": "1", "desiredAPIVersion": round_trip.goal.api_version, "objects": batch}
+    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    converter = round_trip.converter
+    hosted = Library("tried", lambda obj, _: converter.call(obj, round_trip.goal))
+    answered = review_response.convert_review(orjson.dumps(body), [hosted])
+    response = msgspec.json.decode(answered)["response"]
+    if response["result"]["status"] != "Success":
+        raise ConversionFailedError(response["result"]["message"])
+    return response["convertedObjects"]  # type: ignore[no-any-return]
+
+
+def _identity(obj: JsonObject) -> tuple[str, str]:
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+
+
+def input_untouched(case: ProofCase) -> Finding | None:
+    """Calls share nothing: a change to one answer changes neither another answer nor what comes next."""
+    round_trip = case.round_trip
+    if not deep_equal(*round_trip.responses[1:]):
+        return None
+    converter, goal = round_trip.converter, round_trip.goal
+    handed = copy_json(round_trip.obj)
+    first = converter.call(handed, goal)
+    second = converter.call(copy_json(round_trip.obj), goal)
+    shared = next(_shared_values(first, second), None)
+    if shared is not None:
+        message = f"two answers share one {type(shared[1]).__name__} at {format_path(shared[0])}: return a copy of it"
+        return case.finding("input-untouched", message)
+    kept = copy_json(second)
+    _mutate_all(first)
+    third = converter.call(copy_json(round_trip.obj), goal)
+    for message, got in (("an answer given before", second), ("the next answer", third)):
+        if not deep_equal(got, kept):
+            text = f"changing an answer changes {message}: they share something"
+            return case.finding("input-untouched", text, list(differences(kept, got)))
+    return None
+
+
+def _shared_values(one: Any, other: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if one is other and isinstance(one, (dict, list)):
+        yield path, one
+    elif isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() & other.keys():
+            yield from _shared_values(one[key], other[key], (*path, key))
+    elif isinstance(one, list) and isinstance(other, list):
+        for at, (left, right) in enumerate(zip(one, other, strict=False)):
+            yield from _shared_values(left, right, (*path, at))
+
+
+def _mutate_all(value: Any) -> None:
+    """Change everything in a value that can be changed."""
+    inner = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+    for item in inner:
+        _mutate_all(item)
+    if isinstance(value, dict):
+        value["spoiled"] = "spoiled"
+    elif isinstance(value, list):
+        value.append("spoiled")
+
+
+def deterministic(case: ProofCase) -> Finding | None:
+    """The same object gives the same answer every time."""
+    _, two, three = case.round_trip.responses
+    if deep_equal(two, three):
+        return None
+    return case.finding("deterministic", "the same object was converted twice, to two results", differences(two, three))

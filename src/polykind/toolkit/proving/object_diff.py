@@ -1,0 +1,81 @@
+"""What differs between two objects, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from polykind.schema.equality import deep_equal
+from polykind.schema.node import SchemaNode
+
+Path = tuple[str | int, ...]
+MISSING: Any = object()
+
+
+class Difference(NamedTuple):
+    """One field that is not as it was; ABSENT stands for one that is not there."""
+
+    path: Path
+    before: Any
+    after: Any
+
+    @property
+    def kind(self) -> str:
+        if self.after is MISSING:
+            return "dropped"
+        return "invented" if self.before is MISSING else "changed"
+
+
+def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference]:
+    """The smallest differences that tell all."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *(key for key in after if key not in before)]:
+            yield from differences(before.get(key, MISSING), after.get(key, MISSING), (*path, key))
+    elif isinstance(before, list) and isinstance(after, list):
+        for at in range(max(len(before), len(after))):
+            one = before[at] if at < len(before) else MISSING
+            other = after[at] if at < len(after) else MISSING
+            yield from differences(one, other, (*path, at))
+    elif before is MISSING or after is MISSING:
+        if before is not after:
+            yield Difference(path, before, after)
+    elif not deep_equal(before, after):
+        yield Difference(path, before, after)
+
+
+def leaf_paths(value: Any, path: Path = ()) -> Iterator[Path]:
+    """The paths of everything in a value that has nothing below it."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaf_paths(item, (*path, key))
+    elif isinstance(value, list) and value:
+        for at, item in enumerate(value):
+            yield from leaf_paths(item, (*path, at))
+    else:
+        yield path
+
+
+def format_path(path: Path) -> str:
+    """A path as errors write it: `spec.ports[0].name`; keys with dots stand in brackets."""
+    out = ""
+    for step in path:
+        if isinstance(step, int) or "." in step or "/" in step:
+            out += f"[{step}]"
+        else:
+            out += f".{step}" if out else step
+    return out
+
+
+def schema_path(node: SchemaNode | None, path: Path) -> str:
+    """The path of the schema that describes a field: `spec.ports[*].name`, and `.*` for any key of a map."""
+    out = ""
+    for step in path:
+        if isinstance(step, int):
+            out += "[*]"
+            node = node.items if node else None
+            continue
+        named = node is None or node.has_property(step) or node.additional is None
+        dot = "." if out else ""
+        out += f"{dot}{step}" if named else f"{dot}*"
+        node = node.child(step) if node else None
+    return out

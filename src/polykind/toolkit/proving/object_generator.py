@@ -1,0 +1,112 @@
+"""Valid objects of a version, made from its schema by a row of choices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from polykind.contract import JsonObject, copy_json
+from polykind.schema.node import META_KEYS, SchemaNode
+from polykind.toolkit.crd_versions import CRDVersion, RejectedError
+from polykind.toolkit.proving import metadata_generator
+from polykind.toolkit.proving.choices import Choices, GenerationError, chance, pick
+from polykind.toolkit.proving.value_generator import ValueGenerator
+
+_VALUE_BUDGET = 60.0
+"""About how many values an object has at most, beside those that are required."""
+_DENSITIES = (25, 50, 75, 10, 95)
+"""How many of a hundred optional fields are there; one is chosen for each object."""
+
+
+class ObjectGenerator:
+    """Makes objects of one version. `samples` are real ones, used as they are and with pieces exchanged."""
+
+    def __init__(self, version: CRDVersion, samples: Sequence[JsonObject] = ()) -> None:
+        self.version = version
+        self.samples = [found for sample in samples if (found := self._admit_sample(sample)) is not None]
+        self.rejections: Counter[str] = Counter()
+        """What objects were refused for, and how often."""
+        self._values = ValueGenerator()
+
+    @cached_property
+    def leaf_nodes(self) -> list[tuple[int, ...]]:
+        """Every place of the schema below which nothing else is: the ids of the nodes that lead to it."""
+        return list(_leaf_nodes(self.version.openapi, (), root=True))
+
+    def object(self, choices: Choices, aims: Iterable[tuple[int, ...]] = ()) -> JsonObject | None:
+        """A valid object as a write takes it in, pruned and defaulted; None if chance would not have it.
+
+        It has the fields at the places that are aimed at, where that can be.
+        """
+        self._values.targets = {node for place in aims for node in place}
+        try:
+            generated = self._vary_sample(choices) if self.samples and chance(choices, 40) else self._generate(choices)
+            found, unknown = self.version.admit(generated)
+        except (GenerationError, RejectedError) as error:
+            self.rejections[str(error)] += 1
+            return None
+        validation_errors = [f"{path}: unknown" for path in unknown] or self.version.validation_errors(found)
+        if validation_errors:
+            self.rejections.update(validation_errors)
+            return None
+        return found
+
+    def value(self, choices: Choices, raw: JsonObject) -> Any:
+        """A value of a node of the schema, found good for that node alone. Raises Unlucky."""
+        return self._values.value(choices, raw)
+
+    def _generate(self, choices: Choices) -> JsonObject:
+        raw = self.version.openapi
+        body = {key: value for key, value in raw.items() if key != "x-kubernetes-validations"}
+        properties = {k: v for k, v in (raw.get("properties") or {}).items() if k not in META_KEYS}
+        body |= {"properties": properties, "required": [k for k in raw.get("required") or () if k not in META_KEYS]}
+        density = pick(choices, _DENSITIES)
+        if "spec" in properties and chance(choices, 95):
+            body["required"].append("spec")
+        if self.version.schema.preserve_unknown or not raw:
+            body["x-kubernetes-preserve-unknown-fields"] = True
+        limits = ((raw.get("properties") or {}).get("metadata") or {}).get("properties") or {}
+        out = {
+            **metadata_generator.generate_head(choices, self.version, limits),
+            **self._values.object(choices, body, SchemaNode(body), _VALUE_BUDGET, density),
+        }
+        if raw.get("x-kubernetes-validations"):
+            out, message = self._values.repair.fix(choices, raw, self._values.node(raw), out, resource=True)
+            if message:
+                raise GenerationError(message)
+        return out
+
+    def _vary_sample(self, choices: Choices) -> JsonObject:
+        """A sample, at times with some fields of another or of a new object in place of its own."""
+        out: JsonObject = copy_json(pick(choices, self.samples))
+        if not chance(choices, 60):
+            return out
+        other = copy_json(pick(choices, self.samples)) if chance(choices, 50) else self._generate(choices)
+        original = copy_json(out)
+        for key in [key for key in other if key not in META_KEYS]:
+            own_value, other_value = out.get(key), other[key]
+            if isinstance(own_value, dict) and isinstance(other_value, dict):
+                own_value.update({name: item for name, item in other_value.items() if chance(choices, 40)})
+            elif chance(choices, 30):
+                out[key] = other_value
+        return original if self._admit_sample(out) is None else out
+
+    def _admit_sample(self, sample: JsonObject) -> JsonObject | None:
+        if sample.get("apiVersion") != self.version.api_version:
+            return None
+        try:
+            found, _ = self.version.admit(sample)
+        except RejectedError:
+            return None
+        return None if self.version.validation_errors(found) else found
+
+
+def _leaf_nodes(raw: JsonObject, above: tuple[int, ...], *, root: bool = False) -> Iterator[tuple[int, ...]]:
+    inner = [child for name, child in (raw.get("properties") or {}).items() if not (root and name in META_KEYS)]
+    inner += [raw[key] for key in ("items", "additionalProperties") if isinstance(raw.get(key), dict)]
+    for child in inner:
+        yield from _leaf_nodes(child, (*above, id(child)))
+    if not inner and above:
+        yield above

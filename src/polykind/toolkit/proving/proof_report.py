@@ -1,0 +1,266 @@
+"""What a trial found, for people: a table, each failure with the smallest object, and what was lost."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from polykind.codec import yaml_codec
+from polykind.contract import JsonObject
+from polykind.toolkit.declare.conversions import NoWay
+from polykind.toolkit.proving.case import Finding
+from polykind.toolkit.proving.losses import Loss
+from polykind.toolkit.proving.object_diff import MISSING, Difference, format_path
+from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
+from polykind.toolkit.proving.properties import applies
+
+ACKNOWLEDGED = "acknowledged-losses"
+"""The name of the last proof: what authors say is lost really is."""
+_MAX_WIDTH = 60
+_MAX_ROWS = 12
+_ADVICE = {
+    "never-fails": "Convert every valid object: what the other version cannot say is kept aside, never refused.",
+    "partial-object": 'Read with obj.get("spec"): server-side apply converts objects that are not whole.',
+    "edit-survives": 'Of what is kept aside, restore only what was not edited: put(..., beside=["spec.x"]).',
+    "batch-independence": "Keep nothing between two calls.",
+    "order-kept": "Answer each object with its own conversion: keep nothing between two calls.",
+    "input-untouched": "Build lists and objects anew in each call, or copy them.",
+    "metadata-kept": "Leave metadata alone, but for labels and annotations.",
+    "output-validates": "Convert to what the other schema accepts, or let it accept more: objects must stay writable.",
+    "output-settled": "Write only fields that the schema knows, and write its defaults out.",
+    "deterministic": "No clock, no chance, no counter: the same object must always become the same.",
+}
+_LOSS_ADVICE = "Keep it aside with put() and take(), or acknowledge it on the step: loses={{{path}: {reason}}}."
+
+
+def table(run: ProofRun, pairs: Sequence[VersionPair]) -> str:
+    """Property by pair: ok or FAILED; a dot where a property is about other pairs."""
+    rows = [["", *(f"{origin} to {goal}" for origin, goal in pairs)]]
+    for name in run.properties:
+        row = [name]
+        for pair in pairs:
+            about = applies(name, pair[0] == run.crd.storage)
+            tested = run.result(pair)
+            result = "FAILED" if name in tested.failed else "ok" if tested.tested else "untried"
+            row.append(result if about else ".")
+        rows.append(row)
+    return "\n".join(_columns(rows))
+
+
+def failure(run: ProofRun, pair: VersionPair, found: Finding, rerun: str = "") -> str:
+    """One failure: what is wrong, the smallest object, what came of it, the way it took, and how to see it again."""
+    name = found.property
+    lines = [f"{name}, {' to '.join(pair)}: {found.message}"]
+    if found.location:
+        lines += ["", f"  raised at {_relative(found.location)}"]
+    lines += ["", "  the smallest object found that shows it:", *_indent(yaml(found.obj), 4)]
+    if found.edit is not None:
+        edit = Difference(found.edit.path, found.edit.before, found.edit.after)
+        lines += ["", f"  edited at {pair[1]}:", *_indent(format_differences([edit], edit=True), 4)]
+    if found.differences:
+        lines += ["", "  what differs:", *_indent(format_differences(found.differences), 4)]
+    lines += ["", "  the way:", *_indent("\n".join(conversion_path(run, pair, found)), 4)]
+    lines += ["", f"  {_advice(found)}"]
+    if rerun:
+        lines += [f"  Again: {rerun}"]
+    return "\n".join(lines)
+
+
+def _advice(found: Finding) -> str:
+    if "missing metadata" in found.message:
+        return 'An answer needs metadata, even where the object has none: obj.setdefault("metadata", {}).'
+    if found.property in _ADVICE:
+        return _ADVICE[found.property]
+    if found.differences[0].kind == "invented":
+        return "What an object does not say must stay unsaid: write a field only if the other version has it."
+    return _LOSS_ADVICE.format(path=f'"{format_path(found.differences[0].path)}"', reason='"why"')
+
+
+def conversion_path(run: ProofRun, pair: VersionPair, found: Finding) -> Iterator[str]:
+    """The steps that were taken, by function and line."""
+    there_only = ("partial-object", "output-validates", "output-settled", "deterministic", "metadata-kept")
+    back = found.property not in (*there_only, "batch-independence", "order-kept", "input-untouched")
+    for origin, goal in (pair, pair[::-1])[: 2 if back else 1]:
+        try:
+            steps = run.converter.path(origin, goal)
+        except NoWay:
+            continue
+        for step in steps:
+            yield f"{step.origin} to {step.goal}  {function_location(step.function)}"
+        if not steps:
+            yield f"{origin} to {goal}  {function_location(run.converter.author or run.converter.function)}"
+
+
+def function_location(function: Callable[..., Any]) -> str:
+    """A function by its name and line."""
+    inner = inspect.unwrap(function)
+    inner = getattr(inner, "func", inner)
+    code = getattr(inner, "__code__", None)
+    name = getattr(inner, "__qualname__", repr(inner)).rpartition("<locals>.")[2]
+    return f"{name} ({_relative(code.co_filename)}:{code.co_firstlineno})" if code else name
+
+
+def _relative(place: str) -> str:
+    """A place in a file, from here if it lies below."""
+    here = os.getcwd() + os.sep
+    return place.removeprefix(here)
+
+
+def format_differences(found: Sequence[Difference], *, edit: bool = False) -> str:
+    """Differences, a line each."""
+    words = {"dropped": "removed", "invented": "set", "changed": "changed"} if edit else {}
+    rows = [[format_path(d.path), words.get(d.kind, d.kind), _format_change(d)] for d in found[:_MAX_ROWS]]
+    more = [f"and {len(found) - _MAX_ROWS} more"] if len(found) > _MAX_ROWS else []
+    return "\n".join([*_columns(rows), *more])
+
+
+def _format_change(found: Difference) -> str:
+    if found.kind == "changed":
+        return f"{format_value(found.before)} -> {format_value(found.after)}"
+    return f"was {format_value(found.before)}" if found.after is MISSING else format_value(found.after)
+
+
+def _format_example(found: Difference) -> str:
+    return (
+        _format_change(found)
+        if found.kind == "changed"
+        else format_value(found.before if found.after is MISSING else found.after)
+    )
+
+
+def format_value(value: Any) -> str:
+    """A value on one line, cut where it is long."""
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _MAX_WIDTH else f"{text[: _MAX_WIDTH - 3]}..."
+
+
+def yaml(obj: JsonObject) -> str:
+    first = ("apiVersion", "kind", "metadata")
+    ordered = {key: obj[key] for key in (*first, *(key for key in obj if key not in first)) if key in obj}
+    return yaml_codec.encode_ordered(ordered).decode().rstrip()
+
+
+def loss_table(losses: Sequence[Loss]) -> str:
+    """What was lost on the way from a version to another and back: that which nobody acknowledges comes first."""
+    rows = [
+        [
+            f"{loss.origin} to {loss.goal}",
+            loss.path,
+            loss.kind,
+            f"{loss.count} times",
+            f"acknowledged: {loss.reason}" if loss.reason is not None else "NOT ACKNOWLEDGED",
+            "" if loss.reason is not None else f"e.g. {_format_example(loss.example)}",
+        ]
+        for loss in losses
+    ]
+    return "\n".join(_columns(rows))
+
+
+def stale_acknowledgements(run: ProofRun) -> list[str]:
+    """Return a message for each acknowledged loss that never happened."""
+    return [
+        f"the step from {loss.step.origin} to {loss.step.goal}, {function_location(loss.step.function)}, "
+        f"acknowledges that it loses {loss.path} ({loss.reason}), but the field was never lost: remove it from loses="
+        for loss in run.losses.stale()
+    ]
+
+
+def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
+    """What is to be said about the objects themselves, if too few of them could be made."""
+    result = run.result(pair)
+    if result.tested >= max(1, run.examples // 5) or not result.invalid:
+        return ""
+    total = result.tested + result.invalid
+    reasons = "; ".join(f"{message} ({count} times)" for message, count in result.rejections)
+    few = f"only {result.tested} were valid, so little" if result.tested else "none was valid, so nothing"
+    return (
+        f"of {total} objects generated at {pair[0]} {few} is proven. They were refused for: {reasons}. "
+        "Hand in real objects as samples: they are used as they are and with pieces exchanged."
+    )
+
+
+def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
+    """What is to be said of fields that no object had, for each version they are of."""
+    found: dict[str, set[str]] = {}
+    for pair in pairs:
+        result = run.result(pair)
+        if result.tested:
+            found[pair[0]] = found.get(pair[0], set(result.uncovered)) & set(result.uncovered)
+    out = []
+    for version, paths in found.items():
+        if paths:
+            more = f" and {len(paths) - _MAX_ROWS} more" if len(paths) > _MAX_ROWS else ""
+            listed = ", ".join(sorted(paths)[:_MAX_ROWS]) + more
+            out.append(
+                f"no object had these fields of {version}: {listed}. More objects may, or samples that have them."
+            )
+    return out
+
+
+def to_json(run: ProofRun, pairs: Sequence[VersionPair]) -> JsonObject:
+    """All of it, for programs."""
+    results = []
+    for name, pair in run.cases():
+        if pair not in pairs:
+            continue
+        found = run.finding(name, pair)
+        result: JsonObject = {"property": name, "from": pair[0], "to": pair[1], "ok": found is None}
+        if found is not None:
+            result |= {
+                "said": found.message,
+                "object": found.obj,
+                "differences": [*map(_difference, found.differences)],
+            }
+            if found.edit is not None:
+                result["edit"] = _difference(Difference(*found.edit[:3]))
+            if found.location:
+                result["raised"] = found.location
+            result["way"] = list(conversion_path(run, pair, found))
+        results.append(result)
+    return {
+        "definition": run.crd.name,
+        "seed": run.seed,
+        "examples": {f"{one}:{other}": run.result((one, other)).tested for one, other in pairs},
+        "results": results,
+        "losses": [
+            {
+                "from": loss.origin,
+                "to": loss.goal,
+                "path": loss.path,
+                "kind": loss.kind,
+                "count": loss.count,
+                "acknowledged": loss.reason,
+                "example": _difference(loss.example),
+            }
+            for loss in run.losses.matrix()
+        ],
+        "stale": [
+            {"from": s.step.origin, "to": s.step.goal, "path": s.path, "why": s.reason} for s in run.losses.stale()
+        ],
+        "unmet": {":".join(pair): run.result(pair).uncovered for pair in pairs},
+        "health": [message for pair in pairs if (message := too_few_objects(run, pair))],
+    }
+
+
+def _difference(found: Difference) -> JsonObject:
+    out: JsonObject = {"path": format_path(found.path), "kind": found.kind}
+    if found.before is not MISSING:
+        out["before"] = found.before
+    if found.after is not MISSING:
+        out["after"] = found.after
+    return out
+
+
+def _columns(rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _indent(text: str, by: int) -> list[str]:
+    return [" " * by + line if line else "" for line in text.splitlines()]

@@ -1,0 +1,206 @@
+"""Properties tried on generated objects: every object meets all of them, and each failure is then made small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+
+from polykind.contract import JsonObject
+from polykind.schema.equality import deep_equal
+from polykind.toolkit.crd_versions import CRD, RejectedError
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.proving.case import Finding, ProofCase
+from polykind.toolkit.proving.choices import Choices, RandomChoices
+from polykind.toolkit.proving.edits import Editor, apply_edit
+from polykind.toolkit.proving.field_coverage import FieldCoverage
+from polykind.toolkit.proving.losses import LossTracker
+from polykind.toolkit.proving.object_generator import ObjectGenerator
+from polykind.toolkit.proving.properties import PROPERTIES, applies, check_property
+from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip, TestedConverter
+from polykind.toolkit.proving.shrink import shrink, simpler_values, without_defaults
+
+_ATTEMPTS_PER_OBJECT = 5
+"""How many objects are tried for each that is wanted, before too few are valid."""
+_EDITS_PER_OBJECT = 3
+"""How many edits of each object are tried."""
+_MAX_TARGETS = 16
+"""How many places of a large schema one object aims at."""
+VersionPair = tuple[str, str]
+
+
+@dataclass
+class PairResult:
+    """What became of one pair of versions: how many objects were tried, and the first that broke each property."""
+
+    tested: int = 0
+    invalid: int = 0
+    """How many that were generated were not valid."""
+    rejections: list[tuple[str, int]] = field(default_factory=list)
+    """What they were refused for, and how often; the most frequent first."""
+    uncovered: list[str] = field(default_factory=list)
+    """The fields of the schema that no object had."""
+    failed: dict[str, tuple[ProofCase, Finding]] = field(default_factory=dict)
+    smallest: dict[str, Finding] = field(default_factory=dict)
+
+
+class ProofRun:
+    """One converter tried against one definition. Nothing is run before it is asked for, and nothing twice."""
+
+    def __init__(
+        self,
+        crd: CRD,
+        library: Library,
+        *,
+        examples: int = 100,
+        seed: int = 0,
+        properties: Iterable[str] = PROPERTIES,
+        samples: Sequence[JsonObject] = (),
+    ) -> None:
+        """Raises ValueError, saying what cannot be tried."""
+        self.crd = crd
+        self.library = library
+        self.converter = TestedConverter(library, crd)
+        if self.converter.declared is not None:
+            self.converter.declared.check(crd.versions)
+        self.examples = examples
+        self.seed = seed
+        wanted = set(properties)
+        self.properties = [name for name in PROPERTIES if name in wanted]
+        self.losses = LossTracker(self.converter)
+        for sample in samples:
+            _check_sample(crd, sample)
+        self._generators = {name: ObjectGenerator(version, samples) for name, version in crd.versions.items()}
+        self._orders: dict[str, list[int]] = {}
+        self._results: dict[VersionPair, PairResult] = {}
+
+    @property
+    def pairs(self) -> list[VersionPair]:
+        """Every ordered pair of versions: from the storage version, to it, then the others."""
+        names, stored = list(self.crd.versions), self.crd.storage
+        pairs = [(one, other) for one in names for other in names if one != other]
+        return sorted(pairs, key=lambda pair: (stored not in pair, pair[0] != stored))
+
+    def cases(self) -> list[tuple[str, VersionPair]]:
+        """Every property with every pair that it is about."""
+        stored = self.crd.storage
+        return [(name, pair) for pair in self.pairs for name in self.properties if applies(name, pair[0] == stored)]
+
+    def result(self, pair: VersionPair) -> PairResult:
+        """What all properties say of a pair."""
+        if pair not in self._results:
+            self._results[pair] = self._run_pair(pair)
+        return self._results[pair]
+
+    def finding(self, name: str, pair: VersionPair) -> Finding | None:
+        """The smallest object found that breaks a property, None if it holds."""
+        result = self.result(pair)
+        if name not in result.failed:
+            return None
+        if name not in result.smallest:
+            result.smallest[name] = self._shrink(name, pair, *result.failed[name])
+        return result.smallest[name]
+
+    def _run_pair(self, pair: VersionPair) -> PairResult:
+        out = PairResult()
+        coverage = FieldCoverage(self.crd.versions[pair[0]])
+        for case in self._generate_cases(pair, out):
+            out.tested += 1
+            coverage.add(case.round_trip.obj)
+            for name in self.properties:
+                if name not in out.failed and (found := check_property(name, case)) is not None:
+                    out.failed[name] = case, found
+            with suppress(ConversionFailedError):
+                self.losses.observe(case.round_trip)
+        out.uncovered = coverage.uncovered()
+        out.rejections = self._generators[pair[0]].rejections.most_common(3)
+        return out
+
+    def _generate_cases(self, pair: VersionPair, result: PairResult) -> Iterator[ProofCase]:
+        """Samples first, then as many valid objects as are wanted.
+
+        Each object has chance of its own: which it is depends on the seed, the pair and its number, and nothing else.
+        """
+        generator = self._generators[pair[0]]
+        editor = Editor(self._generators[pair[1]])
+        for number, sample in enumerate(generator.samples):
+            yield self._make_case(pair, sample, editor, self._choices(pair, f"sample {number}"))
+        wanted = result.tested + self.examples
+        for number in range(self.examples * _ATTEMPTS_PER_OBJECT):
+            if result.tested >= wanted:
+                return
+            choices = self._choices(pair, str(number))
+            obj = generator.object(choices, self._choose_targets(generator, number))
+            if obj is None:
+                result.invalid += 1
+                continue
+            yield self._make_case(pair, obj, editor, choices)
+
+    def _choices(self, pair: VersionPair, name: str) -> Choices:
+        return RandomChoices(Random(f"{self.seed} {':'.join(pair)} {name}"))  # noqa: S311
+
+    def _choose_targets(self, generator: ObjectGenerator, number: int) -> list[tuple[int, ...]]:
+        """Some places of the schema that an object is to have, so that by and by all are met."""
+        places = generator.leaf_nodes
+        if not places:
+            return []
+        count = min(_MAX_TARGETS, -(-len(places) // self.examples))
+        order = self._orders.get(generator.version.name)
+        if order is None:
+            order = Random(self.seed).sample(range(len(places)), len(places))  # noqa: S311
+            self._orders[generator.version.name] = order
+        return [places[order[(number * count + step) % len(places)]] for step in range(count)]
+
+    def _make_case(self, pair: VersionPair, obj: JsonObject, editor: Editor, choices: Choices) -> ProofCase:
+        """An object, and edits of what the converter makes of it."""
+        case = ProofCase(self._round_trip(pair, obj), self.losses)
+        with suppress(ConversionFailedError):
+            if deep_equal(*case.round_trip.responses[1:]):
+                written = case.round_trip.admitted
+                found = [editor.edit(choices, written) for _ in range(_EDITS_PER_OBJECT)]
+                case.edits = [edit for edit in found if edit is not None]
+        return case
+
+    def _round_trip(self, pair: VersionPair, obj: JsonObject) -> RoundTrip:
+        origin, goal = (self.crd.versions[name] for name in pair)
+        return RoundTrip(self.converter, origin, goal, obj)
+
+    def _shrink(self, name: str, pair: VersionPair, case: ProofCase, found: Finding) -> Finding:
+        origin, goal = (self.crd.versions[version] for version in pair)
+        edit = found.edit
+
+        def fails(obj: JsonObject) -> Finding | None:
+            try:
+                admitted = origin.admit(obj)[0]
+            except RejectedError:
+                return None
+            if origin.validation_errors(admitted):
+                return None
+            retry = ProofCase(self._round_trip(pair, admitted), self.losses)
+            if edit is not None:
+                with suppress(ConversionFailedError):
+                    same_edit = apply_edit(goal, retry.round_trip.admitted, edit.path, edit.after)
+                    retry.edits = [same_edit] if same_edit is not None else []
+            return check_property(name, retry)
+
+        obj, found = shrink(without_defaults(origin.schema.root, case.round_trip.obj), found, fails)
+        if edit is None or found.edit is None:
+            return found
+        for value in simpler_values(edit.after):
+            edit = edit._replace(after=value)
+            if (result := fails(obj)) is not None:
+                return result
+        return found
+
+
+def _check_sample(crd: CRD, sample: JsonObject) -> None:
+    """Raises ValueError if a sample is no valid object of the definition."""
+    name = (sample.get("metadata") or {}).get("name")
+    try:
+        version = crd.version_of(sample)
+        validation_errors = version.validation_errors(version.admit(sample)[0])
+    except RejectedError as error:
+        validation_errors = [str(error)]
+    if validation_errors:
+        raise ValueError(f"the sample {name} is no valid {crd.kind}: {validation_errors[0]}")

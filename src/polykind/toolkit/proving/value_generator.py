@@ -1,0 +1,222 @@
+"""Values of the nodes of a schema, made by a row of choices: valid for their node, as far as that can be seen there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from polykind.contract import JsonObject, copy_json
+from polykind.schema.equality import hashable_key
+from polykind.schema.node import META_KEYS, SchemaNode
+from polykind.schema.value_validation import validate_value
+from polykind.toolkit.proving import metadata_generator, scalar_generators
+from polykind.toolkit.proving.cel_repair import CelRepair
+from polykind.toolkit.proving.choices import Choices, GenerationError, between, chance, pick
+from polykind.toolkit.proving.schema_branches import FORBIDDEN_KEY, BranchSelector, has_combinators, source_id
+
+_EXTRA_BUDGET = (15, 6.0)
+"""How many of a hundred fields may have some values below them though the budget is spent, and how many."""
+_UNBOUNDED = 1 << 20
+_ATTEMPTS = 6
+_FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels")
+
+
+class ValueGenerator:
+    """Makes values. `budget` is about how many a value may have below it, `density` how many optional fields of 100."""
+
+    def __init__(self) -> None:
+        self.repair = CelRepair(self.value, self.is_target)
+        self.targets: set[int] = set()
+        """The ids of nodes that are to be there, where they can be."""
+        self._branches = BranchSelector()
+        self._nodes: dict[int, tuple[JsonObject, SchemaNode]] = {}
+
+    def value(
+        self, choices: Choices, raw: JsonObject, budget: float = 4, density: int = 50, strings: Sequence[str] = ()
+    ) -> Any:
+        """A value of a node of the schema, found good for that node alone. Raises Unlucky."""
+        rules = bool(raw.get("x-kubernetes-validations"))
+        needs_validation = has_combinators(raw) or raw.get("type") not in ("object", "array", "boolean")
+        message = "no value was found"
+        for _ in range(_ATTEMPTS):
+            out = self._generate_value(choices, raw, budget, density, strings)
+            if needs_validation:
+                faults = validate_value(self.node(raw), out).errors
+                if faults:
+                    message = faults[0].text.strip().removeprefix("in body ")
+                    continue
+            if not rules:
+                return out
+            out, message = self.repair.fix(choices, raw, self.node(raw), out)
+            if not message:
+                return out
+        raise GenerationError(message)
+
+    def is_target(self, raw: JsonObject) -> bool:
+        return source_id(raw) in self.targets
+
+    def _choose_branches(self, choices: Choices, raw: JsonObject) -> JsonObject:
+        """A node without junctors, of branches that do not forbid what is aimed at, if such are found."""
+        for _ in range(_ATTEMPTS):
+            out = self._branches.choose(choices, raw)
+            properties = out.get("properties") or {}
+            if not any(name in properties and self.is_target(properties[name]) for name in out.get(FORBIDDEN_KEY, ())):
+                break
+        return out
+
+    def node(self, raw: JsonObject) -> SchemaNode:
+        """The node of a schema, made once; the schema is kept with it, so that its id stays its own."""
+        found = self._nodes.get(id(raw))
+        if found is None:
+            found = self._nodes[id(raw)] = (raw, SchemaNode(raw))
+        return found[1]
+
+    def _generate_value(
+        self, choices: Choices, raw: JsonObject, budget: float, density: int, strings: Sequence[str]
+    ) -> Any:
+        if raw.get("nullable") is True and not raw.get("enum") and chance(choices, 8):
+            return None
+        if has_combinators(raw):
+            raw = self._choose_branches(choices, raw)
+        node = self.node(raw)
+        if node.enum:
+            options = [item for item in node.enum if item is not None]
+            return copy_json(pick(choices, options)) if options else None
+        kind = node.types[0] if node.types else ""
+        if raw.get("x-kubernetes-int-or-string"):
+            kind = raw.get("type") or ("string" if node.pattern or chance(choices, 50) else "integer")
+        if kind == "object" or (not kind and (node.embedded_resource or raw.get("properties"))):
+            return self.object(choices, raw, node, budget, density)
+        if kind == "array":
+            return self._generate_list(choices, raw, node, budget, density)
+        if kind == "string":
+            text = scalar_generators.generate_string(choices, node, strings)
+            if text is None:
+                raise GenerationError(f"no text was found that matches {node.pattern}")
+            return text
+        if kind == "integer":
+            return scalar_generators.generate_integer(choices, node)
+        if kind == "number":
+            return scalar_generators.generate_number(choices, node)
+        if kind == "boolean":
+            return choices.up_to(1) == 1
+        return arbitrary_value(choices)
+
+    def object(self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int) -> JsonObject:
+        """An object of a node, not yet found good."""
+        out: JsonObject = {}
+        forbidden = raw.get(FORBIDDEN_KEY, ())
+        properties = raw.get("properties") or {}
+        names = [name for name in properties if name not in forbidden]
+        if node.embedded_resource:
+            names = [name for name in names if name not in META_KEYS]
+        optional = [name for name in names if name not in node.required]
+        wanted = min(len(optional) * density / 100, budget)
+        percent = 100 * wanted / len(optional) if optional else 0
+        share = (budget - wanted) / max(1.0, wanted + len(names) - len(optional))
+        missing = node.min_properties or 0
+        for at, name in enumerate(names):
+            required_here = name in node.required or missing - len(out) >= len(names) - at
+            targeted = self.is_target(properties[name])
+            if node.max_properties is not None and len(out) >= node.max_properties and name not in node.required:
+                continue
+            if required_here or targeted or chance(choices, percent):
+                self._set_field(choices, out, name, properties[name], share, density, required_here=required_here)
+        self._add_unlisted_keys(choices, raw, node, out, share, density)
+        if node.embedded_resource:
+            metadata_generator.make_embedded_resource(choices, out)
+        return out
+
+    def _set_field(
+        self,
+        choices: Choices,
+        out: JsonObject,
+        name: str,
+        raw: JsonObject,
+        share: float,
+        density: int,
+        *,
+        required_here: bool,
+    ) -> None:
+        """Set a field; one that could not be made is left out if it may be."""
+        percent, favour = _EXTRA_BUDGET
+        if share < favour and raw.get("type") in ("object", "array") and chance(choices, percent):
+            share = favour
+        try:
+            out[name] = choices.part(lambda: self.value(choices, raw, share, density))
+        except GenerationError as error:
+            if required_here:
+                raise error.below(name) from None
+
+    def _add_unlisted_keys(
+        self, choices: Choices, raw: JsonObject, node: SchemaNode, out: JsonObject, share: float, density: int
+    ) -> None:
+        """Keys that the schema does not name: of a map, of what is preserved, and of what is required all the same."""
+        least = node.min_properties or 0
+        room = _UNBOUNDED if node.max_properties is None else node.max_properties
+        more = raw.get("additionalProperties")
+        missing = [name for name in node.required if name not in out and not node.has_property(name)]
+        if isinstance(more, dict) or more is True:
+            child = more if isinstance(more, dict) else {}
+            targeted = self.is_target(child)
+            count = min(room - len(out), between(choices, int(targeted), 3 if share >= 1 else 1))
+            for at in range(max(count, least - len(out), len(missing))):
+                key = missing[at] if at < len(missing) else scalar_generators.generate_name(choices)
+                while key in out:
+                    key += "x"
+                make: Callable[[], Any] = lambda: self.value(choices, child, share / 2, density)  # noqa: E731
+                out[key] = choices.part(make if child else lambda: arbitrary_value(choices))
+        elif node.preserve_unknown and chance(choices, 40 if raw.get("properties") else 80):
+            for _ in range(min(room - len(out), between(choices, 1, 2))):
+                key = pick(choices, _FIELDS)
+                if not node.has_property(key) and not (node.embedded_resource and key in META_KEYS):
+                    out[key] = choices.part(lambda: arbitrary_value(choices))
+        for name in missing:
+            out.setdefault(name, arbitrary_value(choices) if node.preserve_unknown else None)
+
+    def _generate_list(
+        self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int
+    ) -> list[Any]:
+        least = node.min_items or 0
+        items = raw.get("items") or {}
+        extra = 3 if budget >= 2 or items.get("type") not in ("object", "array") else 2
+        most = min(least + extra, _UNBOUNDED if node.max_items is None else node.max_items)
+        fewest = max(least, min(most, 1)) if self.is_target(items) else least
+        count = between(choices, fewest, max(fewest, most))
+        out: list[Any] = []
+        seen: set[Any] = set()
+        must_differ = node.list_type in ("set", "map") or node.unique_items
+        for _ in range(count):
+            for _again in range(_ATTEMPTS):
+                item = choices.part(lambda: self.value(choices, items, (budget - count) / max(1, count), density))
+                key = self._item_key(items, node, item)
+                if not must_differ or key not in seen:
+                    seen.add(key)
+                    out.append(item)
+                    break
+        if len(out) < least:
+            raise GenerationError(f"no {least} items were found that differ")
+        return out
+
+    def _item_key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
+        """What tells an item of a set or a map from the others, with the defaults that it will get."""
+        if node.list_type != "map" or not isinstance(item, dict):
+            return hashable_key(item)
+        properties = items.get("properties") or {}
+        return hashable_key(
+            [item.get(name, (properties.get(name) or {}).get("default")) for name in node.list_map_keys]
+        )
+
+
+def arbitrary_value(choices: Choices, depth: int = 0) -> Any:
+    """A value where the schema says nothing; never null, which some places drop."""
+    kind = choices.up_to(6 if depth < 2 else 3)
+    if kind <= 1:
+        return scalar_generators.plain_string(choices)
+    if kind == 2:
+        return choices.up_to(20)
+    if kind == 3:
+        return choices.up_to(1) == 1
+    if kind == 4:
+        return [arbitrary_value(choices, depth + 1) for _ in range(choices.up_to(2))]
+    return {pick(choices, _FIELDS): arbitrary_value(choices, depth + 1) for _ in range(choices.up_to(2))}

@@ -1,0 +1,78 @@
+"""An event loop in a thread: what is asked of it is waited for, and nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from polykind.testing.loop_thread import LoopThread
+
+
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    thread = LoopThread(timeout=0.2)
+    yield thread
+    thread.close()
+
+
+async def name() -> str:
+    return threading.current_thread().name
+
+
+def test_work_is_done_elsewhere_and_waited_for(loop: LoopThread) -> None:
+    assert loop.run(name()) == "polykind-testing"
+
+
+def test_what_is_raised_is_raised_here(loop: LoopThread) -> None:
+    async def fail() -> None:
+        raise LookupError("no")
+
+    with pytest.raises(LookupError, match="no"):
+        loop.run(fail())
+
+
+def test_what_does_not_end_is_given_up(loop: LoopThread) -> None:
+    ended = threading.Event()
+
+    async def hang() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with pytest.raises(TimeoutError, match=r"hang did not end within 0\.2 s"):
+        loop.run(hang())
+    assert ended.wait(10)
+
+
+def test_a_loop_is_not_asked_to_wait_for_itself(loop: LoopThread) -> None:
+    async def inner() -> None:
+        loop.run(name())
+
+    with pytest.raises(RuntimeError, match="called from the server's own thread"):
+        loop.run(inner())
+
+
+def test_the_end_ends_what_is_left() -> None:
+    before = set(threading.enumerate())
+    loop = LoopThread()
+    ended = threading.Event()
+
+    async def leave() -> None:
+        async def linger() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        left.append(asyncio.create_task(linger()))
+        await asyncio.sleep(0)
+
+    left: list[asyncio.Task[None]] = []
+    loop.run(leave())
+    loop.close()
+    assert ended.is_set()
+    assert set(threading.enumerate()) <= before

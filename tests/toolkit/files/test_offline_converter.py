@@ -1,0 +1,307 @@
+"""Objects converted without a server, by the steps alone and by the API server's rules."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from polykind.convert import ConversionError, Conversions, put, take
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.files.normalization import LAST_APPLIED
+from polykind.toolkit.files.offline_converter import ConvertedDocument, OfflineConverter
+from tests.toolkit.crds import GROUP, HOST, HOSTS, crd
+
+crontabs = Conversions(f"CronTab.{GROUP}")
+
+
+@crontabs.step("v1", "v2", loses={"spec.debug": "nobody used it"})
+def up(obj: Any) -> None:
+    spec = obj.get("spec", {})
+    hosts = take(obj, "hosts")
+    host = spec.pop("host", None)
+    spec.pop("debug", None)
+    if host == "bad":
+        raise ValueError("no such host")
+    if hosts is not None or host is not None:
+        spec["hosts"] = hosts if hosts is not None else [host]
+
+
+@crontabs.step("v2", "v1")
+def down(obj: Any) -> None:
+    hosts = obj.get("spec", {}).pop("hosts", None)
+    if hosts:
+        obj["spec"]["host"] = hosts[0]
+        put(obj, "hosts", hosts, beside=["spec.host"])
+
+
+def library(converter: Any = crontabs) -> Library:
+    return Library("m:o", converter)
+
+
+def crontab(spec: Any = None, version: str = "v1", **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "CronTab",
+        "metadata": {"name": "c", **metadata},
+        "spec": {"host": "a"} if spec is None else spec,
+    }
+
+
+def converted(obj: Any, *definitions: Any, to: str = "v2", by: Any = crontabs, **options: Any) -> ConvertedDocument:
+    found = [CRD(definition) for definition in definitions]
+    return OfflineConverter(library(by), to, found, **options).document(obj)
+
+
+def test_without_a_definition_the_steps_do_it_all() -> None:
+    before = crontab({"host": "a", "unknown": 1})
+    out = converted(before)
+    assert out.value == crontab({"unknown": 1, "hosts": ["a"]}, "v2")
+    assert out.changes == ["CronTab c: v1 to v2"]
+    assert out.warnings == []
+    assert before == crontab({"host": "a", "unknown": 1})
+
+
+def test_what_is_of_the_version_or_of_another_kind_is_given_back() -> None:
+    current, other, text = crontab({}, "v2"), {"apiVersion": "v1", "kind": "Pod"}, "text"
+    assert converted(current) == ConvertedDocument(current, current=1)
+    assert converted(other) == ConvertedDocument(other)
+    assert converted(text).value == "text"
+
+
+@pytest.mark.parametrize(("to", "changes"), [(f"{GROUP}/v2", 1), ("other.example.com/v2", 0)])
+def test_a_group_narrows_what_is_converted(to: str, changes: int) -> None:
+    assert len(converted(crontab(), to=to).changes) == changes
+
+
+def test_an_object_without_metadata_stays_without() -> None:
+    bare = {"apiVersion": f"{GROUP}/v1", "kind": "CronTab", "spec": {"host": "a"}}
+    wanted = {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "spec": {"hosts": ["a"]}}
+    assert converted(bare).value == wanted
+    assert converted(bare, crd(HOST, HOSTS)).value == wanted
+
+
+def test_metadata_is_the_objects_own_but_for_labels_and_annotations() -> None:
+    def convert(obj: Any, to: str) -> Any:
+        obj["metadata"] = {"name": "c", "labels": {"new": "1"}, "generation": 9}
+        return obj
+
+    managed = [{"manager": "m", "operation": "Update", "apiVersion": f"{GROUP}/v1"}]
+    out = converted(crontab(uid="", resourceVersion="7", managedFields=managed), to=f"{GROUP}/v2", by=convert)
+    assert out.value["metadata"] == {
+        "name": "c",
+        "uid": "",
+        "resourceVersion": "7",
+        "managedFields": managed,
+        "labels": {"new": "1"},
+    }
+
+
+def test_items_of_lists_are_converted() -> None:
+    listed = {"apiVersion": "v1", "kind": "List", "items": [crontab(), {"kind": "Pod"}, crontab({}, "v2"), 7]}
+    out = converted(listed)
+    assert out.value["items"] == [crontab({"hosts": ["a"]}, "v2"), {"kind": "Pod"}, crontab({}, "v2"), 7]
+    assert (len(out.changes), out.current) == (1, 1)
+
+
+def test_a_list_of_the_kind_gets_the_version_too_and_its_items_need_not_say_theirs() -> None:
+    listed = {"apiVersion": f"{GROUP}/v1", "kind": "CronTabList", "metadata": {}, "items": [{"spec": {"host": "a"}}]}
+    out = converted(listed)
+    assert out.value == {**listed, "apiVersion": f"{GROUP}/v2", "items": [{"spec": {"hosts": ["a"]}}]}
+    assert converted({**listed, "items": []}).value["apiVersion"] == f"{GROUP}/v2"
+
+
+def test_an_item_that_fails_is_named() -> None:
+    with pytest.raises(ConversionError, match=r"^items\[1\]: CronTab c cannot be converted from v1 to v2: ValueError"):
+        converted({"apiVersion": "v1", "kind": "List", "items": [crontab(), crontab({"host": "bad"})]})
+
+
+def test_a_list_that_is_a_kind_of_its_own_is_no_list() -> None:
+    lists = Conversions(f"AllowList.{GROUP}")
+    lists.add("v1", "v2", lambda obj: obj.update(names=obj.pop("items")))
+    out = converted({"apiVersion": f"{GROUP}/v1", "kind": "AllowList", "items": ["a"]}, by=lists)
+    assert out.value == {"apiVersion": f"{GROUP}/v2", "kind": "AllowList", "names": ["a"]}
+
+
+def test_losses_that_an_object_meets_are_told() -> None:
+    assert converted(crontab({"debug": True})).warnings == ["spec.debug: lost in v2: nobody used it"]
+
+
+def test_a_patch_is_refused() -> None:
+    with pytest.raises(ConversionError, match=r"it is a patch, with \$patch: only whole objects can be converted"):
+        converted(crontab({"jobs": [{"$patch": "delete"}]}))
+
+
+def test_what_is_nested_too_deeply_is_refused() -> None:
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    with pytest.raises(ConversionError, match="nested too deeply"):
+        converted(crontab({"deep": deep}))
+    while deep:
+        deep = deep["a"]
+
+
+def test_defaults_are_not_written_where_both_versions_have_the_same() -> None:
+    out = converted(crontab(), crd(HOST, HOSTS))
+    assert out.value["spec"] == {"hosts": ["a"]}
+    assert out.warnings == []
+
+
+def test_with_defaults_all_are_written() -> None:
+    assert converted(crontab(), crd(HOST, HOSTS), defaults=True).value["spec"] == {"hosts": ["a"], "port": 80}
+
+
+def test_a_default_that_the_new_version_has_otherwise_is_written_out() -> None:
+    properties: Any = HOSTS["properties"]
+    other = {**HOSTS, "properties": {**properties, "port": {"type": "integer", "default": 443}}}
+    out = converted(crontab(), crd(HOST, other))
+    assert out.value["spec"] == {"hosts": ["a"], "port": 80}
+    assert out.warnings == ["spec.port: written out, as the defaults of v2 are not those of v1"]
+    said = converted(crontab({"host": "a", "port": 443}), crd(HOST, other))
+    assert (said.value["spec"], said.warnings) == ({"port": 443, "hosts": ["a"]}, [])
+
+
+def test_steps_that_count_on_defaults_get_them() -> None:
+    counting = Conversions(f"CronTab.{GROUP}")
+    counting.add("v1", "v2", lambda obj: obj["spec"].update(port=obj["spec"]["port"] + 1))
+    out = converted(crontab({}), crd(HOST, HOSTS), by=counting)
+    assert out.value["spec"] == {"port": 81}
+
+
+def test_fields_that_no_schema_knows_are_dropped_and_told() -> None:
+    def convert(obj: Any, to: str) -> Any:
+        obj["spec"]["invented"] = 1
+        return obj
+
+    out = converted(crontab({"port": 1, "unknown": 1}, odd=1), crd(HOST, HOSTS), by=convert)
+    assert out.value == crontab({"port": 1}, "v2")
+    assert out.warnings == [
+        "metadata.odd: not in the schema of v1, dropped",
+        "spec.unknown: not in the schema of v1, dropped",
+        "spec.invented: written by the converter, not in the schema of v2, dropped",
+    ]
+
+
+def test_a_version_that_is_not_served_is_told() -> None:
+    definition = crd(HOST, HOSTS)
+    definition["spec"]["versions"][1]["served"] = False
+    assert converted(crontab(), definition).warnings == ["v2 is not served: the API server does not take it yet"]
+
+
+def test_what_only_the_new_version_refuses_is_a_failure() -> None:
+    with pytest.raises(ConversionError, match=r"v2 refuses the outcome: spec\.port: Invalid value: 0: "):
+        converted(crontab({"port": 0}), crd(HOST, HOSTS))
+
+
+def test_rules_of_the_new_version_count() -> None:
+    emptying = Conversions(f"CronTab.{GROUP}")
+    emptying.add("v1", "v2", lambda obj: obj["spec"].update(hosts=[]))
+    with pytest.raises(ConversionError, match="hosts is empty"):
+        converted(crontab({}), crd(HOST, HOSTS), by=emptying)
+
+
+def test_what_both_versions_refuse_is_converted_and_told() -> None:
+    needs: list[Any] = [{**schema, "required": ["port", "name"]} for schema in (HOST, HOSTS)]
+    for schema in needs:
+        schema["properties"] = {**schema["properties"], "name": {"type": "string"}}
+    out = converted(crontab(), crd(*needs))
+    assert out.value["spec"] == {"hosts": ["a"]}
+    assert out.warnings == ["refused by v1, and by v2 too: spec.name: Required value"]
+
+
+def test_versions_that_the_definition_does_not_have_are_named() -> None:
+    more = Conversions(f"CronTab.{GROUP}")
+    more.add("v1", "v3", up)
+    more.add("v0", "v1", up)
+    with pytest.raises(ConversionError, match=f"crontabs.{GROUP} has no version v3, only v1, v2"):
+        converted(crontab(), crd(HOST, HOSTS), by=more, to="v3")
+    with pytest.raises(ConversionError, match=f"CronTab of {GROUP}/v0 is not a CronTab.{GROUP} of v1, v2"):
+        converted(crontab(version="v0"), crd(HOST, HOSTS), by=more, to="v1")
+
+
+@pytest.mark.parametrize("definitions", [[], [crd(HOST, HOSTS)]])
+def test_what_kubectl_applied_last_is_converted_along(definitions: list[Any]) -> None:
+    noted = {**crontab(), "metadata": {"name": "c", "annotations": {}}}
+    out = converted(crontab(annotations={LAST_APPLIED: json.dumps(noted) + "\n"}), *definitions)
+    text = out.value["metadata"]["annotations"][LAST_APPLIED]
+    assert text.endswith("}\n")
+    assert json.loads(text)["apiVersion"] == f"{GROUP}/v2"
+    assert json.loads(text)["spec"] == {"hosts": ["a"]}
+
+
+@pytest.mark.parametrize("text", ["{", '{"kind": "Pod"}', json.dumps(crontab({"host": "bad"}))])
+def test_what_kubectl_applied_last_is_dropped_if_it_cannot_be_converted(text: str) -> None:
+    out = converted(crontab(annotations={LAST_APPLIED: text, "a": "b"}))
+    assert out.value["metadata"]["annotations"] == {"a": "b"}
+    assert out.warnings[0].startswith(f"the annotation {LAST_APPLIED} cannot be converted, and is dropped: ")
+
+
+def test_a_stash_is_kept_and_found_again_after_the_defaults() -> None:
+    definition = crd(HOST, HOSTS)
+    old = converted(crontab({"hosts": ["a", "b"]}, "v2"), definition, to="v1").value
+    assert old["spec"] == {"host": "a"}
+    assert converted(old, definition).value == crontab({"hosts": ["a", "b"]}, "v2")
+
+
+async def asynchronous(obj: Any, to: str) -> Any:
+    return obj
+
+
+@pytest.mark.parametrize(
+    ("converter", "to", "said"),
+    [
+        (lambda obj, to: obj, "v2", r"m:o converts every kind: say which are meant, by --to with a group"),
+        (asynchronous, f"{GROUP}/v2", "plain functions, not by async ones"),
+        (crontabs, "v7", "--to v7: no step of --converter m:o leads there, only to v1, v2"),
+        (crontabs, f"{GROUP}/", "must be a version such as v2"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(converter: Any, to: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        OfflineConverter(library(converter), to)
+
+
+def test_a_step_that_calls_sys_exit_fails_its_object() -> None:
+    with pytest.raises(ConversionError, match=f"CronTab c cannot be converted to {GROUP}/v2: SystemExit: 3"):
+        converted(crontab(), to=f"{GROUP}/v2", by=lambda obj, to: sys.exit(3))
+
+
+def test_a_function_that_converts_every_kind_converts_those_that_are_defined() -> None:
+    offline = OfflineConverter(library(lambda obj, to: obj), "v2", [CRD(crd(HOST, HOSTS))])
+    assert offline.applies_to(GROUP, "CronTab")
+    assert not offline.applies_to("apps", "Deployment")
+    assert offline.groups == {GROUP}
+
+
+def test_definitions_do_not_narrow_what_a_converter_says_that_it_handles() -> None:
+    class Choosy:
+        def handles(self, group: str, kind: str) -> bool:
+            return group == GROUP
+
+        def convert(self, obj: Any, to: str) -> Any:
+            return obj
+
+    offline = OfflineConverter(library(Choosy()), "v2", [CRD(crd(HOST, HOSTS))])
+    assert offline.applies_to(GROUP, "Other")
+    assert offline.groups == set()
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (None, "NoneType was returned, no object"),
+        (
+            {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "metadata": {"name": "d"}},
+            "must have the same name: c != d",
+        ),
+        ({"apiVersion": f"{GROUP}/v3", "kind": "CronTab", "metadata": {"name": "c"}}, "invalid groupVersion"),
+        ({"apiVersion": f"{GROUP}/v2", "metadata": {"name": "c"}, "kind": object()}, "what was returned is no JSON"),
+    ],
+)
+def test_what_an_api_server_would_not_take_is_a_failure(returned: Any, said: str) -> None:
+    with pytest.raises(ConversionError, match=said):
+        converted(crontab(), to=f"{GROUP}/v2", by=lambda obj, to: returned)

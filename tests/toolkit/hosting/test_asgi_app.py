@@ -1,0 +1,149 @@
+"""Conversions as an ASGI application, called as an ASGI server calls it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.hosting.asgi_app import asgi
+from tests.toolkit.hosting.hosts import crontabs, names, review
+
+
+class Exchange:
+    """One request to an application, and what it sends."""
+
+    def __init__(self, *chunks: bytes, then: str = "http.request") -> None:
+        self._chunks, self._then = list(chunks), then
+        self.sent: list[dict[str, Any]] = []
+
+    async def receive(self) -> dict[str, Any]:
+        if not self._chunks:
+            return {"type": "http.disconnect"}
+        body = self._chunks.pop(0)
+        more = bool(self._chunks) or self._then != "http.request"
+        return {"type": "http.request", "body": body, "more_body": more}
+
+    async def send(self, message: Any) -> None:
+        self.sent.append(dict(message))
+
+    async def __call__(self, app: Any, method: str = "POST", path: str = "/", *headers: tuple[bytes, bytes]) -> Any:
+        scope = {"type": "http", "method": method, "path": path, "root_path": "", "headers": list(headers)}
+        await app(scope, self.receive, self.send)
+        return self
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+    @property
+    def headers(self) -> dict[bytes, bytes]:
+        return dict(self.sent[0]["headers"])
+
+    @property
+    def body(self) -> bytes:
+        return bytes(self.sent[1]["body"])
+
+
+@pytest.mark.parametrize("path", ["/", "/convert", "/mounted/anywhere"])
+async def test_a_review_is_answered_at_any_path(path: str) -> None:
+    got = await Exchange(json.dumps(review("one", "two")).encode())(asgi(crontabs()), "POST", path)
+    assert (got.status, got.headers[b"content-type"]) == (200, b"application/json")
+    assert int(got.headers[b"content-length"]) == len(got.body)
+    response = json.loads(got.body)["response"]
+    assert (response["uid"], response["result"], names(response)) == ("u1", {"status": "Success"}, ["one", "two"])
+    assert response["convertedObjects"][0]["spec"] == {"hosts": ["a.example"]}
+
+
+async def test_a_body_may_come_in_pieces() -> None:
+    body = json.dumps(review()).encode()
+    got = await Exchange(body[:10], b"", body[10:])(asgi(crontabs()))
+    assert json.loads(got.body)["response"]["result"] == {"status": "Success"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "body"),
+    [
+        ("GET", "/healthz", 200, b"ok"),
+        ("GET", "/readyz", 200, b"ok"),
+        ("GET", "/mounted/healthz", 200, b"ok"),
+        ("HEAD", "/healthz", 200, b""),
+        ("GET", "/", 405, b"a ConversionReview is sent by POST; there are also /healthz, /readyz and /metrics\n"),
+        ("PUT", "/", 405, b"a ConversionReview is sent by POST\n"),
+        ("POST", "/", 400, b"the body is no ConversionReview\n"),
+    ],
+)
+async def test_what_is_no_review(method: str, path: str, status: int, body: bytes) -> None:
+    got = await Exchange(b"{}")(asgi(crontabs()), method, path)
+    assert (got.status, got.body) == (status, body)
+
+
+async def test_other_methods_are_told_which_are_allowed() -> None:
+    got = await Exchange(b"")(asgi(crontabs()), "DELETE", "/")
+    assert got.headers[b"allow"] == b"GET, HEAD, POST"
+
+
+async def test_a_body_that_says_it_is_too_long_is_not_read() -> None:
+    exchange = Exchange(b"")
+    got = await exchange(asgi(crontabs(), most_bytes=10), "POST", "/", (b"content-length", b"11"))
+    assert (got.status, got.body) == (413, b"a review may have 10 bytes at most\n")
+    assert (await exchange.receive())["type"] == "http.request"
+
+
+async def test_a_body_that_turns_out_too_long_is_refused() -> None:
+    got = await Exchange(b"123456", b"123456", b"never read")(asgi(crontabs(), most_bytes=10))
+    assert got.status == 413
+
+
+async def test_who_hangs_up_is_sent_nothing() -> None:
+    got = await Exchange(b"{", then="http.disconnect")(asgi(crontabs()))
+    assert got.sent == []
+
+
+def test_async_converters_are_refused_by_name() -> None:
+    async def slow(obj: Any, to: str) -> Any:
+        return obj
+
+    said = (
+        "tests.toolkit.hosting.test_asgi_app:test_async_converters_are_refused_by_name.<locals>.slow: "
+        "an async converter cannot be hosted, since conversions run in threads: make it a plain function"
+    )
+    with pytest.raises(ValueError, match="an async converter") as caught:
+        asgi(crontabs(), slow)
+    assert str(caught.value) == said
+
+
+def test_something_must_be_hosted() -> None:
+    with pytest.raises(ValueError, match="nothing to host: name at least one converter"):
+        asgi()
+
+
+async def test_whatever_a_library_accepts_is_hosted() -> None:
+    def convert(obj: Any, to: str) -> Any:
+        return {**obj, "spec": {"by": "function"}}
+
+    for converter in (convert, Library("x", convert)):
+        got = await Exchange(json.dumps(review()).encode())(asgi(converter))
+        assert json.loads(got.body)["response"]["convertedObjects"][0]["spec"] == {"by": "function"}
+
+
+async def test_the_lifespan_begins_and_ends() -> None:
+    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+    sent: list[str] = []
+
+    async def receive() -> Any:
+        return next(messages)
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    await asgi(crontabs())({"type": "lifespan"}, receive, send)
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+async def test_a_websocket_is_turned_away() -> None:
+    exchange = Exchange()
+    await asgi(crontabs())({"type": "websocket"}, exchange.receive, exchange.send)
+    assert exchange.sent == [{"type": "websocket.close", "code": 1003}]

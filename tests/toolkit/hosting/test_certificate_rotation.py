@@ -1,0 +1,120 @@
+"""Authorities and serving certificates as time goes on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+
+from polykind.pki.authority import serves
+from polykind.toolkit.hosting import trust_bundle
+from polykind.toolkit.hosting.certificate_rotation import FILES, CertificateSet, renew_certificates
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NAMES = ["converter.crontabs.svc", "127.0.0.1"]
+
+
+def at(
+    days: float, files: CertificateSet | None = None, *, settled: bool = False, rotate: bool = False
+) -> CertificateSet:
+    now = NOW + timedelta(days=days)
+    return renew_certificates(files.files if files else {}, NAMES, now, is_trusted=lambda _: settled, rotate=rotate)
+
+
+def authorities(pem: bytes) -> list[x509.Certificate]:
+    return trust_bundle.parse_certificates(pem)
+
+
+def trusted(made: CertificateSet) -> bool:
+    """Whether what is served is of an authority in the bundle."""
+    return any(serves(made.serving.certificate, one, NAMES) for one in authorities(made.ca_bundle))
+
+
+def test_the_first_time_both_are_made() -> None:
+    made = at(0)
+    assert sorted(made.files) == ["authority.pem", "ca.crt", "serving.pem"]
+    assert trusted(made)
+    assert made.serving.certificate.not_valid_after_utc == NOW + timedelta(days=90)
+
+
+def test_the_second_time_nothing_changes() -> None:
+    made = at(0)
+    assert at(59, made).files == made.files
+
+
+def test_a_serving_certificate_is_renewed_under_the_same_authority() -> None:
+    made = at(0)
+    later = at(61, made)
+    assert later.serving.certificate != made.serving.certificate
+    assert later.ca_bundle == made.ca_bundle
+    assert trusted(later)
+
+
+def test_a_new_name_takes_a_new_certificate() -> None:
+    made = at(0)
+    later = renew_certificates(made.files, [*NAMES, "other"], NOW, is_trusted=lambda _: False)
+    assert (later.ca_bundle, later.serving.certificate == made.serving.certificate) == (made.ca_bundle, False)
+
+
+def test_a_new_authority_joins_the_bundle_before_it_is_served() -> None:
+    made = at(0)
+    rotating = at(10, made, rotate=True)
+    assert len(authorities(rotating.ca_bundle)) == 2
+    assert authorities(made.ca_bundle)[0] in authorities(rotating.ca_bundle)
+    assert rotating.serving.certificate == made.serving.certificate
+    assert at(11, rotating, rotate=True).ca_bundle == rotating.ca_bundle
+
+
+def test_once_it_is_settled_it_is_served_and_the_old_one_stays_for_a_while() -> None:
+    made = at(0)
+    swapped = at(10, at(10, made, rotate=True), settled=True)
+    old, new = authorities(made.ca_bundle)[0], authorities(swapped.ca_bundle)[0]
+    assert serves(swapped.serving.certificate, new, NAMES)
+    assert authorities(swapped.ca_bundle) == [new, old]
+    assert swapped.retired == b""
+    dropped = at(12.1, swapped)
+    assert authorities(dropped.ca_bundle) == [new]
+    assert authorities(dropped.retired) == [old]
+    assert dropped.serving.certificate == swapped.serving.certificate
+
+
+def test_an_authority_is_replaced_a_year_before_it_expires() -> None:
+    made = at(0)
+    assert len(authorities(at(4 * 365 - 1, made).ca_bundle)) == 1
+    assert len(authorities(at(4 * 365 + 1, made).ca_bundle)) == 2
+
+
+def test_what_is_served_never_outlives_its_authority() -> None:
+    made = at(0)
+    late = at(5 * 365 - 40, at(4 * 365 + 1, made))
+    assert late.serving.certificate.not_valid_after_utc == NOW + timedelta(days=5 * 365)
+
+
+def test_after_the_end_there_is_a_new_authority_at_once() -> None:
+    made = at(0)
+    later = at(6 * 365, made)
+    assert authorities(later.ca_bundle) != authorities(made.ca_bundle)
+    assert trusted(later)
+
+
+@pytest.mark.parametrize("name", ["authority.pem", "serving.pem", "ca.crt"])
+@pytest.mark.parametrize("data", [b"", b"nonsense"])
+def test_what_is_missing_or_broken_is_made_anew(name: str, data: bytes) -> None:
+    made = at(0)
+    again = renew_certificates({**made.files, name: data}, NAMES, NOW, is_trusted=lambda _: False)
+    assert trusted(again)
+    assert (again.ca_bundle == made.ca_bundle) == (name != "authority.pem")
+
+
+def test_who_was_cut_short_while_he_replaced_it_goes_on() -> None:
+    made = at(0)
+    rotating = at(10, made, rotate=True)
+    swapped = at(10, rotating, settled=True)
+    written = dict(rotating.files)
+    for name in FILES[:2]:
+        written[name] = swapped.files[name]
+        again = renew_certificates(written, NAMES, NOW + timedelta(days=10), is_trusted=lambda _: True)
+        assert trusted(again)
+        assert set(authorities(again.ca_bundle)) == set(authorities(swapped.ca_bundle))
+        assert sorted(again.files) == sorted(swapped.files)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from polykind.convert import Conversions
+from polykind.toolkit.declare.library import Library
+from polykind.toolkit.hosting.review_response import InvalidReviewError, convert_review
+from tests.toolkit.declare.test_conversions import KIND, crontab
+
+V2 = "stable.example.com/v2"
+
+
+def library() -> Library:
+    crontabs = Conversions(KIND)
+
+    @crontabs.step("v1", "v2")
+    def up(obj: dict[str, Any]) -> None:
+        if "bad" in obj["spec"]:
+            raise ValueError(f"bad is {obj['spec']['bad']}")
+        obj["spec"] = {"up": obj["spec"]}
+
+    return Library("here", crontabs)
+
+
+def review(*objects: Any, version: str = "v1", to: str = V2, **more: Any) -> bytes:
+    request = {"uid": "u1", "desiredAPIVersion": to, "objects": list(objects), **more}
+    head = {"apiVersion": f"apiextensions.k8s.io/{version}", "kind": "ConversionReview"}
+    return json.dumps({**head, "request": {k: v for k, v in request.items() if v is not ...}}).encode()
+
+
+def response(body: bytes, *libraries: Library) -> dict[str, Any]:
+    out: dict[str, Any] = json.loads(convert_review(body, libraries or (library(),)))["response"]
+    return out
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_objects_are_converted_in_their_order_and_the_review_keeps_its_version(version: str) -> None:
+    body = review(crontab(spec={"n": 1}), crontab("v2", spec={"n": 2}), crontab(spec={"n": 3}), version=version)
+    assert json.loads(convert_review(body, [library()])) == {
+        "apiVersion": f"apiextensions.k8s.io/{version}",
+        "kind": "ConversionReview",
+        "response": {
+            "uid": "u1",
+            "result": {"status": "Success"},
+            "convertedObjects": [
+                crontab("v2", spec={"up": {"n": 1}}),
+                crontab("v2", spec={"n": 2}),
+                crontab("v2", spec={"up": {"n": 3}}),
+            ],
+        },
+    }
+
+
+def test_the_first_object_at_fault_is_named_and_nothing_is_converted() -> None:
+    said = response(review(crontab(), crontab(spec={"bad": 7})))
+    assert said["convertedObjects"] == []
+    message = "CronTab team/one cannot be converted from v1 to v2: ValueError: bad is 7"
+    assert said["result"] == {"status": "Failed", "message": message}
+
+
+def test_a_kind_that_nobody_converts_is_named() -> None:
+    message = response(review({**crontab(), "kind": "Other"}))["result"]["message"]
+    assert message == "Other team/one cannot be converted: nobody here converts Other.stable.example.com"
+
+
+@pytest.mark.parametrize("item", [1, None, [], "text"])
+def test_what_is_no_object_fails_the_review(item: Any) -> None:
+    assert "request.objects has a" in response(review(item))["result"]["message"]
+
+
+def test_a_function_may_leave_the_version_to_us() -> None:
+    (out,) = response(review(crontab()), Library("here", lambda obj, to: obj))["convertedObjects"]
+    assert out["apiVersion"] == V2
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (None, "NoneType was returned, no object"),
+        ([], "list was returned, no object"),
+        ({"spec": object()}, "Type is not JSON serializable"),
+    ],
+)
+def test_what_a_function_returns_must_be_an_object(returned: Any, says: str) -> None:
+    message = response(review(crontab()), Library("here", lambda obj, to: returned))["result"]["message"]
+    assert message.startswith("CronTab team/one cannot be converted")
+    assert says in message
+
+
+def test_what_a_function_raises_is_told() -> None:
+    def raises(obj: dict[str, Any], to: str) -> Any:
+        raise KeyError
+
+    message = response(review(crontab()), Library("here", raises))["result"]["message"]
+    assert message == f"CronTab team/one cannot be converted from stable.example.com/v1 to {V2}: KeyError"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"{", "the body is no JSON"),
+        (b"[" * 100_000, "the body is no JSON"),
+        (b"[]", "the body is no ConversionReview"),
+        (b'{"kind":"Pod"}', "the body is no ConversionReview"),
+        (review(version="v2"), r"reviews of 'apiextensions.k8s.io/v2' are not known, only those of apiextensions"),
+        (b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"}', "the review has no request"),
+        (review(uid=...), "request.uid is missing or no string"),
+        (review(objects=...), "request.objects is missing or no list"),
+        (review(objects={}), "request.objects is missing or no list"),
+        (review(desiredAPIVersion=1), "request.desiredAPIVersion is missing or no string"),
+    ],
+)
+def test_what_is_no_review_is_refused(body: bytes, says: str) -> None:
+    with pytest.raises(InvalidReviewError, match=says):
+        convert_review(body, [library()])

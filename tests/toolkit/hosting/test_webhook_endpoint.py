@@ -1,0 +1,112 @@
+"""Where a host is found, and what of a definition changes to say so."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from polykind.pki.authority import make_authority
+from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CA = make_authority("polykind-host-ca", NOW).certificate_pem
+OTHER = make_authority("other", NOW).certificate_pem
+SERVICE = {"namespace": "crontabs", "name": "converter", "port": 443, "path": "/convert"}
+
+
+def encoded(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
+
+
+def stanza(bundle: bytes = CA, **config: Any) -> dict[str, Any]:
+    client = {"service": SERVICE, "caBundle": encoded(bundle)} | config
+    return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+
+
+@pytest.mark.parametrize(
+    ("text", "endpoint"),
+    [
+        ("crontabs/converter", WebhookEndpoint("crontabs", "converter")),
+        ("crontabs/converter:8443", WebhookEndpoint("crontabs", "converter", 8443)),
+        ("crontabs/converter/other", WebhookEndpoint("crontabs", "converter", 443, "/other")),
+        ("crontabs/converter:1/a/b", WebhookEndpoint("crontabs", "converter", 1, "/a/b")),
+    ],
+)
+def test_services(text: str, endpoint: WebhookEndpoint) -> None:
+    assert WebhookEndpoint.of_service(text) == endpoint
+
+
+@pytest.mark.parametrize("text", ["", "x", "x/", "/x", "a/B", "a/b:0", "a/b:65536", "a/b:x", "a b/c", "a/b?q"])
+def test_what_is_no_service(text: str) -> None:
+    with pytest.raises(ValueError, match="must be namespace/name, or namespace/name:port/path") as caught:
+        WebhookEndpoint.of_service(text)
+    assert str(caught.value).startswith(f"--service {text}: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "http://x", "https://", "https://x?q", "https://x#f", "https://u@x", "https://x:port", "https://[x"]
+)
+def test_what_is_no_url(text: str) -> None:
+    with pytest.raises(ValueError, match="--url "):
+        WebhookEndpoint.of_url(text)
+
+
+def test_the_names_of_a_certificate() -> None:
+    assert WebhookEndpoint.of_service("crontabs/converter").names == [
+        "converter.crontabs.svc", "converter.crontabs.svc.cluster.local", "converter.crontabs", "converter"
+    ]  # fmt: skip
+    assert WebhookEndpoint.of_url("https://[::1]:8443/convert").names == ["::1"]
+
+
+HERE = WebhookEndpoint.of_service("crontabs/converter")
+
+
+def test_a_definition_that_is_as_it_should_be_is_left_alone() -> None:
+    assert HERE.conversion_patch(stanza(), CA, b"", NOW) == {}
+
+
+def test_review_versions_may_be_more() -> None:
+    present = stanza()
+    present["webhook"]["conversionReviewVersions"] = ["v1beta1", "v1"]
+    assert HERE.conversion_patch(present, CA, b"", NOW) == {}
+
+
+def test_a_definition_without_a_webhook_gets_one() -> None:
+    assert HERE.conversion_patch({"strategy": "None"}, CA, b"", NOW) == stanza()
+
+
+def test_only_the_bundle_differs() -> None:
+    assert HERE.conversion_patch(stanza(OTHER), CA, b"", NOW) == {
+        "webhook": {"clientConfig": {"caBundle": encoded(OTHER + CA)}}
+    }
+
+
+def test_only_the_service_differs() -> None:
+    present = stanza(service={**SERVICE, "path": "/old"})
+    assert HERE.conversion_patch(present, CA, b"", NOW) == {"webhook": {"clientConfig": {"service": SERVICE}}}
+
+
+def test_a_url_takes_the_place_of_a_service() -> None:
+    there = WebhookEndpoint.of_url("https://converter.example:8443/x")
+    assert there.conversion_patch(stanza(), CA, b"", NOW) == {
+        "webhook": {"clientConfig": {"service": None, "url": "https://converter.example:8443/x"}}
+    }
+
+
+def test_what_is_retired_goes() -> None:
+    assert HERE.conversion_patch(stanza(OTHER + CA), CA, OTHER, NOW) == {
+        "webhook": {"clientConfig": {"caBundle": encoded(CA)}}
+    }
+
+
+def test_without_an_authority_the_bundle_is_left_alone() -> None:
+    assert HERE.conversion_patch(stanza(OTHER), b"", b"", NOW) == {}
+
+
+@pytest.mark.parametrize("broken", ["!!", 7, "AAAA"])
+def test_a_bundle_that_is_none_is_replaced(broken: Any) -> None:
+    changes = HERE.conversion_patch(stanza(caBundle=broken), CA, b"", NOW)
+    assert changes == {"webhook": {"clientConfig": {"caBundle": encoded(CA)}}}

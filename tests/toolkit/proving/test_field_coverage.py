@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.proving import proof_report
+from polykind.toolkit.proving.field_coverage import FieldCoverage
+from tests.toolkit.crds import crd
+from tests.toolkit.proving import converters as c
+from tests.toolkit.proving.converters import conversions, trial
+
+TEXT = {"type": "string"}
+SCHEMA = {
+    "properties": {
+        "name": TEXT,
+        "ports": {"type": "array", "items": {"type": "object", "properties": {"name": TEXT, "port": TEXT}}},
+        "labels": {"type": "object", "additionalProperties": TEXT},
+        "deep": {"type": "object", "properties": {"er": {"type": "object", "properties": {"x": TEXT}}}},
+    }
+}
+
+
+def test_what_no_object_had_is_unmet_without_what_lies_below() -> None:
+    coverage = FieldCoverage(CRD(crd(SCHEMA)).versions["v1"])
+    assert coverage.uncovered() == ["spec"]
+    coverage.add({"apiVersion": "a", "spec": {"name": "x", "ports": [{"name": "y"}], "labels": {}}})
+    assert coverage.uncovered() == ["spec.deep", "spec.labels.*", "spec.ports[*].port"]
+    coverage.add({"spec": {"labels": {"k": "v"}, "deep": {"er": {}}}})
+    assert coverage.uncovered() == ["spec.deep.er.x", "spec.ports[*].port"]
+
+
+def test_a_run_meets_every_field() -> None:
+    run = trial(conversions())
+    assert [run.result(pair).uncovered for pair in run.pairs] == [[], []]
+    assert proof_report.uncovered_fields(run, run.pairs) == []
+
+
+def test_a_field_for_which_no_value_was_found_is_told() -> None:
+    rare = {**TEXT, "x-kubernetes-validations": [{"rule": "self.size() == 77"}]}
+    run = trial(conversions(), CRD(c.manifest(older={"rare": rare})), examples=20)
+    assert proof_report.uncovered_fields(run, run.pairs) == [
+        "no object had these fields of v1: spec.rare. More objects may, or samples that have them."
+    ]

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import functools
+import re
+from textwrap import dedent
+from typing import Any
+
+from polykind.toolkit.proving import proof_report
+from polykind.toolkit.proving.object_diff import MISSING, Difference
+from tests.toolkit.proving import converters as c
+from tests.toolkit.proving.converters import conversions, trial
+
+PAIR = ("v2", "v1")
+
+
+def told(converter: Any, name: str, again: str = "") -> str:
+    run = trial(converter)
+    found = run.finding(name, PAIR)
+    assert found is not None
+    return re.sub(r"\(\S*?(\w+\.py):\d+\)", r"(\1:N)", proof_report.failure(run, PAIR, found, again))
+
+
+def expected(text: str) -> str:
+    return dedent(text).strip("\n")
+
+
+def test_a_loss_is_told_with_the_smallest_object_what_differs_the_way_and_what_to_do() -> None:
+    converter = conversions(c.bare_down)
+    assert told(converter, "there-and-back", "polykind prove") == expected("""
+        there-and-back, v2 to v1: what came back from v1 is not the v2 object that was sent
+
+          the smallest object found that shows it:
+            apiVersion: stable.example.com/v2
+            kind: CronTab
+            metadata:
+              name: a
+              namespace: a
+            spec:
+              timeZone: a
+              replicas: 1
+
+          what differs:
+            spec.timeZone  dropped  was "a"
+
+          the way:
+            v2 to v1  bare_down (converters.py:N)
+            v1 to v2  up (converters.py:N)
+
+          Keep it aside with put() and take(), or acknowledge it on the step: loses={"spec.timeZone": "why"}.
+          Again: polykind prove
+        """)
+
+
+def test_an_edit_is_told() -> None:
+    assert told(c.stale_stash(), "edit-survives") == expected("""
+        edit-survives, v2 to v1: what was written at v1 is not what is read at v1 afterwards
+
+          the smallest object found that shows it:
+            apiVersion: stable.example.com/v2
+            kind: CronTab
+            metadata:
+              name: a
+              namespace: a
+            spec:
+              replicas: 1
+
+          edited at v1:
+            spec.replicas  changed  1 -> 0
+
+          what differs:
+            spec.replicas  changed  0 -> 1
+
+          the way:
+            v2 to v1  keep (converters.py:N)
+            v1 to v2  restore (converters.py:N)
+
+          Of what is kept aside, restore only what was not edited: put(..., beside=["spec.x"]).
+        """)
+
+
+def test_what_was_raised_is_told_with_its_place() -> None:
+    text = told(conversions(c.after(c.needs_spec, c.down)), "partial-object")
+    assert text.startswith("partial-object, v2 to v1: nothing but metadata: KeyError: 'spec'\n\n  raised at ")
+    assert re.search(r"raised at \S*converters\.py:\d+, in needs_spec\n", text)
+    assert 'Read with obj.get("spec"): server-side apply converts objects that are not whole.' in text
+
+
+def test_the_table_has_a_row_for_each_property_and_a_column_for_each_pair() -> None:
+    run = trial(conversions(c.bare_down), properties=["there-and-back", "back-and-there", "deterministic"])
+    assert proof_report.table(run, run.pairs) == expected("""
+                        v2 to v1  v1 to v2
+        there-and-back  FAILED    .
+        back-and-there  .         ok
+        deterministic   ok        ok
+        """)
+
+
+def test_the_matrix_tells_reasons_and_examples() -> None:
+    run = trial(conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30)
+    run.result(PAIR)
+    lines = [
+        re.sub(r"\d+ times|e\.g\. .*", "N", line) for line in proof_report.loss_table(run.losses.matrix()).splitlines()
+    ]
+    assert [re.sub(" +", " ", line) for line in lines] == [
+        "v2 to v1 spec.hosts dropped N NOT ACKNOWLEDGED N",
+        "v2 to v1 spec.hosts[*] dropped N NOT ACKNOWLEDGED N",
+        "v2 to v1 spec.timeZone dropped N acknowledged: UTC only",
+    ]
+
+
+def test_a_stale_acknowledgement_says_where_it_stands() -> None:
+    run = trial(conversions(loses={"spec.timeZone": "UTC only"}))
+    run.result(PAIR)
+    (said,) = proof_report.stale_acknowledgements(run)
+    assert re.fullmatch(
+        r"the step from v2 to v1, down \(\S*converters\.py:\d+\), "
+        r"acknowledges that it loses spec\.timeZone \(UTC only\), but the field was never lost: remove it from loses=",
+        said,
+    )
+
+
+def test_many_and_long_differences_are_cut() -> None:
+    many = [Difference(("spec", f"f{n}"), "x" * 100, MISSING) for n in range(20)]
+    lines = proof_report.format_differences(many).splitlines()
+    assert len(lines) == 13
+    assert lines[-1] == "and 8 more"
+    assert lines[0].endswith("xxx...")
+    assert proof_report.format_differences([Difference(("a",), 1, [2])]) == "a  changed  1 -> [2]"
+
+
+def test_functions_are_found_behind_wrappers_and_partials() -> None:
+    assert proof_report.function_location(functools.partial(c.up)).startswith("up (")
+    assert proof_report.function_location(functools.wraps(c.up)(lambda obj: None)).startswith("up (")
+
+
+def test_as_json_it_is_all_there() -> None:
+    run = trial(
+        conversions(c.bare_down, loses={"spec.timeZone": "UTC only"}), examples=30, properties=["there-and-back"]
+    )
+    out = proof_report.to_json(run, [PAIR])
+    (result,) = out["results"]
+    assert (result["property"], result["from"], result["to"], result["ok"]) == ("there-and-back", "v2", "v1", False)
+    assert result["object"]["spec"] == {"hosts": [], "replicas": 1}
+    assert result["differences"] == [{"path": "spec.hosts", "kind": "dropped", "before": []}]
+    assert {loss["path"]: loss["acknowledged"] for loss in out["losses"]} == {
+        "spec.hosts": None,
+        "spec.hosts[*]": None,
+        "spec.timeZone": "UTC only",
+    }
+    assert (out["seed"], out["examples"], out["stale"], out["health"]) == (0, {"v2:v1": 30}, [], [])

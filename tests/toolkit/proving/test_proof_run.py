@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polykind.convert import Conversions, Incomplete
+from polykind.toolkit.crd_versions import CRD
+from polykind.toolkit.proving.proof_report import table, too_few_objects
+from tests.toolkit.crds import crd
+from tests.toolkit.proving import converters as c
+from tests.toolkit.proving.converters import conversions, trial
+
+HEAD = {"apiVersion": "stable.example.com/v2", "kind": "CronTab"}
+
+
+def test_pairs_with_the_storage_version_come_first() -> None:
+    text: dict[str, Any] = {"properties": {}}
+    definition = CRD(crd(text, text, text))
+    run = trial(lambda obj, to: obj, definition)
+    assert run.pairs == [("v3", "v1"), ("v3", "v2"), ("v1", "v3"), ("v2", "v3"), ("v1", "v2"), ("v2", "v1")]
+
+
+def test_objects_depend_on_the_seed_and_on_nothing_else() -> None:
+    def seen(**options: Any) -> list[Any]:
+        out: list[Any] = []
+
+        def convert(obj: c.Object, to: str) -> c.Object:
+            out.append(repr(obj))
+            return {**obj, "apiVersion": to}
+
+        trial(convert, examples=5, **options).result(("v2", "v1"))
+        return [text for text in dict.fromkeys(out) if "'uid'" in text]
+
+    assert seen(seed=7, properties=["deterministic"]) == seen(seed=7, properties=["deterministic"])
+    assert seen(seed=7, properties=["deterministic"])[0] in seen(seed=7)
+    assert seen(seed=7) != seen(seed=8)
+
+
+def test_conversions_must_lead_from_everywhere_to_everywhere() -> None:
+    half = Conversions(c.KIND)
+    half.add("v1", "v2", c.up)
+    with pytest.raises(Incomplete, match="no steps lead from v2 to v1"):
+        trial(half)
+
+
+def test_a_converter_of_another_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"converters:it does not convert CronTab\.stable\.example\.com"):
+        trial(Conversions("Other.example.com"))
+
+
+def test_samples_must_be_valid() -> None:
+    bad = {**HEAD, "metadata": {"name": "bad"}, "spec": {"replicas": -1}}
+    with pytest.raises(
+        ValueError, match=r"the sample bad is no valid CronTab\.stable\.example\.com: spec\.replicas: Inv"
+    ):
+        trial(conversions(), samples=[bad])
+    with pytest.raises(
+        ValueError, match=r"the sample bad is no valid .*: Other of stable\.example\.com/v2 is not a CronTab"
+    ):
+        trial(conversions(), samples=[{**bad, "kind": "Other"}])
+
+
+def test_samples_are_always_tried() -> None:
+    """A converter that fails for one name only is caught by the sample of that name."""
+
+    def picky(obj: c.Object) -> None:
+        if (obj.get("spec") or {}).get("schedule") == "0 4 8 15 16":
+            raise ValueError("not at that time")
+
+    sample = {**HEAD, "metadata": {"name": "real"}, "spec": {"schedule": "0 4 8 15 16", "timeZone": "UTC"}}
+    assert trial(conversions(c.after(picky, c.down))).finding("never-fails", ("v2", "v1")) is None
+    found = trial(conversions(c.after(picky, c.down)), samples=[sample]).finding("never-fails", ("v2", "v1"))
+    assert found is not None
+    assert found.obj["spec"] == {"schedule": "0 4 8 15 16", "replicas": 1}
+
+
+def test_too_few_objects_are_no_proof() -> None:
+    rule = {"rule": "self.schedule.size() == 77", "message": "must have 77 letters"}
+    manifest = c.manifest()
+    manifest["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"] |= {
+        "required": ["schedule"],
+        "x-kubernetes-validations": [rule],
+    }
+    run = trial(conversions(), CRD(manifest), examples=4)
+    assert too_few_objects(run, ("v2", "v1")) == (
+        "of 20 objects generated at v2 none was valid, so nothing is proven. They were refused for: "
+        "spec: must have 77 letters (20 times). "
+        "Hand in real objects as samples: they are used as they are and with pieces exchanged."
+    )
+    assert too_few_objects(run, ("v1", "v2")) == ""
+    assert "never-fails         untried   ok" in table(run, run.pairs)
