@@ -1,4 +1,4 @@
-"""Sockets are tested on both event loops: asyncio's own, and the one that the server runs on."""
+"""Run the socket tests on both event loops: asyncio's own, and uvloop, which the server uses."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ import uvloop
 @pytest.hookimpl(optionalhook=True)
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     own: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-    return {**own, "uvloop": uvloop.new_event_loop} if item.path.name == "test_http.py" else own
+    return {**own, "uvloop": uvloop.new_event_loop} if item.path.name == "test_listener.py" else own

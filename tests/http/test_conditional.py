@@ -1,4 +1,4 @@
-"""Documents under conditions, in parts and compressed."""
+"""Conditional requests, range requests and compression."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def served(method: str = "GET", **headers: str) -> Response:
     )
 
 
-def test_a_document_tells_its_tag_and_its_time() -> None:
+def test_document_has_etag_and_last_modified() -> None:
     answer = served()
     assert (answer.status, answer.body, answer.content_type) == (200, BODY, JSON)
     assert answer.headers == (
@@ -57,18 +57,18 @@ def test_conditions(headers: dict[str, str], status: int) -> None:
     assert served(**headers).status == status
 
 
-def test_who_has_a_document_is_told_its_tag_alone() -> None:
+def test_304_has_etag_without_last_modified() -> None:
     answer = served(if_none_match='"T"')
     assert (answer.body, answer.content_type, answer.headers) == (b"", b"", ((b"Etag", b'"T"'), (b"Vary", b"Accept")))
 
 
-def test_only_who_reads_can_know_a_document_already() -> None:
+def test_if_none_match_fails_for_unsafe_methods() -> None:
     assert served("POST", if_none_match='"T"').status == 412
     assert served("POST", if_modified_since=LATER).status == 200
 
 
 @pytest.mark.parametrize(
-    ("asked", "body", "where"),
+    ("header", "body", "where"),
     [
         ("bytes=0-3", b"0123", b"bytes 0-3/10"),
         ("bytes=8-", b"89", b"bytes 8-9/10"),
@@ -76,36 +76,36 @@ def test_only_who_reads_can_know_a_document_already() -> None:
         ("bytes=5-99", b"56789", b"bytes 5-9/10"),
     ],
 )
-def test_a_part(asked: str, body: bytes, where: bytes) -> None:
-    answer = served(range=asked)
+def test_range(header: str, body: bytes, where: bytes) -> None:
+    answer = served(range=header)
     assert (answer.status, answer.body, dict(answer.headers)[b"Content-Range"]) == (206, body, where)
 
 
-def test_a_part_of_another_document_is_not_wanted() -> None:
+def test_if_range_of_another_document_sends_all() -> None:
     assert served(range="bytes=0-3", if_range='"x"').status == 200
     assert served(range="bytes=0-3", if_range='"T"').status == 206
     assert served(range="bytes=0-3", if_range=THEN).status == 206
 
 
-def test_several_parts_are_sent_as_the_whole() -> None:
+def test_several_ranges_send_all() -> None:
     assert served(range="bytes=0-1,4-5").body == BODY
 
 
-@pytest.mark.parametrize("asked", ["lines=0-1", "bytes", "bytes=x-", "bytes=3-1", "bytes=-"])
-def test_what_is_no_part(asked: str) -> None:
-    answer = served(range=asked)
+@pytest.mark.parametrize("header", ["lines=0-1", "bytes", "bytes=x-", "bytes=3-1", "bytes=-"])
+def test_invalid_range(header: str) -> None:
+    answer = served(range=header)
     assert (answer.status, answer.body) == (416, b"invalid range\n")
     assert answer.headers == ((b"Vary", b"Accept"), (b"X-Content-Type-Options", b"nosniff"))
 
 
-def test_a_part_beyond_the_end() -> None:
+def test_range_beyond_the_end() -> None:
     answer = served(range="bytes=10-")
     assert (answer.status, answer.body) == (416, b"invalid range: failed to overlap\n")
     assert dict(answer.headers)[b"Content-Range"] == b"bytes */10"
 
 
 @pytest.mark.parametrize(
-    ("accepted", "shrunk"),
+    ("accepted", "compressed"),
     [
         ("gzip", True),
         ("deflate, GZIP;q=0.5", True),
@@ -115,22 +115,22 @@ def test_a_part_beyond_the_end() -> None:
         ("", False),
     ],
 )
-def test_what_is_long_is_compressed_for_who_takes_it(accepted: str, shrunk: bool) -> None:
+def test_long_document_is_compressed_if_accepted(accepted: str, compressed: bool) -> None:
     long = b"a" * 2000
     answer = compress(request(accept_encoding=accepted), Response(200, long))
     assert isinstance(answer.body, bytes)
-    assert (gzip.decompress(answer.body) if shrunk else answer.body) == long
-    assert ((b"Content-Encoding", b"gzip") in answer.headers) is shrunk
+    assert (gzip.decompress(answer.body) if compressed else answer.body) == long
+    assert ((b"Content-Encoding", b"gzip") in answer.headers) is compressed
     assert answer.headers[0] == (b"Vary", b"Accept-Encoding")
 
 
-def test_what_is_short_is_not_compressed() -> None:
+def test_short_document_is_not_compressed() -> None:
     assert compress(request(accept_encoding="gzip"), Response(200, BODY)).body == BODY
 
 
-def test_a_year_from_a_leap_day_is_the_first_of_march() -> None:
+def test_expires_in_a_year_from_leap_day() -> None:
     assert expires_in_a_year(1835396100) == b"Thu, 01 Mar 2029 00:15:00 UTC"
 
 
-def test_what_has_no_tag_is_sent_again_whatever_its_time() -> None:
+def test_document_without_etag_is_always_sent() -> None:
     assert document_response(request(if_modified_since=LATER), BODY, JSON, modified=1794813340).status == 200

@@ -1,4 +1,4 @@
-"""One connection without a socket: whatever the bytes and however they are cut."""
+"""One connection without a socket, fed with arbitrary bytes in arbitrary pieces."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from polykind.http.listener import HttpServer, Limits
 from polykind.http.messages import Request, Response
 
 
-class Wire:
-    """A transport that keeps what is written."""
+class FakeTransport:
+    """A transport that records what is written."""
 
     def __init__(self) -> None:
         self.written = b""
@@ -54,33 +54,33 @@ class Wire:
 async def echo(request: Request) -> Response:
     if "late" in request.path:
         await asyncio.sleep(0)
-    told = {"method": request.method, "path": request.path, "body": request.body.decode("latin-1")}
-    return Response(200, json.dumps(told).encode())
+    description = {"method": request.method, "path": request.path, "body": request.body.decode("latin-1")}
+    return Response(200, json.dumps(description).encode())
 
 
-async def exchange(pieces: list[bytes]) -> Wire:
-    """Feed the pieces as they come, as far as they are read."""
-    http = HttpServer(echo, Limits(body=2000, head=2000))
+async def exchange(pieces: list[bytes]) -> FakeTransport:
+    """Feed the pieces to a connection while it reads."""
+    http = HttpServer(echo, Limits(max_body_bytes=2000, max_head_bytes=2000))
     http.loop = asyncio.get_running_loop()
-    connection, wire = Connection(http), Wire()
-    connection.connection_made(cast(asyncio.Transport, wire))
+    connection, transport = Connection(http), FakeTransport()
+    connection.connection_made(cast(asyncio.Transport, transport))
     for piece in pieces:
         for _ in range(200):
-            if wire.reading or wire.closed:
+            if transport.reading or transport.closed:
                 break
             await asyncio.sleep(0)
-        if wire.closed:
+        if transport.closed:
             break
-        assert wire.reading
+        assert transport.reading
         connection.data_received(piece)
     for _ in range(50):
         await asyncio.sleep(0)
     connection.connection_lost(None)
     assert not http.connections
-    return wire
+    return transport
 
 
-def cut(data: bytes, places: list[int]) -> list[bytes]:
+def split(data: bytes, places: list[int]) -> list[bytes]:
     edges = sorted({p % (len(data) + 1) for p in places} | {0, len(data)})
     return [data[a:b] for a, b in pairwise(edges)]
 
@@ -92,13 +92,13 @@ paths = st.sampled_from(["/a", "/late", "/late/x", "/b?c=d"])
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[bytes, dict[str, str]]:
     path, body = draw(paths), draw(bodies)
-    told = {"method": "POST", "path": path.partition("?")[0], "body": body.decode("latin-1")}
+    description = {"method": "POST", "path": path.partition("?")[0], "body": body.decode("latin-1")}
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\n".encode()
     if draw(st.booleans()):
-        return head + b"Content-Length: %d\r\n\r\n" % len(body) + body, told
-    chunks = [c for c in cut(body, draw(st.lists(st.integers(0, 30), max_size=3))) if c]
+        return head + b"Content-Length: %d\r\n\r\n" % len(body) + body, description
+    chunks = [c for c in split(body, draw(st.lists(st.integers(0, 30), max_size=3))) if c]
     framed = b"".join(b"%x\r\n%b\r\n" % (len(c), c) for c in chunks)
-    return head + b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n\r\n", told
+    return head + b"Transfer-Encoding: chunked\r\n\r\n" + framed + b"0\r\n\r\n", description
 
 
 places = st.lists(st.integers(0, 10_000), max_size=12)
@@ -106,13 +106,13 @@ places = st.lists(st.integers(0, 10_000), max_size=12)
 
 @given(st.lists(requests(), min_size=1, max_size=6), places)
 @settings(deadline=None)
-def test_requests_are_answered_alike_however_their_bytes_are_cut(
-    asked: list[tuple[bytes, dict[str, str]]], where: list[int]
+def test_responses_do_not_depend_on_how_bytes_are_split(
+    sent: list[tuple[bytes, dict[str, str]]], where: list[int]
 ) -> None:
-    wire = asyncio.run(exchange(cut(b"".join(data for data, _ in asked), where)))
-    found = re.findall(rb"HTTP/1.1 200 OK\r\n.*?\r\n\r\n(\{.*?\})(?=HTTP/1|$)", wire.written, re.DOTALL)
-    assert [json.loads(body) for body in found] == [told for _, told in asked]
-    assert not wire.closed
+    transport = asyncio.run(exchange(split(b"".join(data for data, _ in sent), where)))
+    found = re.findall(rb"HTTP/1.1 200 OK\r\n.*?\r\n\r\n(\{.*?\})(?=HTTP/1|$)", transport.written, re.DOTALL)
+    assert [json.loads(body) for body in found] == [expected for _, expected in sent]
+    assert not transport.closed
 
 
 lines = st.sampled_from(
@@ -140,12 +140,12 @@ lines = st.sampled_from(
 @given(st.lists(lines | st.binary(max_size=10), max_size=25), places)
 @example([b"hello", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], [])
 @settings(deadline=None, max_examples=300)
-def test_no_bytes_are_answered_but_with_http(parts: list[bytes], where: list[int]) -> None:
-    wire = asyncio.run(exchange(cut(b"".join(parts), where)))
-    statuses = [int(s) for s in re.findall(rb"HTTP/1\.1 (\d{3}) ", wire.written)]
+def test_arbitrary_bytes_get_valid_http_responses(parts: list[bytes], where: list[int]) -> None:
+    transport = asyncio.run(exchange(split(b"".join(parts), where)))
+    statuses = [int(s) for s in re.findall(rb"HTTP/1\.1 (\d{3}) ", transport.written)]
     assert set(statuses) <= {100, 200, 400, 413, 431}
-    refused = [s for s in statuses if s >= 400]
-    assert len(refused) <= 1
-    if refused:
+    rejected = [s for s in statuses if s >= 400]
+    assert len(rejected) <= 1
+    if rejected:
         assert statuses[-1] >= 400
-        assert wire.closed
+        assert transport.closed

@@ -19,15 +19,15 @@ from polykind.http.connection import App
 from polykind.http.listener import HttpServer, Limits
 from polykind.http.messages import Request, Response, Sink, Stream, encode_chunk
 from polykind.pki import certificates
-from tests.http.peer import Served, get, post, served, until
+from tests.http.helpers import RunningServer, get, post, served, until
 
-Serve = Callable[..., AbstractAsyncContextManager[Served]]
+Serve = Callable[..., AbstractAsyncContextManager[RunningServer]]
 Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 
 
 @pytest.fixture(scope="module")
 def contexts(tmp_path_factory: pytest.TempPathFactory) -> Contexts:
-    """The server's and the client's side of TLS."""
+    """Return the TLS contexts of the server and of its clients."""
     folder: Path = tmp_path_factory.mktemp("pki")
     certificate, key, ca = certificates.ensure(folder, ["localhost", "127.0.0.1"], datetime.now(UTC))
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -39,35 +39,40 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> Contexts:
 def serve(request: pytest.FixtureRequest, contexts: Contexts) -> Serve:
     tls = contexts if request.param == "tls" else None
 
-    def start(app: App, limits: Limits | None = None) -> AbstractAsyncContextManager[Served]:
+    def start(app: App, limits: Limits | None = None) -> AbstractAsyncContextManager[RunningServer]:
         return served(app, limits, tls)
 
     return start
 
 
 async def echo(request: Request) -> Response:
-    """What was asked, as JSON."""
-    told = {"method": request.method, "path": request.path, "query": request.query, "body": request.body.decode()}
-    return Response(200, json.dumps(told).encode())
+    """Respond with a description of the request as JSON."""
+    description = {
+        "method": request.method,
+        "path": request.path,
+        "query": request.query,
+        "body": request.body.decode(),
+    }
+    return Response(200, json.dumps(description).encode())
 
 
 async def late_echo(request: Request) -> Response:
-    """The same after a while: through a task."""
+    """Respond like `echo`, but suspend first."""
     for _ in range(3):
         await asyncio.sleep(0)
     return await echo(request)
 
 
-class Held:
-    """An application that answers when it is told to, and says what happened to it."""
+class BlockedApp:
+    """An application that responds when `go` is set, and counts its calls and cancellations."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
-        self.began = 0
+        self.started = 0
         self.cancelled = 0
 
     async def __call__(self, request: Request) -> Response:
-        self.began += 1
+        self.started += 1
         try:
             await self.go.wait()
         except asyncio.CancelledError:
@@ -76,8 +81,8 @@ class Held:
         return Response(200, request.path.encode())
 
 
-class Streaming:
-    """An application whose answers go on: a sink for each client that came."""
+class StreamingApp:
+    """An application that responds to /watch with streams, and records their sinks."""
 
     def __init__(self) -> None:
         self.sinks: list[Sink] = []
@@ -92,27 +97,27 @@ class Streaming:
         self.ended += 1
 
 
-# ---------------------------------------------------------------------- requests and answers
+# ---------------------------------------------------------------------- requests and responses
 
 
-@pytest.mark.parametrize("app", [echo, late_echo], ids=["at once", "by a task"])
-async def test_a_connection_is_used_again(serve: Serve, app: App) -> None:
+@pytest.mark.parametrize("app", [echo, late_echo], ids=["immediate", "suspended"])
+async def test_connection_is_reused(serve: Serve, app: App) -> None:
     async with serve(app) as server:
         peer = await server.peer()
         for number in range(3):
             peer.send(post(b"hello", path=f"/a/{number}?x=1&y"))
-            answer = await peer.answer()
-            assert answer.status == 200
-            assert json.loads(answer.body) == {
+            response = await peer.response()
+            assert response.status == 200
+            assert json.loads(response.body) == {
                 "method": "POST",
                 "path": f"/a/{number}",
                 "query": "x=1&y",
                 "body": "hello",
             }
-            assert "Connection" not in answer.headers
+            assert "Connection" not in response.headers
 
 
-async def test_the_head_tells_what_the_reference_tells(serve: Serve) -> None:
+async def test_response_headers_match_kube_apiserver(serve: Serve) -> None:
     async with serve(echo) as server:
         first, second = await server.ask(get()), await server.ask(get())
         named = await server.ask(get("/", "Audit-ID: mine"))
@@ -123,43 +128,43 @@ async def test_the_head_tells_what_the_reference_tells(serve: Serve) -> None:
     assert named.headers["Audit-Id"] == "mine"
 
 
-@pytest.mark.parametrize("app", [echo, late_echo], ids=["at once", "by a task"])
-async def test_a_client_that_asks_for_it_is_hung_up_on(serve: Serve, app: App) -> None:
+@pytest.mark.parametrize("app", [echo, late_echo], ids=["immediate", "suspended"])
+async def test_connection_closes_on_request(serve: Serve, app: App) -> None:
     async with serve(app) as server:
         for request in (get("/", "Connection: close"), b"GET / HTTP/1.0\r\n\r\n"):
             peer = await server.peer()
             peer.send(request)
-            answer = await peer.answer()
-            assert answer.headers["Connection"] == "close"
+            response = await peer.response()
+            assert response.headers["Connection"] == "close"
             assert await peer.ended()
 
 
-@pytest.mark.parametrize("app", [echo, late_echo], ids=["at once", "by a task"])
-async def test_requests_sent_ahead_are_answered_in_order(serve: Serve, app: App) -> None:
+@pytest.mark.parametrize("app", [echo, late_echo], ids=["immediate", "suspended"])
+async def test_pipelined_requests_are_answered_in_order(serve: Serve, app: App) -> None:
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(b"".join(get(f"/{i}") for i in range(50)))
-        assert [json.loads((await peer.answer()).body)["path"] for _ in range(50)] == [f"/{i}" for i in range(50)]
+        assert [json.loads((await peer.response()).body)["path"] for _ in range(50)] == [f"/{i}" for i in range(50)]
 
 
-async def test_thousands_of_requests_sent_ahead_of_a_slow_one(serve: Serve) -> None:
-    """They wait in a queue; working it off must not nest."""
-    held = Held()
+async def test_thousands_of_requests_behind_a_slow_one(serve: Serve) -> None:
+    """Handling the queued requests must not recurse."""
+    blocked = BlockedApp()
 
     async def app(request: Request) -> Response:
-        return await (held(request) if request.path == "/slow" else echo(request))
+        return await (blocked(request) if request.path == "/slow" else echo(request))
 
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(get("/slow") + get("/x") * 2000)
-        await until(lambda: held.began)
-        held.go.set()
-        assert (await peer.answer()).body == b"/slow"
+        await until(lambda: blocked.started)
+        blocked.go.set()
+        assert (await peer.response()).body == b"/slow"
         for _ in range(2000):
-            assert (await peer.answer()).status == 200
+            assert (await peer.response()).status == 200
 
 
-async def test_of_repeated_headers_the_first_counts(serve: Serve) -> None:
+async def test_first_of_repeated_headers_counts(serve: Serve) -> None:
     async def app(request: Request) -> Response:
         return Response(200, request.headers[b"accept"])
 
@@ -167,7 +172,7 @@ async def test_of_repeated_headers_the_first_counts(serve: Serve) -> None:
         assert (await server.ask(get("/", "Accept: a", "ACCEPT: b"))).body == b"a"
 
 
-async def test_the_answer_to_head_has_a_length_and_no_body(serve: Serve) -> None:
+async def test_head_response_has_length_and_no_body(serve: Serve) -> None:
     async def app(request: Request) -> Response:
         return Response(200, [b"x" * 1_000_000] * 3)
 
@@ -175,8 +180,8 @@ async def test_the_answer_to_head_has_a_length_and_no_body(serve: Serve) -> None
         peer = await server.peer()
         for _ in range(2):
             peer.send(get(method="HEAD"))
-            answer = await peer.answer(bodiless=True)
-            assert answer.headers["Content-Length"] == "3000000"
+            response = await peer.response(no_body=True)
+            assert response.headers["Content-Length"] == "3000000"
 
 
 async def test_chunked_bodies(serve: Serve) -> None:
@@ -184,33 +189,33 @@ async def test_chunked_bodies(serve: Serve) -> None:
         peer = await server.peer()
         peer.send(get("/", "Transfer-Encoding: chunked", method="POST") + b"3\r\nabc\r\n")
         peer.send(b"4;ext=1\r\ndefg\r\n0\r\nTrailer: x\r\n\r\n" + get("/next"))
-        assert json.loads((await peer.answer()).body)["body"] == "abcdefg"
-        assert json.loads((await peer.answer()).body)["path"] == "/next"
+        assert json.loads((await peer.response()).body)["body"] == "abcdefg"
+        assert json.loads((await peer.response()).body)["path"] == "/next"
 
 
-async def test_who_expects_100_continue_gets_it(serve: Serve) -> None:
+async def test_100_continue(serve: Serve) -> None:
     async with serve(echo) as server:
         peer = await server.peer()
         peer.send(get("/", "Content-Length: 2", "Expect: 100-continue", method="PUT"))
         assert (await peer.head())[0] == 100
         peer.send(b"hi")
-        assert json.loads((await peer.answer()).body)["body"] == "hi"
+        assert json.loads((await peer.response()).body)["body"] == "hi"
 
 
-async def test_100_continue_waits_for_the_answers_before_it(serve: Serve) -> None:
-    held = Held()
-    async with serve(held) as server:
+async def test_100_continue_follows_pending_responses(serve: Serve) -> None:
+    blocked = BlockedApp()
+    async with serve(blocked) as server:
         peer = await server.peer()
         peer.send(get("/first") + get("/second", "Content-Length: 2", "Expect: 100-continue", method="PUT"))
-        await until(lambda: held.began)
-        held.go.set()
-        assert (await peer.answer()).body == b"/first"
+        await until(lambda: blocked.started)
+        blocked.go.set()
+        assert (await peer.response()).body == b"/first"
         assert (await peer.head())[0] == 100
         peer.send(b"hi")
-        assert (await peer.answer()).body == b"/second"
+        assert (await peer.response()).body == b"/second"
 
 
-async def test_an_error_of_the_application_is_a_500_and_is_logged(serve: Serve, caplog: Any) -> None:
+async def test_application_exception_is_logged_as_500(serve: Serve, caplog: Any) -> None:
     async def app(request: Request) -> Response:
         if request.path == "/late":
             await asyncio.sleep(0)
@@ -220,27 +225,27 @@ async def test_an_error_of_the_application_is_a_500_and_is_logged(serve: Serve, 
         peer = await server.peer()
         for path in ("/at-once", "/late"):
             peer.send(get(path))
-            answer = await peer.answer()
-            assert (answer.status, json.loads(answer.body)["reason"]) == (500, "InternalError")
-            assert b"secret" not in answer.body
-    failed = [r for r in caplog.records if "a request failed" in r.message]
+            response = await peer.response()
+            assert (response.status, json.loads(response.body)["reason"]) == (500, "InternalError")
+            assert b"secret" not in response.body
+    failed = [r for r in caplog.records if "failed, responding 500" in r.message]
     assert len(failed) == 2
     caplog.clear()
 
 
-async def test_a_refusal_of_the_application_is_a_status(serve: Serve) -> None:
+async def test_api_error_becomes_status(serve: Serve) -> None:
     async def app(request: Request) -> Response:
         raise errors.NotFoundError("foos", "example.com", "x")
 
     async with serve(app) as server:
-        answer = await server.ask(get())
-    assert (answer.status, json.loads(answer.body)["message"]) == (404, 'foos.example.com "x" not found')
+        response = await server.ask(get())
+    assert (response.status, json.loads(response.body)["message"]) == (404, 'foos.example.com "x" not found')
 
 
 # ---------------------------------------------------------------------- limits
 
 
-BROKEN = {
+MALFORMED = {
     "garbage": b"\x00\x01\x02\r\n\r\n",
     "no http": b"hello there\r\n\r\n",
     "bad version": b"GET / HTTP/7.9\r\nHost: x\r\n\r\n",
@@ -256,128 +261,128 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
-async def test_what_is_no_http_is_a_bad_request_and_the_end(serve: Serve, name: str) -> None:
-    async with serve(echo, Limits(farewell=0.02)) as server:
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_malformed_request_gets_400_and_closes(serve: Serve, name: str) -> None:
+    async with serve(echo, Limits(linger_seconds=0.02)) as server:
         peer = await server.peer()
-        peer.send(BROKEN[name])
-        answer = await peer.answer()
-        assert answer.status == 400
-        assert json.loads(answer.body)["reason"] == "BadRequest"
-        assert answer.headers["Connection"] == "close"
+        peer.send(MALFORMED[name])
+        response = await peer.response()
+        assert response.status == 400
+        assert json.loads(response.body)["reason"] == "BadRequest"
+        assert response.headers["Connection"] == "close"
         assert await peer.ended()
         assert (await server.ask(get())).status == 200
 
 
-async def test_who_wants_to_switch_protocols_is_answered_in_this_one(serve: Serve) -> None:
+async def test_upgrade_request_is_answered_in_http_1(serve: Serve) -> None:
     async with serve(echo) as server:
         peer = await server.peer()
         peer.send(get("/", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: x") + b"PRI * HTTP")
-        answer = await peer.answer()
-        assert (answer.status, answer.headers["Connection"]) == (200, "close")
+        response = await peer.response()
+        assert (response.status, response.headers["Connection"]) == (200, "close")
         assert await peer.ended()
 
 
-async def test_garbage_behind_a_request_does_not_spoil_its_answer(serve: Serve) -> None:
-    held = Held()
-    async with serve(held, Limits(farewell=0.02)) as server:
+async def test_garbage_after_request_does_not_affect_its_response(serve: Serve) -> None:
+    blocked = BlockedApp()
+    async with serve(blocked, Limits(linger_seconds=0.02)) as server:
         peer = await server.peer()
         peer.send(get("/good") + b"\x00garbage\r\n\r\n")
-        await until(lambda: held.began)
-        held.go.set()
-        assert (await peer.answer()).body == b"/good"
-        assert (await peer.answer()).status == 400
+        await until(lambda: blocked.started)
+        blocked.go.set()
+        assert (await peer.response()).body == b"/good"
+        assert (await peer.response()).status == 400
         assert await peer.ended()
 
 
 @pytest.mark.parametrize(
-    "request_",
+    "raw_request",
     [
         post(b"x" * 1001),
         get("/", "Content-Length: 99999999999999999999999", method="POST"),
         get("/", "Transfer-Encoding: chunked", method="POST") + (b"100\r\n" + b"x" * 256 + b"\r\n") * 5,
     ],
-    ids=["told and sent", "told", "not told"],
+    ids=["length and body", "length only", "chunked"],
 )
-async def test_a_body_that_is_too_long(serve: Serve, request_: bytes) -> None:
-    async with serve(echo, Limits(body=1000, farewell=0.02)) as server:
+async def test_too_large_body_is_rejected(serve: Serve, raw_request: bytes) -> None:
+    async with serve(echo, Limits(max_body_bytes=1000, linger_seconds=0.02)) as server:
         peer = await server.peer()
-        peer.send(request_)
-        answer = await peer.answer()
-        assert answer.status in (400, 413)
-        if answer.status == 413:
-            assert json.loads(answer.body)["message"] == "Request entity too large: limit is 1000"
+        peer.send(raw_request)
+        response = await peer.response()
+        assert response.status in (400, 413)
+        if response.status == 413:
+            assert json.loads(response.body)["message"] == "Request entity too large: limit is 1000"
         assert await peer.ended()
         assert (await server.ask(post(b"x" * 1000))).status == 200
 
 
-async def test_who_expects_100_continue_for_too_long_a_body_is_refused_first(serve: Serve) -> None:
-    async with serve(echo, Limits(body=1000, farewell=0.02)) as server:
-        answer = await server.ask(get("/", "Content-Length: 1001", "Expect: 100-continue", method="PUT"))
-    assert answer.status == 413
+async def test_too_large_body_is_rejected_before_100_continue(serve: Serve) -> None:
+    async with serve(echo, Limits(max_body_bytes=1000, linger_seconds=0.02)) as server:
+        response = await server.ask(get("/", "Content-Length: 1001", "Expect: 100-continue", method="PUT"))
+    assert response.status == 413
 
 
 @pytest.mark.parametrize(
-    "request_",
+    "raw_request",
     [get("/" + "x" * 3000), get("/", "A: " + "x" * 3000), get("/", *(f"H{i}: x" for i in range(1000)))],
     ids=["path", "header", "headers"],
 )
-async def test_a_head_that_is_too_long(serve: Serve, request_: bytes) -> None:
-    async with serve(echo, Limits(head=2000, farewell=0.02)) as server:
+async def test_too_large_head_is_rejected(serve: Serve, raw_request: bytes) -> None:
+    async with serve(echo, Limits(max_head_bytes=2000, linger_seconds=0.02)) as server:
         peer = await server.peer()
-        peer.send(request_)
-        assert (await peer.answer()).status == 431
+        peer.send(raw_request)
+        assert (await peer.response()).status == 431
         assert await peer.ended()
 
 
-QUICK = Limits(arrival=0.05, sweep=0.01)
+SHORT_RECEIVE = Limits(receive_seconds=0.05, sweep_seconds=0.01)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", post(b"abc")[:-1], get()[:-2]])
-async def test_a_request_that_does_not_arrive_is_not_waited_for(serve: Serve, sent: bytes) -> None:
-    async with serve(echo, QUICK) as server:
+async def test_incomplete_request_times_out(serve: Serve, sent: bytes) -> None:
+    async with serve(echo, SHORT_RECEIVE) as server:
         peer = await server.peer()
         peer.send(sent)
         assert await peer.ended()
 
 
-async def test_a_second_request_that_does_not_arrive_is_not_waited_for(serve: Serve) -> None:
-    async with serve(late_echo, QUICK) as server:
+async def test_incomplete_second_request_times_out(serve: Serve) -> None:
+    async with serve(late_echo, SHORT_RECEIVE) as server:
         peer = await server.peer()
         peer.send(get("/one") + b"GET /two HT")
-        assert (await peer.answer()).status == 200
+        assert (await peer.response()).status == 200
         assert await peer.ended()
 
 
-async def test_an_idle_connection_is_closed(serve: Serve) -> None:
-    async with serve(echo, Limits(idle=0.05, sweep=0.01)) as server:
+async def test_idle_connection_is_closed(serve: Serve) -> None:
+    async with serve(echo, Limits(idle_seconds=0.05, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get())
-        assert (await peer.answer()).status == 200
+        assert (await peer.response()).status == 200
         assert await peer.ended()
 
 
-async def test_more_connections_than_allowed_are_not_taken(serve: Serve) -> None:
-    async with serve(echo, Limits(connections=2)) as server:
+async def test_connections_above_limit_are_closed(serve: Serve) -> None:
+    async with serve(echo, Limits(max_connections=2)) as server:
         peers = [await server.peer() for _ in range(2)]
         for peer in peers:
             peer.send(get())
-            assert (await peer.answer()).status == 200
+            assert (await peer.response()).status == 200
         late = await server.peer()
         assert await late.ended()
-        peers[0].cut()
+        peers[0].abort()
         await until(lambda: len(server.http.connections) == 1)
         assert (await server.ask(get())).status == 200
 
 
-async def test_an_answer_that_takes_too_long_is_a_504(serve: Serve) -> None:
-    held = Held()
-    async with serve(held, Limits(request=0.05, sweep=0.01)) as server:
+async def test_slow_request_gets_504(serve: Serve) -> None:
+    blocked = BlockedApp()
+    async with serve(blocked, Limits(request_seconds=0.05, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get())
-        answer = await peer.answer()
-        assert (answer.status, answer.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
-        assert json.loads(answer.body) == {
+        response = await peer.response()
+        assert (response.status, response.headers["Content-Type"]) == (504, "text/plain; charset=utf-8")
+        assert json.loads(response.body) == {
             "metadata": {},
             "status": "Failure",
             "message": "Timeout: request did not complete within the allotted timeout",
@@ -386,48 +391,48 @@ async def test_an_answer_that_takes_too_long_is_a_504(serve: Serve) -> None:
             "code": 504,
         }
         assert await peer.ended()
-    assert held.cancelled == 1
+    assert blocked.cancelled == 1
 
 
-async def test_a_request_may_set_itself_a_shorter_time(serve: Serve) -> None:
-    held = Held()
+async def test_request_timeout_shortens_deadline(serve: Serve) -> None:
+    blocked = BlockedApp()
 
     async def app(request: Request) -> Response:
         request.timeout = 0.05
-        return await held(request)
+        return await blocked(request)
 
-    async with serve(app, Limits(sweep=0.01)) as server:
+    async with serve(app, Limits(sweep_seconds=0.01)) as server:
         assert (await server.ask(get())).status == 504
 
 
-async def test_requests_behind_a_slow_one_do_not_shorten_its_time(serve: Serve) -> None:
-    held = Held()
-    async with serve(held, Limits(arrival=0.3, sweep=0.01)) as server:
+async def test_pipelined_request_does_not_shorten_deadline(serve: Serve) -> None:
+    blocked = BlockedApp()
+    async with serve(blocked, Limits(receive_seconds=0.3, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get("/slow") + b"GET /next HTTP/1.1\r\n")
         await asyncio.sleep(0.4)
-        held.go.set()
-        assert (await peer.answer()).body == b"/slow"
+        blocked.go.set()
+        assert (await peer.response()).body == b"/slow"
         peer.send(b"\r\n")
-        assert (await peer.answer()).body == b"/next"
+        assert (await peer.response()).body == b"/next"
 
 
-async def test_a_client_that_leaves_cancels_what_is_done_for_it(serve: Serve) -> None:
-    held = Held()
-    async with serve(held) as server:
+async def test_disconnect_cancels_request(serve: Serve) -> None:
+    blocked = BlockedApp()
+    async with serve(blocked) as server:
         peer = await server.peer()
         peer.send(get())
-        await until(lambda: held.began)
-        peer.cut()
-        await until(lambda: held.cancelled)
+        await until(lambda: blocked.started)
+        peer.abort()
+        await until(lambda: blocked.cancelled)
         assert not server.http.connections
 
 
-# ---------------------------------------------------------------------- long answers
+# ---------------------------------------------------------------------- long responses
 
 
-async def test_a_long_answer_waits_for_a_slow_reader(serve: Serve) -> None:
-    """What the reader has not taken is not copied: the transport holds a piece or two, not the whole."""
+async def test_long_response_waits_for_slow_reader(serve: Serve) -> None:
+    """The transport buffers a piece or two, not the complete body."""
     body = [bytes([i]) * 1_000_000 for i in range(32)]
 
     async def app(request: Request) -> Response:
@@ -444,25 +449,25 @@ async def test_a_long_answer_waits_for_a_slow_reader(serve: Serve) -> None:
         assert connection.transport.get_write_buffer_size() < 2_000_000
         assert await peer.reader.readexactly(32_000_000) == b"".join(body)
         peer.send(get())
-        assert len((await peer.answer()).body) == 32_000_000
+        assert len((await peer.response()).body) == 32_000_000
 
 
-async def test_a_long_answer_to_a_client_that_stops_reading_is_given_up(serve: Serve) -> None:
+async def test_long_response_to_stalled_client_is_aborted(serve: Serve) -> None:
     async def app(request: Request) -> Response:
         return Response(200, b"x" * 32_000_000)
 
-    async with serve(app, Limits(request=0.1, sweep=0.01)) as server:
+    async with serve(app, Limits(request_seconds=0.1, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get())
         await peer.head()
         await until(lambda: not server.http.connections)
 
 
-async def test_a_long_answer_may_take_long_if_the_client_goes_on_reading(serve: Serve) -> None:
+async def test_long_response_to_reading_client_has_no_deadline(serve: Serve) -> None:
     async def app(request: Request) -> Response:
         return Response(200, b"x" * 16_000_000)
 
-    async with serve(app, Limits(request=1.0, arrival=0.05, sweep=0.01)) as server:
+    async with serve(app, Limits(request_seconds=1.0, receive_seconds=0.05, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get())
         await peer.head()
@@ -474,8 +479,8 @@ async def test_a_long_answer_may_take_long_if_the_client_goes_on_reading(serve: 
 # ---------------------------------------------------------------------- streams
 
 
-async def test_a_stream_keeps_the_order_and_ends_cleanly(serve: Serve) -> None:
-    app = Streaming()
+async def test_stream_keeps_order_and_ends_normally(serve: Serve) -> None:
+    app = StreamingApp()
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(get("/watch"))
@@ -488,21 +493,21 @@ async def test_a_stream_keeps_the_order_and_ends_cleanly(serve: Serve) -> None:
         assert await peer.chunk() == b""
         assert app.ended == 1
         peer.send(get("/again"))
-        assert json.loads((await peer.answer()).body)["path"] == "/again"
+        assert json.loads((await peer.response()).body)["path"] == "/again"
 
 
-async def test_a_stream_for_head_is_a_head_alone(serve: Serve) -> None:
-    app = Streaming()
+async def test_head_request_of_stream_has_no_body(serve: Serve) -> None:
+    app = StreamingApp()
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(get("/watch", method="HEAD") + get("/next"))
-        assert (await peer.answer(bodiless=True)).status == 200
-        assert json.loads((await peer.answer()).body)["path"] == "/next"
+        assert (await peer.response(no_body=True)).status == 200
+        assert json.loads((await peer.response()).body)["path"] == "/next"
     assert (app.sinks, app.ended) == ([], 1)
 
 
-async def test_a_stream_to_a_client_that_wants_no_more_closes_at_its_end(serve: Serve) -> None:
-    app = Streaming()
+async def test_stream_with_connection_close_closes_at_its_end(serve: Serve) -> None:
+    app = StreamingApp()
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(get("/watch", "Connection: close"))
@@ -513,9 +518,9 @@ async def test_a_stream_to_a_client_that_wants_no_more_closes_at_its_end(serve: 
         assert await peer.ended()
 
 
-async def test_a_request_behind_a_stream_is_answered_after_it(serve: Serve) -> None:
-    app = Streaming()
-    async with serve(app, QUICK) as server:
+async def test_request_behind_stream_is_answered_after_it(serve: Serve) -> None:
+    app = StreamingApp()
+    async with serve(app, SHORT_RECEIVE) as server:
         peer = await server.peer()
         peer.send(get("/watch") + get("/next"))
         await peer.head()
@@ -524,12 +529,12 @@ async def test_a_request_behind_a_stream_is_answered_after_it(serve: Serve) -> N
         app.sinks[0].send(encode_chunk(b"still there"))
         app.sinks[0].finish()
         assert [await peer.chunk(), await peer.chunk()] == [b"still there", b""]
-        assert json.loads((await peer.answer()).body)["path"] == "/next"
+        assert json.loads((await peer.response()).body)["path"] == "/next"
 
 
-async def test_a_stream_that_waited_for_its_reader_once_lives_on(serve: Serve) -> None:
-    app = Streaming()
-    async with serve(app, Limits(request=0.1, sweep=0.01)) as server:
+async def test_stream_has_no_deadline_after_draining(serve: Serve) -> None:
+    app = StreamingApp()
+    async with serve(app, Limits(request_seconds=0.1, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get("/watch"))
         await peer.head()
@@ -543,14 +548,14 @@ async def test_a_stream_that_waited_for_its_reader_once_lives_on(serve: Serve) -
         assert await peer.chunk() == b"y"
 
 
-async def test_a_stream_that_waits_for_a_reader_in_vain_is_cut(serve: Serve) -> None:
-    app = Streaming()
-    async with serve(app, Limits(request=0.05, sweep=0.01)) as server:
+async def test_stream_that_does_not_drain_is_aborted(serve: Serve) -> None:
+    app = StreamingApp()
+    async with serve(app, Limits(request_seconds=0.05, sweep_seconds=0.01)) as server:
         peer = await server.peer()
         peer.send(get("/watch"))
         await peer.head()
         await until(lambda: app.sinks)
-        # Under TLS the first write goes to the socket's buffer whole, and only the next one is felt.
+        # Under TLS the first write fits the socket's buffer completely; only the second one pauses writing.
         for _ in range(2):
             app.sinks[0].send(encode_chunk(b"x" * 8_000_000))
         with pytest.raises(ConnectionError):
@@ -558,12 +563,12 @@ async def test_a_stream_that_waits_for_a_reader_in_vain_is_cut(serve: Serve) -> 
     assert app.ended == 1
 
 
-async def test_a_deaf_watcher_is_cut_off_and_others_are_not(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_slow_watcher_is_disconnected(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "polykind.http")
-    app = Streaming()
-    async with serve(app, Limits(unread=1_000_000)) as server:
-        deaf, keen = await server.peer(), await server.peer()
-        for peer in (deaf, keen):
+    app = StreamingApp()
+    async with serve(app, Limits(max_unread_bytes=1_000_000)) as server:
+        slow, keen = await server.peer(), await server.peer()
+        for peer in (slow, keen):
             peer.send(get("/watch"))
             await peer.head()
         await until(lambda: len(app.sinks) == 2)
@@ -575,11 +580,11 @@ async def test_a_deaf_watcher_is_cut_off_and_others_are_not(serve: Serve, caplog
         assert taken == 400 * 50_000
         assert app.ended == 1
         assert len(server.http.connections) == 1
-    assert "a watcher was cut off: it left more than 1000000 bytes unread" in caplog.text
+    assert "client reads too slowly: over 1000000 bytes are unread" in caplog.text
 
 
-async def test_an_aborted_stream_does_not_look_finished(serve: Serve) -> None:
-    app = Streaming()
+async def test_aborted_stream_has_no_final_chunk(serve: Serve) -> None:
+    app = StreamingApp()
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(get("/watch"))
@@ -592,18 +597,18 @@ async def test_an_aborted_stream_does_not_look_finished(serve: Serve) -> None:
     assert app.ended == 1
 
 
-async def test_a_stream_learns_that_its_client_is_gone(serve: Serve) -> None:
-    app = Streaming()
+async def test_stream_ends_when_client_disconnects(serve: Serve) -> None:
+    app = StreamingApp()
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(get("/watch"))
         await peer.head()
-        peer.cut()
+        peer.abort()
         await until(lambda: app.ended)
 
 
-async def test_garbage_from_a_watcher_ends_its_stream(serve: Serve) -> None:
-    app = Streaming()
+async def test_garbage_from_watcher_ends_its_stream(serve: Serve) -> None:
+    app = StreamingApp()
     async with serve(app) as server:
         peer = await server.peer()
         peer.send(get("/watch"))
@@ -613,44 +618,44 @@ async def test_garbage_from_a_watcher_ends_its_stream(serve: Serve) -> None:
         assert app.ended == 1
 
 
-# ---------------------------------------------------------------------- the end
+# ---------------------------------------------------------------------- shutdown
 
 
-async def test_stopping_ends_streams_and_lets_answers_finish(serve: Serve) -> None:
-    held, streaming = Held(), Streaming()
+async def test_stop_ends_streams_and_finishes_requests(serve: Serve) -> None:
+    blocked, streaming = BlockedApp(), StreamingApp()
 
     async def app(request: Request) -> Response | Stream:
-        return await (streaming(request) if request.path == "/watch" else held(request))
+        return await (streaming(request) if request.path == "/watch" else blocked(request))
 
     async with serve(app) as server:
         watcher, asker, idle = await server.peer(), await server.peer(), await server.peer()
         watcher.send(get("/watch"))
         await watcher.head()
         asker.send(get("/slow"))
-        await until(lambda: held.began and streaming.sinks)
+        await until(lambda: blocked.started and streaming.sinks)
         stopping = asyncio.create_task(server.http.stop())
         assert await watcher.chunk() == b""
         assert await watcher.ended()
         assert await idle.ended()
         assert not stopping.done()
-        held.go.set()
-        answer = await asker.answer()
-        assert (answer.body, answer.headers["Connection"]) == (b"/slow", "close")
+        blocked.go.set()
+        response = await asker.response()
+        assert (response.body, response.headers["Connection"]) == (b"/slow", "close")
         await stopping
         with pytest.raises(OSError):
             await server.peer()
 
 
-async def test_stopping_does_not_wait_for_clients_that_say_nothing(serve: Serve) -> None:
-    """Under TLS a connection is closed when both sides have said so; some never do."""
-    app = Streaming()
-    async with serve(app, Limits(farewell=0.02, sweep=0.01)) as server:
+async def test_stop_does_not_wait_for_silent_clients(serve: Serve) -> None:
+    """A TLS connection closes when both sides have sent close_notify. Some clients never send it."""
+    app = StreamingApp()
+    async with serve(app, Limits(linger_seconds=0.02, sweep_seconds=0.01)) as server:
         idle, halfway, watcher = [await server.peer() for _ in range(3)]
         halfway.send(b"GET / HT")
         watcher.send(get("/watch"))
         await watcher.head()
         idle.send(get())
-        await idle.answer()
+        await idle.response()
         for peer in (idle, halfway, watcher):
             peer.writer.transport.pause_reading()  # type: ignore[attr-defined]
         async with asyncio.timeout(5):
@@ -658,12 +663,12 @@ async def test_stopping_does_not_wait_for_clients_that_say_nothing(serve: Serve)
     assert app.ended == 1
 
 
-async def test_stopping_does_not_wait_for_clients_that_have_been_idle(serve: Serve) -> None:
-    """Many keep connections for later, and do not listen meanwhile."""
-    async with serve(echo, Limits(farewell=30)) as server:
+async def test_stop_does_not_wait_for_idle_clients(serve: Serve) -> None:
+    """Many clients keep idle connections that they do not read from."""
+    async with serve(echo, Limits(linger_seconds=30)) as server:
         idle = await server.peer()
         idle.send(get())
-        await idle.answer()
+        await idle.response()
         idle.writer.transport.pause_reading()  # type: ignore[attr-defined]
         (connection,) = server.http.connections
         connection.deadline -= 61
@@ -671,18 +676,18 @@ async def test_stopping_does_not_wait_for_clients_that_have_been_idle(serve: Ser
             await server.http.stop()
 
 
-async def test_stopping_does_not_wait_for_ever(serve: Serve) -> None:
-    held = Held()
-    async with serve(held) as server:
+async def test_stop_aborts_after_grace_period(serve: Serve) -> None:
+    blocked = BlockedApp()
+    async with serve(blocked) as server:
         peer = await server.peer()
         peer.send(get())
-        await until(lambda: held.began)
+        await until(lambda: blocked.started)
         await server.http.stop(grace=0.05)
         assert await peer.ended()
-        await until(lambda: held.cancelled)
+        await until(lambda: blocked.cancelled)
 
 
-async def test_a_port_that_is_taken_leaves_nothing_running() -> None:
+async def test_failed_start_stops_the_sweeper() -> None:
     async with served(echo) as server:
         other = HttpServer(echo)
         with pytest.raises(OSError):

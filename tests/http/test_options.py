@@ -6,6 +6,7 @@ import pytest
 
 from polykind.errors import APIError, BadRequestError, InvalidError
 from polykind.http import options
+from polykind.http.messages import parse_query
 from polykind.http.options import (
     CreateOptions,
     DeleteOptions,
@@ -13,11 +14,10 @@ from polykind.http.options import (
     ListOptions,
     PatchOptions,
     UpdateOptions,
-    parse_query,
 )
 
 
-def test_an_empty_query_gives_the_plain_options() -> None:
+def test_empty_query_gives_defaults() -> None:
     assert ListOptions.from_query({}) == ListOptions()
     assert GetOptions.from_query({}) == GetOptions("")
     assert CreateOptions.from_query({}) == CreateOptions(False, "", "Warn")
@@ -46,7 +46,7 @@ def test_list_options() -> None:
         ("watch=false", None, ""),
     ],
 )
-def test_a_watch_from_nowhere_asks_for_initial_events(query: str, initial: bool | None, match: str) -> None:
+def test_watch_without_revision_sends_initial_events(query: str, initial: bool | None, match: str) -> None:
     got = ListOptions.from_query(parse_query(query))
     assert (got.send_initial_events, got.resource_version_match) == (initial, match)
 
@@ -56,7 +56,7 @@ MATCH = "resourceVersionMatch: Forbidden: resourceVersionMatch"
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "message"),
     [
         ("limit=many", 'strconv.ParseInt: parsing "many": invalid syntax'),
         ("timeoutSeconds=soon", 'strconv.ParseInt: parsing "soon": invalid syntax'),
@@ -100,11 +100,11 @@ MATCH = "resourceVersionMatch: Forbidden: resourceVersionMatch"
         ),
     ],
 )
-def test_bad_list_options(query: str, says: str) -> None:
+def test_invalid_list_options(query: str, message: str) -> None:
     with pytest.raises(APIError) as refused:
         ListOptions.from_query(parse_query(query))
-    assert refused.value.message == says
-    assert refused.value.code == (422 if "is invalid" in says else 400)
+    assert refused.value.message == message
+    assert refused.value.code == (422 if "is invalid" in message else 400)
 
 
 def test_invalid_options_name_their_kind() -> None:
@@ -124,7 +124,7 @@ def test_invalid_options_name_their_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "message"),
     [
         ("dryRun=Some", 'dryRun: Unsupported value: ["Some"]: supported values: "All"'),
         ("dryRun=All&dryRun=Never", 'dryRun: Unsupported value: ["All","Never"]: supported values: "All"'),
@@ -138,25 +138,25 @@ def test_invalid_options_name_their_kind() -> None:
         ("fieldManager=" + "%C3%A9" * 65, "fieldManager: Too long: may not be more than 128 bytes"),
     ],
 )
-def test_bad_write_options(query: str, says: str) -> None:
+def test_invalid_write_options(query: str, message: str) -> None:
     with pytest.raises(InvalidError) as created:
         CreateOptions.from_query(parse_query(query))
-    assert created.value.message == f'CreateOptions.meta.k8s.io "" is invalid: {says}'
+    assert created.value.message == f'CreateOptions.meta.k8s.io "" is invalid: {message}'
     with pytest.raises(InvalidError) as updated:
         UpdateOptions.from_query(parse_query(query))
-    assert updated.value.message == f'UpdateOptions.meta.k8s.io "" is invalid: {says}'
+    assert updated.value.message == f'UpdateOptions.meta.k8s.io "" is invalid: {message}'
     with pytest.raises(InvalidError) as patched:
         PatchOptions.from_query(parse_query(query), apply=False)
-    assert patched.value.message == f'PatchOptions.meta.k8s.io "" is invalid: {says}'
+    assert patched.value.message == f'PatchOptions.meta.k8s.io "" is invalid: {message}'
 
 
-def test_good_write_options() -> None:
+def test_valid_write_options() -> None:
     query = parse_query("dryRun=All&fieldManager=me&fieldValidation=Strict&force=1")
     assert CreateOptions.from_query(query) == CreateOptions(True, "me", "Strict")
     assert PatchOptions.from_query(query, apply=True) == PatchOptions(True, "me", "Strict", True)
 
 
-def test_apply_needs_a_manager() -> None:
+def test_apply_requires_field_manager() -> None:
     with pytest.raises(InvalidError) as refused:
         PatchOptions.from_query({}, apply=True)
     assert refused.value.message == (
@@ -168,7 +168,7 @@ DELETE = 'DeleteOptions.meta.k8s.io "" is invalid: '
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("query", "message"),
     [
         ("gracePeriodSeconds=soon", 'strconv.ParseInt: parsing "soon": invalid syntax'),
         (
@@ -184,13 +184,13 @@ DELETE = 'DeleteOptions.meta.k8s.io "" is invalid: '
         ("dryRun=true", f'{DELETE}dryRun: Unsupported value: ["true"]: supported values: "All"'),
     ],
 )
-def test_bad_delete_options(query: str, says: str) -> None:
+def test_invalid_delete_options(query: str, message: str) -> None:
     with pytest.raises(APIError) as refused:
         DeleteOptions.from_query(parse_query(query))
-    assert refused.value.message == says
+    assert refused.value.message == message
 
 
-def test_delete_options_from_a_query_and_from_a_body() -> None:
+def test_delete_options_from_query_and_from_body() -> None:
     query = parse_query("dryRun=All&gracePeriodSeconds=-1&propagationPolicy=Orphan&uid=u&resourceVersion=7")
     body = {
         "kind": "DeleteOptions",
@@ -206,7 +206,7 @@ def test_delete_options_from_a_query_and_from_a_body() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         ({"gracePeriodSeconds": "x"}, "string into Go struct field DeleteOptions.gracePeriodSeconds of type int64"),
         ({"gracePeriodSeconds": 1.5}, "number 1.5 into Go struct field DeleteOptions.gracePeriodSeconds of type int64"),
@@ -224,13 +224,13 @@ def test_delete_options_from_a_query_and_from_a_body() -> None:
         ),
     ],
 )
-def test_delete_bodies_of_wrong_types(body: Any, says: str) -> None:
+def test_delete_body_with_wrong_types(body: Any, message: str) -> None:
     with pytest.raises(BadRequestError) as refused:
         DeleteOptions.from_body(body)
-    assert refused.value.message == f"json: cannot unmarshal {says}"
+    assert refused.value.message == f"json: cannot unmarshal {message}"
 
 
-def test_delete_bodies_of_another_kind() -> None:
+def test_delete_body_of_unregistered_kind() -> None:
     assert DeleteOptions.from_body({"kind": "DeleteOptions", "apiVersion": "other.example.com/v7"}) == DeleteOptions()
     with pytest.raises(BadRequestError) as refused:
         DeleteOptions.from_body({"kind": "Banana", "apiVersion": "v1"})
@@ -244,13 +244,13 @@ def test_delete_bodies_of_another_kind() -> None:
     ("kind", "version"),
     [("Status", "v1"), ("UpdateOptions", "other.example.com/v7"), ("Table", ""), ("ListOptions", "")],
 )
-def test_delete_bodies_of_a_kind_that_every_server_knows(kind: str, version: str) -> None:
+def test_delete_body_of_registered_kind_without_conversion(kind: str, version: str) -> None:
     with pytest.raises(BadRequestError) as refused:
         DeleteOptions.from_body({"kind": kind, "apiVersion": version})
     assert refused.value.message == f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion"
 
 
-def test_managers() -> None:
+def test_manager_name() -> None:
     assert options.manager_name("me", b"kubectl/v1.36") == "me"
     assert options.manager_name("", b"kubectl/v1.36 (linux)") == "kubectl"
     assert options.manager_name("", b"a\nb") == "ab"
@@ -269,7 +269,7 @@ def test_include_object() -> None:
     )
 
 
-def test_request_timeouts() -> None:
+def test_request_timeout() -> None:
     assert options.request_timeout({}) is None
     assert options.request_timeout(parse_query("timeout=1m")) == 60
     assert options.request_timeout(parse_query("timeout=0")) is None

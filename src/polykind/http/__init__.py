@@ -1,1 +1,1 @@
-"""HTTP/1.1: sockets to requests and back."""
+"""HTTP/1.1: sockets, requests, responses, streams, options and limits."""

@@ -1,4 +1,4 @@
-"""Documents that clients keep: their tags and times, conditions on them, parts of them, and compression."""
+"""Responses with cacheable documents: ETag, Last-Modified, conditional and range requests, compression (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -13,64 +13,64 @@ from polykind.http.messages import TEXT, Request, Response
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
-_SMALLEST: Final = 1400
-"""What is shorter is not worth compressing."""
+_MIN_COMPRESSED_BYTES: Final = 1400
+"""Shorter documents are not compressed."""
 _number = re.compile(r"[0-9]+").fullmatch
 
 
-class _Unsatisfiable(Exception):
-    """No part of a document is what is asked for."""
+class _RangeNotSatisfiableError(Exception):
+    """The Range header is malformed or lies outside of the document."""
 
 
 def document_response(
     request: Request, body: bytes, content_type: bytes, headers: Headers = (), *, etag: str = "", modified: int
 ) -> Response:
-    """A document, or what the conditions that a client states leave of it. `modified` is in seconds."""
+    """Return the document, or 304, 412, 206 or 416 as the request's conditions demand. `modified` is a Unix time."""
     tag = f'"{etag}"' if etag else ""
     if tag:
         headers = ((b"Etag", tag.encode()), *headers)
-    dated = (*headers, (b"Last-Modified", _date(modified)))
-    verdict = _judged(request, tag, modified)
-    if verdict == 304:
+    dated = (*headers, (b"Last-Modified", _format_date(modified)))
+    status = _evaluate_conditions(request, tag, modified)
+    if status == 304:
         return Response(304, b"", b"", headers if tag else dated)
-    if verdict:
-        return Response(verdict, b"", content_type, dated)
+    if status:
+        return Response(status, b"", content_type, dated)
     dated = (*dated, (b"Accept-Ranges", b"bytes"))
     try:
-        part = _part(request, len(body), tag, modified)
-    except _Unsatisfiable as error:
-        return _no_part(str(error), len(body), headers)
-    if part is None:
+        byte_range = _requested_range(request, len(body), tag, modified)
+    except _RangeNotSatisfiableError as error:
+        return _range_error(str(error), len(body), headers)
+    if byte_range is None:
         return Response(200, body, content_type, dated)
-    start, end = part
-    where = (b"Content-Range", b"bytes %d-%d/%d" % (start, end - 1, len(body)))
-    return Response(206, body[start:end], content_type, (*dated, where))
+    start, end = byte_range
+    content_range = (b"Content-Range", b"bytes %d-%d/%d" % (start, end - 1, len(body)))
+    return Response(206, body[start:end], content_type, (*dated, content_range))
 
 
 def compress(request: Request, response: Response) -> Response:
-    """A document for a client that may want it compressed; one that is in parts is left as it is."""
+    """Compress a complete document with gzip if the client accepts that."""
     vary = (b"Vary", b"Accept-Encoding")
     response.headers = (vary, *response.headers)
     body = response.body
-    worth = response.status == 200 and request.method != "HEAD" and len(body) >= _SMALLEST
-    if worth and isinstance(body, bytes) and _takes_gzip(request.header(b"accept-encoding")):
-        response.body = _compressed(body)
+    compressible = response.status == 200 and request.method != "HEAD" and len(body) >= _MIN_COMPRESSED_BYTES
+    if compressible and isinstance(body, bytes) and _accepts_gzip(request.header(b"accept-encoding")):
+        response.body = _gzip(body)
         response.headers = (*response.headers, (b"Content-Encoding", b"gzip"))
     return response
 
 
 def expires_in_a_year(now: float) -> bytes:
-    """When what is kept for a year has had its time, in the reference's own form of a date."""
+    """Return the time one year from `now` in kube-apiserver's date format, which ends in UTC instead of GMT."""
     year, *rest = gmtime(now)[:6]
     return strftime("%a, %d %b %Y %H:%M:%S UTC", gmtime(timegm((year + 1, *rest)))).encode()
 
 
 @lru_cache(maxsize=2)
-def _compressed(body: bytes) -> bytes:
+def _gzip(body: bytes) -> bytes:
     return gzip.compress(body, 1)
 
 
-def _takes_gzip(accepted: str) -> bool:
+def _accepts_gzip(accepted: str) -> bool:
     for clause in accepted.lower().split(","):
         coding, _, weight = clause.partition(";")
         if coding.strip() == "gzip":
@@ -78,12 +78,12 @@ def _takes_gzip(accepted: str) -> bool:
     return False
 
 
-def _date(seconds: int) -> bytes:
+def _format_date(seconds: int) -> bytes:
     return strftime("%a, %d %b %Y %H:%M:%S GMT", gmtime(seconds)).encode()
 
 
-def _seconds(date: str) -> int | None:
-    """A date in one of HTTP's forms; None if it is none."""
+def _parse_date(date: str) -> int | None:
+    """Parse an HTTP date into a Unix time. Return None if it is malformed."""
     from email.utils import parsedate_to_datetime
 
     try:
@@ -96,59 +96,59 @@ def _tags(header: str) -> list[str]:
     return [tag.strip() for tag in header.split(",")]
 
 
-def _judged(request: Request, tag: str, modified: int) -> int:
-    """The status that conditions lead to; 0 if the document is to be sent."""
-    reading = request.method in ("GET", "HEAD")
+def _evaluate_conditions(request: Request, tag: str, modified: int) -> int:
+    """Return the status that the request's conditions demand, or 0 to send the document (RFC 9110, section 13.2.2)."""
+    safe = request.method in ("GET", "HEAD")
     if match := request.header(b"if-match"):
         if "*" not in _tags(match) and (not tag or tag not in _tags(match)):
             return 412
-    elif (since := _seconds(request.header(b"if-unmodified-since"))) is not None and modified > since:
+    elif (since := _parse_date(request.header(b"if-unmodified-since"))) is not None and modified > since:
         return 412
-    if none := request.header(b"if-none-match"):
-        known = [known.removeprefix("W/") for known in _tags(none)]
+    if none_match := request.header(b"if-none-match"):
+        known = [known.removeprefix("W/") for known in _tags(none_match)]
         if "*" in known or (tag and tag in known):
-            return 304 if reading else 412
-    elif reading and tag and (since := _seconds(request.header(b"if-modified-since"))) is not None:
-        # What has no tag may have changed twice in a second, and a client would keep what is old.
+            return 304 if safe else 412
+    elif safe and tag and (since := _parse_date(request.header(b"if-modified-since"))) is not None:
+        # Without an ETag, a document that changed twice within a second would look unchanged.
         return 304 if modified <= since else 0
     return 0
 
 
-def _part(request: Request, size: int, tag: str, modified: int) -> tuple[int, int] | None:
-    """From where to where a client asks for a part; None if for all of it. Raises _Unsatisfiable."""
-    asked = request.header(b"range")
-    if not asked or request.method not in ("GET", "HEAD"):
+def _requested_range(request: Request, size: int, tag: str, modified: int) -> tuple[int, int] | None:
+    """Return the requested byte range (start, end), or None for the complete document."""
+    header = request.header(b"range")
+    if not header or request.method not in ("GET", "HEAD"):
         return None
-    if (condition := request.header(b"if-range")) and condition != tag and _seconds(condition) != modified:
+    if (condition := request.header(b"if-range")) and condition != tag and _parse_date(condition) != modified:
         return None
-    unit, equals, stated = asked.partition("=")
+    unit, equals, clauses_text = header.partition("=")
     if unit != "bytes" or not equals:
-        raise _Unsatisfiable("invalid range")
-    clauses = [clause.strip() for clause in stated.split(",")]
-    parts = [part for part in (_clause(clause, size) for clause in clauses if clause) if part is not None]
-    if not parts and any(clauses):
-        raise _Unsatisfiable("invalid range: failed to overlap")
-    # Several parts at once are more than anybody needs: then all is sent.
-    return parts[0] if len(parts) == 1 else None
+        raise _RangeNotSatisfiableError("invalid range")
+    clauses = [clause.strip() for clause in clauses_text.split(",")]
+    ranges = [found for clause in clauses if clause and (found := _parse_range(clause, size)) is not None]
+    if not ranges and any(clauses):
+        raise _RangeNotSatisfiableError("invalid range: failed to overlap")
+    # Several ranges at once are not supported: send the complete document, as RFC 9110 allows.
+    return ranges[0] if len(ranges) == 1 else None
 
 
-def _clause(clause: str, size: int) -> tuple[int, int] | None:
-    """One part; None if it lies beyond the end. Raises _Unsatisfiable."""
+def _parse_range(clause: str, size: int) -> tuple[int, int] | None:
+    """Return one byte range (start, end), or None if it starts beyond the end of the document."""
     first, dash, last = (text.strip() for text in clause.partition("-"))
     if not dash or any(text and not _number(text) for text in (first, last)) or not (first or last):
-        raise _Unsatisfiable("invalid range")
+        raise _RangeNotSatisfiableError("invalid range")
     if not first:
         return max(0, size - int(last)), size
     start, end = int(first), int(last) + 1 if last else size
     if start >= size:
         return None
     if start >= end:
-        raise _Unsatisfiable("invalid range")
+        raise _RangeNotSatisfiableError("invalid range")
     return start, min(end, size)
 
 
-def _no_part(why: str, size: int, headers: Headers) -> Response:
+def _range_error(reason: str, size: int, headers: Headers) -> Response:
     kept = tuple(header for header in headers if header[0] == b"Vary")
-    if why != "invalid range":
+    if reason != "invalid range":
         kept = (*kept, (b"Content-Range", b"bytes */%d" % size))
-    return Response(416, f"{why}\n".encode(), TEXT, (*kept, (b"X-Content-Type-Options", b"nosniff")))
+    return Response(416, f"{reason}\n".encode(), TEXT, (*kept, (b"X-Content-Type-Options", b"nosniff")))

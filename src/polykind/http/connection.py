@@ -1,8 +1,6 @@
-"""One client's connection: bytes in, requests to the application, answers out.
+"""One HTTP/1.1 connection: parses requests, calls the application, and writes responses and streams.
 
-Requests on it are answered one after the other; reading stops while one is under way and more wait. Limits: the
-head, the body, the time a request may take to arrive, the time a connection may idle, and what a slow client may leave
-unread.
+Requests of a connection are handled one after the other. Reading pauses while one is running and another waits.
 """
 
 from __future__ import annotations
@@ -26,36 +24,36 @@ log = logging.getLogger("polykind.http")
 
 App = Callable[[Request], Coroutine[Any, Any, Response | Stream]]
 
-_REASONS = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
-_TOO_LATE = (
+_STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
+_TIMEOUT_STATUS = (
     b'{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",'
     b'"reason":"Timeout","details":{},"code":504}\n'
 )
-"""What the reference says of a request whose time is up: it does not say what kind of object that is."""
+"""kube-apiserver's response to a request that has timed out. It has neither kind nor apiVersion."""
 _PIECE = 256 * 1024
-"""Bodies longer than this are sent in pieces, as the client takes them."""
+"""Longer bodies are sent in pieces of this size, each when the client has read the one before."""
 
 
 class Connection(asyncio.Protocol):
-    """What asyncio's transport calls, what requests arrive at, and what a stream writes to."""
+    """A client's connection: an asyncio protocol, the receiver of parsed requests, and the sink of a stream."""
 
     __slots__ = (
         "_app",
-        "_arrival",
-        "_continue",
-        "_held",
-        "_keep_stream",
-        "_paused",
+        "_continue_due",
+        "_handling",
+        "_keep_alive_after_stream",
+        "_parser",
         "_queue",
-        "_refusal",
+        "_reading_paused",
+        "_rejection",
         "_resumed",
         "_server",
         "_stream",
         "_task",
-        "_unread",
-        "_unread_size",
-        "_working",
-        "_writing",
+        "_unsent",
+        "_unsent_size",
+        "_writing_body",
+        "_writing_paused",
         "certificate",
         "closing",
         "deadline",
@@ -65,34 +63,35 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: HttpServer) -> None:
         self._server = server
         self._app = server.app
-        self._arrival = RequestParser(server.limits, self)
-        self._continue = False
-        """A 100 Continue is due once the answers before it are out."""
-        self._refusal: tuple[errors.APIError, int] | None = None
-        # The requests that wait, and the one that is answered.
+        self._parser = RequestParser(server.limits, self)
+        self._continue_due = False
+        """True if a 100 Continue is to be sent after the pending responses."""
+        self._rejection: tuple[errors.APIError, int] | None = None
+        """An error to send after the pending responses."""
         self._queue: deque[tuple[Request, bool]] = deque()
-        self._held = False
-        """Reading has stopped because a request waits."""
-        self._working = False
+        """Requests that wait until the current one is finished, each with its keep-alive flag."""
+        self._reading_paused = False
+        self._handling = False
         self._task: Continuation[Response | Stream] | asyncio.Task[None] | None = None
-        self._writing = False
-        """The task is one that sends a long answer."""
+        """The running request, or the task that sends a long body."""
+        self._writing_body = False
+        """True if `_task` sends a long body."""
         self._stream: Stream | None = None
-        self._keep_stream = True
-        self._paused = False
+        self._keep_alive_after_stream = True
+        self._writing_paused = False
         self._resumed: asyncio.Future[None] | None = None
-        self._unread: list[bytes] = []
-        self._unread_size = 0
+        self._unsent: list[bytes] = []
+        self._unsent_size = 0
         self.closing = False
         self.certificate: dict[str, Any] | None = None
-        self.deadline = server.loop.time() + server.limits.arrival
+        self.deadline = server.loop.time() + server.limits.receive_seconds
         self.transport: asyncio.Transport
 
     @property
     def _busy(self) -> bool:
         return self._task is not None or self._stream is not None
 
-    # ------------------------------------------------------------------ the transport's side
+    # ------------------------------------------------------------------ asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
@@ -100,11 +99,11 @@ class Connection(asyncio.Protocol):
         if tls is not None:
             self.certificate = tls.getpeercert() or None
         self._server.connections.add(self)
-        if self._server.stopping or len(self._server.connections) > self._server.limits.connections:
+        if self._server.stopping or len(self._server.connections) > self._server.limits.max_connections:
             self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._server.forget(self)
+        self._server.remove(self)
         self.closing = True
         self._queue.clear()
         if self._task is not None:
@@ -118,156 +117,159 @@ class Connection(asyncio.Protocol):
         return False
 
     def pause_writing(self) -> None:
-        self._paused = True
+        self._writing_paused = True
 
     def resume_writing(self) -> None:
-        self._paused = False
-        if self._unread:
-            unread, self._unread, self._unread_size = b"".join(self._unread), [], 0
-            self.transport.write(unread)
-        if not self._paused and self._resumed is not None and not self._resumed.done():
+        self._writing_paused = False
+        if self._unsent:
+            unsent, self._unsent, self._unsent_size = b"".join(self._unsent), [], 0
+            self.transport.write(unsent)
+        if not self._writing_paused and self._resumed is not None and not self._resumed.done():
             self._resumed.set_result(None)
 
     def data_received(self, data: bytes) -> None:
         if not self.closing:
-            self._arrival.feed(data)
+            self._parser.feed(data)
 
-    # ------------------------------------------------------------------ what arrives
+    # ------------------------------------------------------------------ RequestReceiver
 
-    def on_arrival(self) -> None:
+    def on_begin(self) -> None:
         if not self._busy:
-            self.deadline = self._server.loop.time() + self._server.limits.arrival
+            self.deadline = self._server.loop.time() + self._server.limits.receive_seconds
 
-    def on_expectation(self) -> None:
-        self._continue = True
+    def on_expect_continue(self) -> None:
+        self._continue_due = True
         if not self._busy:
-            self._tell_to_go_on()
+            self._send_continue()
 
-    def _tell_to_go_on(self) -> None:
-        self._continue = False
+    def _send_continue(self) -> None:
+        self._continue_due = False
         self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_request(self, request: Request, keep_alive: bool) -> None:
-        self._continue = False
+        self._continue_due = False
         request.peer_certificate = self.certificate
         self._queue.append((request, keep_alive))
         if not self._busy:
-            self._work()
-        elif not self._held:
-            self._held = True
+            self._handle_queue()
+        elif not self._reading_paused:
+            self._reading_paused = True
             self.transport.pause_reading()
 
-    def on_refusal(self, error: errors.APIError, status: int) -> None:
-        """Answer why, after what was asked before; who has had his last answer is told no more."""
+    def on_rejected(self, error: errors.APIError, status: int) -> None:
+        """Send the error after all pending responses. Do nothing if the connection is already closing."""
         if self.closing:
             return
         if self._stream is not None:
             self.abort()
         elif self._busy:
-            self._refusal = (error, status)
+            self._rejection = (error, status)
         else:
-            self._send_refusal(error, status)
+            self._send_rejection(error, status)
 
-    # ------------------------------------------------------------------ answering
+    # ------------------------------------------------------------------ requests and responses
 
-    def _work(self) -> None:
-        """Answer the requests that wait, until there is none or an answer takes its time."""
-        if self._working:
+    def _handle_queue(self) -> None:
+        """Handle queued requests until the queue is empty or a request suspends."""
+        if self._handling:
             return
-        self._working = True
+        self._handling = True
         while self._queue and not self._busy and not self.closing:
-            self._answer(*self._queue.popleft())
-        self._working = False
+            self._handle(*self._queue.popleft())
+        self._handling = False
         if self._busy or self.closing:
             return
-        if self._held:
-            self._held = False
+        if self._reading_paused:
+            self._reading_paused = False
             self.transport.resume_reading()
-        if self._refusal is not None:
-            self._send_refusal(*self._refusal)
+        if self._rejection is not None:
+            self._send_rejection(*self._rejection)
             return
-        if self._continue:
-            self._tell_to_go_on()
+        if self._continue_due:
+            self._send_continue()
         limits = self._server.limits
-        self.deadline = self._server.loop.time() + (limits.arrival if self._arrival.under_way else limits.idle)
+        seconds = limits.receive_seconds if self._parser.in_request else limits.idle_seconds
+        self.deadline = self._server.loop.time() + seconds
 
-    def _answer(self, request: Request, keep_alive: bool) -> None:
+    def _handle(self, request: Request, keep_alive: bool) -> None:
         request.audit_id = request.headers.get(b"audit-id") or self._server.audit_id()
         loop = self._server.loop
-        result = taskless.run(self._call(request), loop, lambda rest: self._answered(request, keep_alive, rest))
+        result = taskless.run(
+            self._call_app(request), loop, lambda continuation: self._on_done(request, keep_alive, continuation)
+        )
         if isinstance(result, Continuation):
             self._task = result
-            most = self._server.limits.request
-            self.deadline = loop.time() + min(request.timeout or most, most)
+            limit = self._server.limits.request_seconds
+            self.deadline = loop.time() + min(request.timeout or limit, limit)
         else:
             self._write(request, result, keep_alive)
 
-    async def _call(self, request: Request) -> Response | Stream:
+    async def _call_app(self, request: Request) -> Response | Stream:
         try:
             return await self._app(request)
         except errors.APIError as error:
             return Response(error.code, error.encode())
         except Exception:
             audit_id = request.audit_id.decode("latin-1")
-            log.exception("a request failed: %s %s (audit id %s)", request.method, request.path, audit_id)
+            log.exception("http: %s %s failed, responding 500 (audit id %s)", request.method, request.path, audit_id)
             return Response(500, errors.InternalError("the server failed on this request; its log says why").encode())
 
-    def _answered(self, request: Request, keep_alive: bool, rest: Continuation[Response | Stream]) -> None:
+    def _on_done(self, request: Request, keep_alive: bool, continuation: Continuation[Response | Stream]) -> None:
         self._task = None
         if self.closing:
-            answer = None if rest.cancelled else rest.result()
-            if isinstance(answer, Stream):
-                answer.on_end()
+            response = None if continuation.cancelled else continuation.result()
+            if isinstance(response, Stream):
+                response.on_end()
             return
-        if rest.cancelled:
-            self._write(request, Response(504, _TOO_LATE, TEXT), False)
+        if continuation.cancelled:
+            self._write(request, Response(504, _TIMEOUT_STATUS, TEXT), False)
         else:
-            self._write(request, rest.result(), keep_alive)
+            self._write(request, continuation.result(), keep_alive)
 
-    def _write(self, request: Request, answer: Response | Stream, keep_alive: bool) -> None:
+    def _write(self, request: Request, response: Response | Stream, keep_alive: bool) -> None:
         keep_alive = keep_alive and not self._server.stopping
-        if isinstance(answer, Stream):
-            self._begin_stream(request, answer, keep_alive)
+        if isinstance(response, Stream):
+            self._start_stream(request, response, keep_alive)
             return
-        head = self._head(request, answer, keep_alive)
-        body = b"" if request.method == "HEAD" else answer.body
+        head = self._head(request, response, keep_alive)
+        body = b"" if request.method == "HEAD" else response.body
         if isinstance(body, bytes):
             if len(body) <= _PIECE:
                 self.transport.write(head + body)
-                self._done(keep_alive)
+                self._after_response(keep_alive)
                 return
             body = (body,)
-        self._writing = True
+        self._writing_body = True
         self.deadline = float("inf")
         self._task = self._server.loop.create_task(self._write_long(head, body, keep_alive))
 
-    def _head(self, request: Request, answer: Response | Stream, keep_alive: bool) -> bytes:
+    def _head(self, request: Request, response: Response | Stream, keep_alive: bool) -> bytes:
         parts = [
-            _REASONS.get(answer.status) or b"HTTP/1.1 %d Unknown\r\n" % answer.status,
+            _STATUS_LINES.get(response.status) or b"HTTP/1.1 %d Unknown\r\n" % response.status,
             b"Audit-Id: ",
             request.audit_id,
             b"\r\nCache-Control: no-cache, private\r\nDate: ",
             self._server.date,
         ]
-        if answer.content_type:
-            parts += (b"\r\nContent-Type: ", answer.content_type)
-        for name, value in answer.headers:
+        if response.content_type:
+            parts += (b"\r\nContent-Type: ", response.content_type)
+        for name, value in response.headers:
             if name == b"Cache-Control":
                 parts[3] = b"\r\nCache-Control: %b\r\nDate: " % value
                 continue
             parts += (b"\r\n", name, b": ", value)
-        if isinstance(answer, Stream):
+        if isinstance(response, Stream):
             parts.append(b"\r\nTransfer-Encoding: chunked")
-        elif answer.status != 304:
-            # A 304 has no body; a length would be taken for that of the document the client has.
-            body = answer.body
+        elif response.status != 304:
+            # A 304 has no body, and a Content-Length would describe the document that the client has cached.
+            body = response.body
             size = len(body) if isinstance(body, bytes) else sum(map(len, body))
             parts.append(b"\r\nContent-Length: %d" % size)
         parts.append(b"\r\n\r\n" if keep_alive else b"\r\nConnection: close\r\n\r\n")
         return b"".join(parts)
 
     async def _write_long(self, head: bytes, body: Sequence[bytes], keep_alive: bool) -> None:
-        """Send a long body in pieces of some hundred kilobytes, each when the client has taken the one before."""
+        """Send a long body in pieces, each when the client has read the one before."""
         try:
             batch, size = [head], len(head)
             for part in body:
@@ -283,12 +285,12 @@ class Connection(asyncio.Protocol):
         except (ConnectionError, asyncio.CancelledError):
             return
         finally:
-            self._task, self._writing = None, False
-        self._done(keep_alive)
+            self._task, self._writing_body = None, False
+        self._after_response(keep_alive)
 
     async def drained(self) -> None:
-        if self._paused:
-            before, self.deadline = self.deadline, self._server.loop.time() + self._server.limits.request
+        if self._writing_paused:
+            before, self.deadline = self.deadline, self._server.loop.time() + self._server.limits.request_seconds
             self._resumed = self._server.loop.create_future()
             try:
                 await self._resumed
@@ -300,99 +302,101 @@ class Connection(asyncio.Protocol):
         else:
             await asyncio.sleep(0)
 
-    def _done(self, keep_alive: bool) -> None:
-        """The answer is out: the next request, or the end."""
+    def _after_response(self, keep_alive: bool) -> None:
+        """Continue with the next request, or close the connection."""
         if keep_alive:
-            self._work()
+            self._handle_queue()
         else:
             self._close()
 
-    def _send_refusal(self, error: errors.APIError, status: int) -> None:
+    def _send_rejection(self, error: errors.APIError, status: int) -> None:
         request = Request("GET", "", "", {}, b"")
         request.audit_id = self._server.audit_id()
         response = Response(status, error.encode())
         self.transport.write(self._head(request, response, False) + error.encode())
         self.closing = True
-        # The client may still be sending: closed at once, the connection would take the answer with it.
-        farewell = self._server.limits.farewell
-        self.deadline = self._server.loop.time() + farewell * 4
+        # The client may still be sending. Closing at once would reset the connection and lose the response.
+        linger = self._server.limits.linger_seconds
+        self.deadline = self._server.loop.time() + linger * 4
         if self.transport.can_write_eof():
             self.transport.write_eof()
         else:
-            self._server.loop.call_later(farewell, self.transport.close)
+            self._server.loop.call_later(linger, self.transport.close)
 
     # ------------------------------------------------------------------ streams
 
-    def _begin_stream(self, request: Request, stream: Stream, keep_alive: bool) -> None:
-        self._stream, self._keep_stream = stream, keep_alive
+    def _start_stream(self, request: Request, stream: Stream, keep_alive: bool) -> None:
+        self._stream, self._keep_alive_after_stream = stream, keep_alive
         self.deadline = float("inf")
         self.transport.write(self._head(request, stream, keep_alive))
         if request.method == "HEAD":
             self._end_stream()
-            self._done(keep_alive)
+            self._after_response(keep_alive)
         elif self._server.stopping:
             self.finish()
         else:
             stream.start(self)
 
-    def send(self, frame: bytes) -> None:
+    def send(self, chunk: bytes) -> None:
         if self.closing:
             return
-        if not self._paused:
-            self.transport.write(frame)
+        if not self._writing_paused:
+            self.transport.write(chunk)
             return
-        self._unread_size += len(frame)
-        if self._unread_size > self._server.limits.unread:
-            log.info("a watcher was cut off: it left more than %d bytes unread", self._server.limits.unread)
+        self._unsent_size += len(chunk)
+        if self._unsent_size > self._server.limits.max_unread_bytes:
+            limit = self._server.limits.max_unread_bytes
+            log.info("http: closing a stream whose client reads too slowly: over %d bytes are unread", limit)
             self.abort()
             return
-        self._unread.append(frame)
+        self._unsent.append(chunk)
 
     def finish(self) -> None:
         if self._stream is None or self.closing:
             return
-        self._unread.append(b"0\r\n\r\n")
-        unread, self._unread, self._unread_size = b"".join(self._unread), [], 0
-        self.transport.write(unread)
+        self._unsent.append(b"0\r\n\r\n")
+        unsent, self._unsent, self._unsent_size = b"".join(self._unsent), [], 0
+        self.transport.write(unsent)
         self._end_stream()
-        self._done(self._keep_stream and not self._server.stopping)
+        self._after_response(self._keep_alive_after_stream and not self._server.stopping)
 
     def _end_stream(self) -> None:
         stream, self._stream = self._stream, None
-        self._unread, self._unread_size = [], 0
+        self._unsent, self._unsent_size = [], 0
         if stream is not None:
             stream.on_end()
 
-    # ------------------------------------------------------------------ ends
+    # ------------------------------------------------------------------ closing
 
     def expire(self) -> None:
-        """The time is up: for a request under way the answer is 504, an idle or half-sent one is closed."""
-        if self._task is not None and not self._writing and not self.closing:
-            # A task that does not heed is not waited for much longer.
+        """Handle a passed deadline: cancel a running request (which sends 504), or close an idle connection."""
+        if self._task is not None and not self._writing_body and not self.closing:
+            # If the request suppresses its cancellation, the next sweep after five seconds closes the connection.
             self.deadline = self._server.loop.time() + 5
             self._task.cancel()
         elif not (self._server.stopping and self.closing and self.transport.get_write_buffer_size()):
-            # While the server stops, who still takes an answer has until its patience ends.
+            # While the server stops, a client that still reads its response has time until the grace period ends.
             self.abort()
 
-    def wind_down(self) -> None:
-        """The server stops: end the stream, close when the answer under way is out."""
+    def shut_down(self) -> None:
+        """End a stream, and close the connection when the running request has its response."""
         if self._stream is not None:
             self.finish()
-        elif not self._busy and not self._arrival.over:
+        elif not self._busy and not self._parser.stopped:
             now, limits = self._server.loop.time(), self._server.limits
-            idle = now - (self.deadline - limits.idle)
+            idle = now - (self.deadline - limits.idle_seconds)
             self._close()
-            if idle > limits.farewell * 2 and not self._arrival.under_way:
-                # The client has its last answer, and that it, too, says farewell is not worth waiting for.
+            if idle > limits.linger_seconds * 2 and not self._parser.in_request:
+                # The client read its last response long ago, so do not wait for it to close its side.
                 self.deadline = now
 
     def _close(self) -> None:
-        """Close when the client has taken what was sent, or has had its time to do so."""
+        """Close the connection when the client has read everything, or after a timeout."""
         self.closing = True
         limits = self._server.limits
-        self.deadline = self._server.loop.time() + (limits.farewell * 2 if self._server.stopping else limits.request)
-        # The client may have hung up; one that is closed twice forgets what it was to send.
+        seconds = limits.linger_seconds * 2 if self._server.stopping else limits.request_seconds
+        self.deadline = self._server.loop.time() + seconds
+        # A second close would discard the write buffer of a TLS transport.
         if not self.transport.is_closing():
             self.transport.close()
 

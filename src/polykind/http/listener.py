@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a socket: who listens, keeps the connections, and stops without cutting an answer short."""
+"""The HTTP/1.1 server: its listening socket, its connections, their deadlines, and graceful shutdown."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ from polykind.http.connection import App, Connection
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a client may ask of the server before it is refused."""
+    """Limits on requests, connections and slow clients."""
 
-    body: int = 3 * 1024 * 1024
-    head: int = 256 * 1024
-    arrival: float = 32.0
-    """Seconds a request may take to arrive."""
-    idle: float = 180.0
-    """Seconds a connection may wait for its next request."""
-    request: float = 60.0
-    """Seconds an answer may take (streams excepted), and seconds a client may take for each piece of a long one."""
-    unread: int = 8 * 1024 * 1024
-    """Bytes a stream's client may leave unread before it is cut off."""
-    connections: int = 20_000
-    farewell: float = 0.5
-    """Seconds a client that is refused may go on sending before its connection is closed."""
-    sweep: float = 1.0
-    """Seconds between two looks at the clock."""
+    max_body_bytes: int = 3 * 1024 * 1024
+    max_head_bytes: int = 256 * 1024
+    receive_seconds: float = 32.0
+    """Time for a request to arrive completely."""
+    idle_seconds: float = 180.0
+    """Time that a connection may wait for its next request."""
+    request_seconds: float = 60.0
+    """Time to handle a request (streams excepted), and time for the client to read each piece of a long response."""
+    max_unread_bytes: int = 8 * 1024 * 1024
+    """Bytes that the client of a stream may leave unread before it is disconnected."""
+    max_connections: int = 20_000
+    linger_seconds: float = 0.5
+    """Time that a client may continue to send after its request was rejected."""
+    sweep_seconds: float = 1.0
+    """Interval of the deadline checks."""
 
 
-def _keep_large_blocks() -> None:
-    """Have glibc keep blocks of up to a megabyte for the next who wants one: long answers are sent in such pieces.
+def _raise_mmap_threshold() -> None:
+    """Make glibc serve blocks of up to a megabyte from its heap, because long responses are sent in such pieces.
 
-    It asks the system for each anew, which takes as long as encrypting it, until a larger one has once been given back.
+    glibc raises its mmap threshold when a larger block is freed. Until then it maps each block anew, which takes as
+    long as encrypting it.
     """
     bytes(1024 * 1024)
 
 
 class HttpServer:
-    """Listens and keeps the connections."""
+    """Accepts connections and enforces their deadlines."""
 
     def __init__(self, app: App, limits: Limits | None = None) -> None:
         self.app = app
@@ -51,7 +52,8 @@ class HttpServer:
         self.connections: set[Connection] = set()
         self.stopping = False
         self.date = b""
-        self._deserted = asyncio.Event()
+        """The current Date header, refreshed by each sweep."""
+        self._all_closed = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         seed = os.urandom(10).hex()
@@ -59,9 +61,9 @@ class HttpServer:
         self._audit_counter = itertools.count(int.from_bytes(os.urandom(4), "big"))
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
-        """Begin to listen; the port that was taken."""
+        """Start to listen and return the port."""
         self.loop = asyncio.get_running_loop()
-        _keep_large_blocks()
+        _raise_mmap_threshold()
         self._sweep()
         try:
             self._server = await self.loop.create_server(
@@ -69,50 +71,51 @@ class HttpServer:
                 host,
                 port,
                 ssl=tls,
-                ssl_handshake_timeout=self.limits.arrival if tls else None,
+                ssl_handshake_timeout=self.limits.receive_seconds if tls else None,
                 backlog=1024,
             )
         except BaseException:
-            self._end_sweeps()
+            self._stop_sweeping()
             raise
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self, grace: float = 10.0) -> None:
-        """Take no more requests, let running ones finish, end streams, close."""
+        """Stop listening, let running requests finish, end streams, and close all connections."""
         self.stopping = True
         if self._server is not None:
             self._server.close()
         for connection in list(self.connections):
-            connection.wind_down()
+            connection.shut_down()
         if self.connections:
-            self._deserted.clear()
-            self._end_sweeps()
+            self._all_closed.clear()
+            self._stop_sweeping()
             self._sweep()
             try:
-                await asyncio.wait_for(self._deserted.wait(), grace)
+                await asyncio.wait_for(self._all_closed.wait(), grace)
             except TimeoutError:
                 for connection in list(self.connections):
                     connection.abort()
-        self._end_sweeps()
+        self._stop_sweeping()
 
-    def forget(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         self.connections.discard(connection)
         if not self.connections:
-            self._deserted.set()
+            self._all_closed.set()
 
     def audit_id(self) -> bytes:
+        """Return a new audit id, in the form of a UUID."""
         return self._audit_prefix + b"%012x" % next(self._audit_counter)
 
     def _sweep(self) -> None:
-        """Every now and then: the Date header, and the connections whose time is up."""
+        """Refresh the Date header and expire connections whose deadline has passed."""
         self.date = formatdate(time.time(), usegmt=True).encode()
         now = self.loop.time()
         for connection in [c for c in self.connections if now > c.deadline]:
             connection.expire()
-        pause = self.limits.farewell / 5 if self.stopping else self.limits.sweep
+        pause = self.limits.linger_seconds / 5 if self.stopping else self.limits.sweep_seconds
         self._sweeper = self.loop.call_later(pause, self._sweep)
 
-    def _end_sweeps(self) -> None:
+    def _stop_sweeping(self) -> None:
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None

@@ -1,6 +1,6 @@
-"""The options of a request: query parameters (or, to delete, a body) converted and judged as the reference does.
+"""Request options from query parameters or a DeleteOptions body, validated as kube-apiserver does.
 
-What cannot be converted is a BadRequest; what can be but must not be is an Invalid of the options' kind.
+A value that cannot be converted raises BadRequestError. A value that is not allowed raises InvalidError.
 """
 
 from __future__ import annotations
@@ -25,34 +25,19 @@ from polykind.golang import duration
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_float, json_type_name
 from polykind.golang.utf8 import decode_utf8
-from polykind.http.messages import Query, bool_value, first_value, int_value, parse_query
+from polykind.http.messages import Query, bool_value, first_value, int_value
 from polykind.selectors import field_selectors, label_selectors
 from polykind.selectors.field_selectors import FieldSelector
 from polykind.selectors.label_selectors import LabelSelector
 
-__all__ = [
-    "CreateOptions",
-    "DeleteOptions",
-    "GetOptions",
-    "ListOptions",
-    "PatchOptions",
-    "Query",
-    "UpdateOptions",
-    "WriteOptions",
-    "include_object",
-    "manager_name",
-    "parse_query",
-    "request_timeout",
-]
-
-_LONGEST_MANAGER = 128
+_MAX_MANAGER_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What a list, a watch and a deletion of many ask for.
+    """ListOptions of a list, watch or deletecollection.
 
-    A watch from nowhere (no resourceVersion or 0) has `send_initial_events` set, as the reference sets it.
+    A watch without a resourceVersion (or with 0) has `send_initial_events` set, as in kube-apiserver.
     """
 
     label_selector: LabelSelector = label_selectors.SELECT_ALL
@@ -68,19 +53,19 @@ class ListOptions:
 
     @classmethod
     def from_query(cls, query: Query, *, watch: bool = False) -> ListOptions:
-        """`watch` is for the old paths that watch whatever the parameters say."""
+        """Parse and validate. `watch` is True for the deprecated /watch/ paths, which watch without a parameter."""
         if not query and not watch:
-            return _PLAIN_LIST
-        watching = bool_value(query, "watch") or False
+            return _DEFAULT_LIST
+        watch_requested = bool_value(query, "watch") or False
         timeout, limit = int_value(query, "timeoutSeconds"), int_value(query, "limit")
         version, match = first_value(query, "resourceVersion"), first_value(query, "resourceVersionMatch")
         initial = bool_value(query, "sendInitialEvents")
-        if watching and initial is None and not match and version in ("", "0"):
+        if watch_requested and initial is None and not match and version in ("", "0"):
             initial, match = True, "NotOlderThan"
         options = cls(
             label_selector=label_selectors.parse_label_selector(first_value(query, "labelSelector")),
             field_selector=field_selectors.parse_field_selector(first_value(query, "fieldSelector")),
-            watch=watching or watch,
+            watch=watch_requested or watch,
             allow_watch_bookmarks=bool_value(query, "allowWatchBookmarks") or False,
             resource_version=version,
             resource_version_match=match,
@@ -89,46 +74,46 @@ class ListOptions:
             continue_=first_value(query, "continue"),
             send_initial_events=initial,
         )
-        _refuse("ListOptions", options.watch_errors() if watching else options.list_errors())
+        _raise_if_invalid("ListOptions", options.watch_errors() if watch_requested else options.list_errors())
         return options
 
     def list_errors(self) -> list[FieldError]:
-        out = []
+        field_errors = []
         match = self.resource_version_match
         if match:
             if not self.resource_version:
-                out.append(_match_forbidden("is forbidden unless resourceVersion is provided"))
+                field_errors.append(_forbidden_match("is forbidden unless resourceVersion is provided"))
             if self.continue_:
-                out.append(_match_forbidden("is forbidden when continue is provided"))
+                field_errors.append(_forbidden_match("is forbidden when continue is provided"))
             if match not in ("Exact", "NotOlderThan"):
-                out.append(not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan", "")))
+                field_errors.append(not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan", "")))
             if match == "Exact" and self.resource_version == "0":
-                out.append(_match_forbidden('"exact" is forbidden for resourceVersion "0"'))
+                field_errors.append(_forbidden_match('"exact" is forbidden for resourceVersion "0"'))
         if self.send_initial_events is not None:
-            out.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
-        return out
+            field_errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        return field_errors
 
     def watch_errors(self) -> list[FieldError]:
-        out = []
+        field_errors = []
         match = self.resource_version_match
         if self.send_initial_events is not None and match != "NotOlderThan":
-            says = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            out.append(forbidden("resourceVersionMatch", says))
+            message = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            field_errors.append(forbidden("resourceVersionMatch", message))
         if match:
             if self.send_initial_events is None:
-                out.append(_match_forbidden("is forbidden for watch unless sendInitialEvents is provided"))
+                field_errors.append(_forbidden_match("is forbidden for watch unless sendInitialEvents is provided"))
             if match != "NotOlderThan":
-                out.append(not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
+                field_errors.append(not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
             if self.continue_:
-                out.append(_match_forbidden("is forbidden when continue is provided"))
-        return out
+                field_errors.append(_forbidden_match("is forbidden when continue is provided"))
+        return field_errors
 
 
-def _match_forbidden(why: str) -> FieldError:
-    return forbidden("resourceVersionMatch", f"resourceVersionMatch {why}")
+def _forbidden_match(message: str) -> FieldError:
+    return forbidden("resourceVersionMatch", f"resourceVersionMatch {message}")
 
 
-_PLAIN_LIST: Final = ListOptions()
+_DEFAULT_LIST: Final = ListOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +122,15 @@ class GetOptions:
 
     @classmethod
     def from_query(cls, query: Query) -> GetOptions:
-        return cls(first_value(query, "resourceVersion")) if query else _PLAIN_GET
+        return cls(first_value(query, "resourceVersion")) if query else _DEFAULT_GET
 
 
-_PLAIN_GET: Final = GetOptions()
+_DEFAULT_GET: Final = GetOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """`field_validation` is Ignore, Warn or Strict; `field_manager` is "" where `manager_name` must be asked."""
+    """Options of a write. `field_validation` is Ignore, Warn or Strict; `field_manager` is "" if not given."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -155,45 +140,45 @@ class WriteOptions:
     def from_query(cls, query: Query) -> Self:
         if not query:
             return cls()
-        # The reference's names of the kinds are those of the classes.
-        _refuse(cls.__name__, _write_errors(query))
+        # The class names are the kinds that kube-apiserver names in its errors.
+        _raise_if_invalid(cls.__name__, _write_errors(query))
         return cls(*_write_options(query))
 
 
 class CreateOptions(WriteOptions):
-    """Those of a create."""
+    """Options of a create."""
 
     __slots__ = ()
 
 
 class UpdateOptions(WriteOptions):
-    """Those of an update."""
+    """Options of an update."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PatchOptions(WriteOptions):
-    """Those of a patch, and whether an apply takes fields from other managers."""
+    """Options of a patch. `force` lets server-side apply take over fields of other field managers."""
 
     force: bool = False
 
     @classmethod
     def from_query(cls, query: Query, *, apply: bool = False) -> Self:
-        """`apply` tells whether the patch is an apply, which must name its manager and may use force."""
+        """Parse and validate. With `apply` (server-side apply) a field manager is required and `force` is allowed."""
         force = bool_value(query, "force")
-        out = []
+        field_errors = []
         if apply and not first_value(query, "fieldManager"):
-            out.append(required("fieldManager", "is required for apply patch"))
+            field_errors.append(required("fieldManager", "is required for apply patch"))
         if not apply and force is not None:
-            out.append(forbidden("force", "may not be specified for non-apply patch"))
-        _refuse("PatchOptions", out + _write_errors(query))
+            field_errors.append(forbidden("force", "may not be specified for non-apply patch"))
+        _raise_if_invalid("PatchOptions", field_errors + _write_errors(query))
         return cls(*_write_options(query), force or False)
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete; `uid` and `resource_version` are preconditions."""
+    """Options of a delete. `uid` and `resource_version` are preconditions."""
 
     dry_run: bool = False
     grace_period_seconds: int | None = None
@@ -205,9 +190,9 @@ class DeleteOptions:
     @classmethod
     def from_query(cls, query: Query) -> DeleteOptions:
         if not query:
-            return _PLAIN_DELETE
+            return _DEFAULT_DELETE
         policies = query.get("propagationPolicy")
-        return _judged(
+        return _validated_delete_options(
             query.get("dryRun") or [],
             int_value(query, "gracePeriodSeconds"),
             bool_value(query, "orphanDependents"),
@@ -218,29 +203,28 @@ class DeleteOptions:
 
     @classmethod
     def from_body(cls, body: Any) -> DeleteOptions:
-        """The options of a decoded body of kind DeleteOptions, whatever its apiVersion. Raises BadRequest."""
+        """Read a decoded body of kind DeleteOptions in any API version. Raises BadRequestError."""
         version, kind = read_type_meta(body)
         if kind not in ("", "DeleteOptions"):
-            raise _no_options(version or _META, kind)
+            raise _not_delete_options(version or _META_API_VERSION, kind)
         value = body or {}
-        conditions = _member(value.get("preconditions"), "preconditions", dict, "v1.Preconditions") or {}
-        dry_run = _member(value.get("dryRun"), "dryRun", list, "[]string") or []
-        return _judged(
-            [_member(item, "dryRun", str, "string") or "" for item in dry_run],
-            _member(value.get("gracePeriodSeconds"), "gracePeriodSeconds", int, "int64"),
-            _member(value.get("orphanDependents"), "orphanDependents", bool, "bool"),
-            _member(value.get("propagationPolicy"), "propagationPolicy", str, "v1.DeletionPropagation"),
-            _member(conditions.get("uid"), "preconditions.uid", str, "types.UID"),
-            _member(conditions.get("resourceVersion"), "preconditions.resourceVersion", str, "string"),
+        preconditions = _typed_field(value.get("preconditions"), "preconditions", dict, "v1.Preconditions") or {}
+        dry_run = _typed_field(value.get("dryRun"), "dryRun", list, "[]string") or []
+        return _validated_delete_options(
+            [_typed_field(item, "dryRun", str, "string") or "" for item in dry_run],
+            _typed_field(value.get("gracePeriodSeconds"), "gracePeriodSeconds", int, "int64"),
+            _typed_field(value.get("orphanDependents"), "orphanDependents", bool, "bool"),
+            _typed_field(value.get("propagationPolicy"), "propagationPolicy", str, "v1.DeletionPropagation"),
+            _typed_field(preconditions.get("uid"), "preconditions.uid", str, "types.UID"),
+            _typed_field(preconditions.get("resourceVersion"), "preconditions.resourceVersion", str, "string"),
         )
 
 
-_META: Final = "meta.k8s.io/v1"
-_OF_ANY_VERSION: Final = frozenset(
+_META_API_VERSION: Final = "meta.k8s.io/v1"
+_UNVERSIONED_KINDS: Final = frozenset(
     ["Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList", "CreateOptions", "UpdateOptions"]
 )
-_PARTIAL: Final = "PartialObjectMetadata"
-_OF_META: Final = frozenset(
+_META_KINDS: Final = frozenset(
     [
         "WatchEvent",
         "ListOptions",
@@ -254,9 +238,9 @@ _OF_META: Final = frozenset(
 )
 
 
-def _no_options(version: str, kind: str) -> BadRequestError:
-    """Why a body of another kind is no DeleteOptions: no such kind is known, or nobody can make options of it."""
-    if kind in _OF_ANY_VERSION or (version == _META and kind in _OF_META):
+def _not_delete_options(version: str, kind: str) -> BadRequestError:
+    """Return the error for a body whose kind is not convertible to DeleteOptions, or not in kube-apiserver's scheme."""
+    if kind in _UNVERSIONED_KINDS or (version == _META_API_VERSION and kind in _META_KINDS):
         return BadRequestError(f"converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion")
     return BadRequestError(
         f"no kind {go_quote(kind)} is registered for version {go_quote(version)} in scheme "
@@ -264,11 +248,11 @@ def _no_options(version: str, kind: str) -> BadRequestError:
     )
 
 
-_PLAIN_DELETE: Final = DeleteOptions()
+_DEFAULT_DELETE: Final = DeleteOptions()
 _POLICIES = ("Foreground", "Background", "Orphan", "nil")
 
 
-def _judged(
+def _validated_delete_options(
     dry_run: Sequence[str],
     grace: int | None,
     orphan: bool | None,
@@ -276,31 +260,31 @@ def _judged(
     uid: str | None,
     version: str | None,
 ) -> DeleteOptions:
-    out = []
+    field_errors = []
     if orphan is not None and policy is not None:
-        says = "orphanDependents and deletionPropagation cannot be both set"
-        out.append(invalid("propagationPolicy", policy, says))
+        message = "orphanDependents and deletionPropagation cannot be both set"
+        field_errors.append(invalid("propagationPolicy", policy, message))
     if policy is not None and policy not in _POLICIES[:3]:
-        out.append(not_supported("propagationPolicy", policy, _POLICIES))
-    _refuse("DeleteOptions", out + _dry_run_errors(dry_run))
+        field_errors.append(not_supported("propagationPolicy", policy, _POLICIES))
+    _raise_if_invalid("DeleteOptions", field_errors + _dry_run_errors(dry_run))
     return DeleteOptions(bool(dry_run), grace, orphan, policy, uid, version)
 
 
-def _member(value: Any, path: str, wanted: type, shown: str) -> Any:
-    """The value if it is of the wanted type, None if there is none. Raises BadRequest in the words of Go's decoder."""
-    if value is None or type(value) is wanted:
+def _typed_field(value: Any, path: str, expected: type, go_type: str) -> Any:
+    """Return the value if it has the expected type or is None. Raises BadRequestError with the text of Go's decoder."""
+    if value is None or type(value) is expected:
         return value
-    found = json_type_name(value)
-    if type(value) is float and wanted is int:
-        found = f"number {json_float(value)}"
+    type_name = json_type_name(value)
+    if type(value) is float and expected is int:
+        type_name = f"number {json_float(value)}"
     struct, _, leaf = f"DeleteOptions.{path}".rpartition(".")
     if struct.endswith("preconditions"):
         leaf = f"preconditions.{leaf}"
         struct = "Preconditions"
-    raise BadRequestError(f"json: cannot unmarshal {found} into Go struct field {struct}.{leaf} of type {shown}")
+    raise BadRequestError(f"json: cannot unmarshal {type_name} into Go struct field {struct}.{leaf} of type {go_type}")
 
 
-def _refuse(kind: str, errors: Sequence[FieldError]) -> None:
+def _raise_if_invalid(kind: str, errors: Sequence[FieldError]) -> None:
     if errors:
         raise InvalidError(kind, "meta.k8s.io", "", errors)
 
@@ -314,20 +298,22 @@ def _write_options(query: Query) -> tuple[bool, str, str]:
 
 
 def _write_errors(query: Query) -> list[FieldError]:
-    out = []
+    field_errors = []
     manager = first_value(query, "fieldManager")
-    if len(manager) * 4 > _LONGEST_MANAGER and len(manager.encode(errors="replace")) > _LONGEST_MANAGER:
-        out.append(too_long("fieldManager", _LONGEST_MANAGER))
+    if len(manager) * 4 > _MAX_MANAGER_BYTES and len(manager.encode(errors="replace")) > _MAX_MANAGER_BYTES:
+        field_errors.append(too_long("fieldManager", _MAX_MANAGER_BYTES))
     if not manager.isprintable():
         for position, char in enumerate(manager):
             if not char.isprintable():
                 at = len(manager[:position].encode(errors="replace"))
-                out.append(invalid("fieldManager", manager, f"invalid character U+{ord(char):04X} (at position {at})"))
-    out += _dry_run_errors(query.get("dryRun") or ())
+                field_errors.append(
+                    invalid("fieldManager", manager, f"invalid character U+{ord(char):04X} (at position {at})")
+                )
+    field_errors += _dry_run_errors(query.get("dryRun") or ())
     validation = first_value(query, "fieldValidation")
     if validation not in ("", "Ignore", "Strict", "Warn"):
-        out.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
-    return out
+        field_errors.append(not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
+    return field_errors
 
 
 def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
@@ -337,25 +323,25 @@ def _dry_run_errors(values: Sequence[str]) -> list[FieldError]:
 
 
 def manager_name(manager: str, user_agent: bytes) -> str:
-    """Who a write is attributed to: the manager it names, or the program that its User-Agent names."""
-    return manager or _program(user_agent)
+    """Return the field manager of a write: the given one, or the program name of the User-Agent header."""
+    return manager or _user_agent_program(user_agent)
 
 
 @lru_cache(maxsize=256)
-def _program(user_agent: bytes) -> str:
+def _user_agent_program(user_agent: bytes) -> str:
     out, size = [], 0
     for char in decode_utf8(user_agent.partition(b"/")[0]):
         if not char.isprintable():
             continue
         size += len(char.encode())
-        if size > _LONGEST_MANAGER:
+        if size > _MAX_MANAGER_BYTES:
             break
         out.append(char)
     return "".join(out)
 
 
 def include_object(query: Query) -> str:
-    """What a Table's rows carry: Metadata, Object or None. Raises BadRequest."""
+    """Return what a Table's rows include: Metadata, Object or None. Raises BadRequestError."""
     policy = first_value(query, "includeObject") or "Metadata"
     if policy not in ("Metadata", "Object", "None"):
         error = invalid("includeObject", policy, "must be 'Metadata', 'Object', 'None', or empty")
@@ -364,7 +350,7 @@ def include_object(query: Query) -> str:
 
 
 def request_timeout(query: Query) -> float | None:
-    """The seconds that a request may take by its own word; None if it leaves that to the server. Raises BadRequest."""
+    """Return the client's timeout in seconds, or None if it gave none. Raises BadRequestError."""
     text = first_value(query, "timeout")
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""A request as it arrives: what the parser makes of a client's bytes, within limits."""
+"""The HTTP/1.1 request parser of one connection, with limits on head and body."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _token = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}").fullmatch
 
 
 def _is_known(method: bytes) -> bool:
-    """Whether the parser knows a method."""
+    """True if httptools supports the method."""
     try:
         httptools.HttpRequestParser(None).feed_data(method + b" /")
     except httptools.HttpParserInvalidMethodError:
@@ -27,23 +27,23 @@ def _is_known(method: bytes) -> bool:
 
 
 class RequestReceiver(Protocol):
-    """Who is told of what arrives."""
+    """The receiver of parsed requests."""
 
-    def on_arrival(self) -> None:
-        """A request begins to arrive."""
+    def on_begin(self) -> None:
+        """Handle the first byte of a request."""
 
-    def on_expectation(self) -> None:
-        """The client waits to be told to go on with the body."""
+    def on_expect_continue(self) -> None:
+        """Handle a client that waits for 100 Continue before it sends the body."""
 
     def on_request(self, request: Request, keep_alive: bool) -> None:
-        """A request has arrived whole."""
+        """Handle a complete request."""
 
-    def on_refusal(self, error: errors.APIError, status: int) -> None:
-        """What arrives cannot be read any further."""
+    def on_rejected(self, error: errors.APIError, status: int) -> None:
+        """Handle a request that is malformed or too large. Nothing more is parsed."""
 
 
 class RequestParser:
-    """The request that is arriving on one connection. Its methods are those that httptools' parser calls."""
+    """Parses the requests of one connection. httptools calls the `on_...` methods."""
 
     __slots__ = (
         "_body",
@@ -55,8 +55,8 @@ class RequestParser:
         "_parser",
         "_receiver",
         "_url",
-        "over",
-        "under_way",
+        "in_request",
+        "stopped",
     )
 
     def __init__(self, limits: Limits, receiver: RequestReceiver) -> None:
@@ -64,109 +64,109 @@ class RequestParser:
         self._receiver = receiver
         self._parser = httptools.HttpRequestParser(self)
         self._method = b""
-        """That of the request, if it is one that the parser does not know."""
+        """The request's method if httptools does not support it, else empty."""
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
         self._head_size = 0
         self._body_size = 0
-        self.under_way = False
-        """Part of a request is in."""
-        self.over = False
-        """Nothing more is read: what came was refused, or is no HTTP any more."""
+        self.in_request = False
+        """True if a part of a request has arrived."""
+        self.stopped = False
+        """True if nothing more is parsed: a request was rejected, or the client asked for another protocol."""
 
     def feed(self, data: bytes) -> None:
-        if self.over:
+        if self.stopped:
             return
-        begins = not self.under_way
+        at_start = not self.in_request
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # Nobody is obliged to switch protocols: the request is answered as it stands, then the connection closes.
-            self.over = True
+            # RFC 9110 lets a server ignore Upgrade: handle the request as HTTP/1.1, then close the connection.
+            self.stopped = True
         except httptools.HttpParserInvalidMethodError as error:
             method, space, rest = data.partition(b" ")
-            if not (begins and space and _token(method)) or _is_known(method):
-                self._refuse(errors.BadRequestError(f"malformed HTTP request: {error}"))
+            if not (at_start and space and _token(method)) or _is_known(method):
+                self._reject(errors.BadRequestError(f"malformed HTTP request: {error}"))
                 return
-            # To the parser it is another method; it is told by its own name.
+            # httptools rejects unknown methods, so parse the request with a known one and restore the method later.
             self._method = method
             self._parser = httptools.HttpRequestParser(self)
             self.feed(b"REPORT " + rest)
         except (httptools.HttpParserError, ValueError) as error:
-            self._refuse(errors.BadRequestError(f"malformed HTTP request: {error}"))
+            self._reject(errors.BadRequestError(f"malformed HTTP request: {error}"))
 
-    def _refuse(self, error: errors.APIError, status: int = 0) -> None:
-        if not self.over:
-            self.over = True
-            self._receiver.on_refusal(error, status or error.code)
+    def _reject(self, error: errors.APIError, status: int = 0) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self._receiver.on_rejected(error, status or error.code)
 
-    def _refuse_head(self) -> None:
-        self._refuse(errors.RequestTooLargeError("the head of the request is too large"), status=431)
+    def _reject_head(self) -> None:
+        self._reject(errors.RequestTooLargeError("the head of the request is too large"), status=431)
 
-    def _refuse_body(self) -> None:
-        self._refuse(errors.RequestTooLargeError(f"Request entity too large: limit is {self._limits.body}"))
+    def _reject_body(self) -> None:
+        self._reject(errors.RequestTooLargeError(f"Request entity too large: limit is {self._limits.max_body_bytes}"))
 
-    # ------------------------------------------------------------------ the parser's side
+    # ------------------------------------------------------------------ called by httptools
 
     def on_message_begin(self) -> None:
         self._url = b""
         self._headers = {}
         self._body = []
         self._head_size = self._body_size = 0
-        self.under_way = True
-        self._receiver.on_arrival()
+        self.in_request = True
+        self._receiver.on_begin()
 
     def on_url(self, url: bytes) -> None:
         self._url += url
         self._head_size += len(url)
-        if self._head_size > self._limits.head:
-            self._refuse_head()
+        if self._head_size > self._limits.max_head_bytes:
+            self._reject_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head_size += len(name) + len(value)
-        if self._head_size > self._limits.head:
-            self._refuse_head()
+        if self._head_size > self._limits.max_head_bytes:
+            self._reject_head()
         name = name.lower()
         if name in self._headers or name[0] == _I:
-            self._take_odd(name, value)
+            self._add_repeated(name, value)
         else:
             self._headers[name] = value
 
-    def _take_odd(self, name: bytes, value: bytes) -> None:
-        """A header that is repeated, or maybe one of impersonation: then it is marked that there are such."""
-        known = self._headers.get(name)
-        if known is None:
+    def _add_repeated(self, name: bytes, value: bytes) -> None:
+        """Add a header that is repeated or may be an Impersonate-* header (see Request.headers)."""
+        previous = self._headers.get(name)
+        if previous is None:
             self._headers[name] = value
         if name.startswith(b"impersonate-"):
             self._headers[b"impersonate"] = b""
-            if known is not None:
-                # Not by commas: a group's name may have some.
-                self._headers[name] = known + b"\0" + value
+            if previous is not None:
+                # Not joined by commas, because a group's name may contain one.
+                self._headers[name] = previous + b"\0" + value
 
     def on_headers_complete(self) -> None:
         length = self._headers.get(b"content-length")
-        if length is not None and length.isdigit() and int(length) > self._limits.body:
-            self._refuse_body()
-        elif b"expect" in self._headers and not self.over and self._waits():
-            self._receiver.on_expectation()
+        if length is not None and length.isdigit() and int(length) > self._limits.max_body_bytes:
+            self._reject_body()
+        elif b"expect" in self._headers and not self.stopped and self._expects_continue():
+            self._receiver.on_expect_continue()
 
-    def _waits(self) -> bool:
-        """Whether the client waits to be told to go on: one that has nothing more to send does not."""
+    def _expects_continue(self) -> bool:
+        """True if the client waits for 100 Continue. A request without a body needs none."""
         headers = self._headers
-        more = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-        return more and headers[b"expect"].lower() == b"100-continue"
+        has_body = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+        return has_body and headers[b"expect"].lower() == b"100-continue"
 
     def on_body(self, body: bytes) -> None:
         self._body_size += len(body)
-        if self._body_size > self._limits.body:
-            self._refuse_body()
-        elif not self.over:
+        if self._body_size > self._limits.max_body_bytes:
+            self._reject_body()
+        elif not self.stopped:
             self._body.append(body)
 
     def on_message_complete(self) -> None:
-        self.under_way = False
-        if self.over:
+        self.in_request = False
+        if self.stopped:
             return
         parser = self._parser
         path, _, query = self._url.partition(b"?")

@@ -213,7 +213,7 @@ class Server:
             self.metrics, self.crds.discovery, checks, versions, lambda: self.url.removeprefix("https://")
         )
         router = Router(self.backend, authentication, endpoints, RequestMonitor(self.metrics, self.registry))
-        self.http = HttpServer(router, Limits(request=settings.request_timeout))
+        self.http = HttpServer(router, Limits(request_seconds=settings.request_timeout))
         on_stop(self.http.stop)
         self.port = await self.http.start(settings.bind_address, settings.secure_port, tls)
         self._write_kubeconfig()

@@ -193,6 +193,6 @@ class ApiServer:
 
 async def _stop_server(server: Server) -> None:
     # A test's clients have had all they asked for; who is not reading just now would never say goodbye.
-    server.http.limits = replace(server.http.limits, farewell=CLOSE_SECONDS)
+    server.http.limits = replace(server.http.limits, linger_seconds=CLOSE_SECONDS)
     await server.http.stop(STOP_SECONDS)
     await server.stop()

@@ -13,8 +13,7 @@ from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import Clock, IdSource, JsonObject, RevisionRead, Store
 from polykind.golang.fmt import go_quote
-from polykind.http.messages import Request
-from polykind.http.options import parse_query
+from polykind.http.messages import Request, parse_query
 from polykind.metrics.metrics import Metrics
 from polykind.resources.registry import Registry
 from polykind.resources.resource import Resource, ServedVersion

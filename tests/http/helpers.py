@@ -1,4 +1,4 @@
-"""An HTTP server around an application of a test's own, and a client that sends bytes as the test says."""
+"""Helpers: an HTTP server around a test's application, and a client that sends raw bytes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import NamedTuple
 from polykind.http.connection import App
 from polykind.http.listener import HttpServer, Limits
 
-PATIENCE = 10.0
+TIMEOUT = 10.0
 
 
-class Answer(NamedTuple):
+class RawResponse(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
 
 
 class Peer:
-    """One connection, byte by byte."""
+    """One client connection that sends and reads raw bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -30,7 +30,7 @@ class Peer:
         self.writer.write(data)
 
     async def line(self) -> bytes:
-        return await asyncio.wait_for(self.reader.readline(), PATIENCE)
+        return await asyncio.wait_for(self.reader.readline(), TIMEOUT)
 
     async def head(self) -> tuple[int, dict[str, str]]:
         first = await self.line()
@@ -42,37 +42,37 @@ class Peer:
             headers[name] = value.strip()
         return int(first.split()[1]), headers
 
-    async def answer(self, *, bodiless: bool = False) -> Answer:
+    async def response(self, *, no_body: bool = False) -> RawResponse:
         status, headers = await self.head()
-        if bodiless or status in (100, 304):
-            return Answer(status, headers, b"")
+        if no_body or status in (100, 304):
+            return RawResponse(status, headers, b"")
         if headers.get("Transfer-Encoding") == "chunked":
             body = b""
             while chunk := await self.chunk():
                 body += chunk
-            return Answer(status, headers, body)
+            return RawResponse(status, headers, body)
         size = int(headers["Content-Length"])
-        return Answer(status, headers, await asyncio.wait_for(self.reader.readexactly(size), PATIENCE))
+        return RawResponse(status, headers, await asyncio.wait_for(self.reader.readexactly(size), TIMEOUT))
 
     async def chunk(self) -> bytes:
-        """One chunk of a stream; empty at its end."""
+        """Read one chunk of a stream. Empty at the end of the stream."""
         size = int(await self.line(), 16)
-        data = await asyncio.wait_for(self.reader.readexactly(size + 2), PATIENCE)
+        data = await asyncio.wait_for(self.reader.readexactly(size + 2), TIMEOUT)
         return data[:-2]
 
     async def ended(self) -> bool:
-        """Whether the server closes without another byte."""
+        """True if the server closes the connection without another byte."""
         try:
-            return not await asyncio.wait_for(self.reader.read(1), PATIENCE)
+            return not await asyncio.wait_for(self.reader.read(1), TIMEOUT)
         except ConnectionError:
             return True
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         self.writer.transport.abort()
 
 
-class Served:
-    """A server that listens, and the peers that came to it."""
+class RunningServer:
+    """A listening server and its client connections."""
 
     def __init__(self, http: HttpServer, port: int, tls: ssl.SSLContext | None) -> None:
         self.http, self.port, self._tls = http, port, tls
@@ -84,25 +84,25 @@ class Served:
         self.peers.append(Peer(*opened))
         return self.peers[-1]
 
-    async def ask(self, data: bytes) -> Answer:
-        """One exchange on a connection of its own."""
+    async def ask(self, data: bytes) -> RawResponse:
+        """Send one request on a new connection and return the response."""
         peer = await self.peer()
         peer.send(data)
-        return await peer.answer()
+        return await peer.response()
 
 
 @asynccontextmanager
 async def served(
     app: App, limits: Limits | None = None, tls: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[RunningServer]:
     http = HttpServer(app, limits)
     port = await http.start("127.0.0.1", 0, tls[0] if tls else None)
-    out = Served(http, port, tls[1] if tls else None)
+    out = RunningServer(http, port, tls[1] if tls else None)
     try:
         yield out
     finally:
         for peer in out.peers:
-            peer.cut()
+            peer.abort()
         await http.stop(grace=5)
 
 
@@ -115,8 +115,8 @@ def post(body: bytes, *lines: str, path: str = "/") -> bytes:
 
 
 async def until(condition: object) -> None:
-    """Wait until a condition holds, turn by turn of the loop."""
+    """Wait until a condition holds."""
     assert callable(condition)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not condition():
             await asyncio.sleep(0.001)
