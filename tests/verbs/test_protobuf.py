@@ -19,7 +19,7 @@ from polykind.codec.protobuf_wire import iter_fields
 from polykind.contract import JsonObject
 from polykind.http.messages import Request
 from polykind.verbs.context import RequestContext
-from polykind.verbs.projection import Messages
+from polykind.verbs.watch_encoding import ProtobufEncoder
 from tests.support.client import Client, Reply
 from tests.support.crontabs import crontab, definition
 from tests.support.live import DEFINITIONS, Live
@@ -294,7 +294,7 @@ async def test_a_watch_is_told_its_end_in_protobuf(server: Live, client: Client)
     version = server.server.registry.find("", "v1", "namespaces")
     assert version is not None
     request = Request("GET", NAMESPACES, "watch=1", {}, b"")
-    projection = Messages(RequestContext(server.server.backend, request, version, None, "", ""))
+    projection = ProtobufEncoder(RequestContext(server.server.backend, request, version, None, "", ""))
     assert projection.error(errors.ExpiredError("too old resource version: 1 (99)")) == EXPIRED
 
 

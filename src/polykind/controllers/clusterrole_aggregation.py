@@ -17,9 +17,10 @@ from polykind.http.messages import Request
 from polykind.http.options import PatchOptions
 from polykind.resources.resource import Resource
 from polykind.selectors.selector_objects import compile_label_selector, labels_of
-from polykind.verbs.apply import Applied, apply_change
+from polykind.verbs.apply import AppliedConfiguration, apply_change
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object
+from polykind.verbs.write import APPLY
 
 _MANAGER = "clusterrole-aggregation-controller"
 _USER = service_account(_MANAGER)
@@ -100,7 +101,7 @@ class ClusterRoleAggregationController:
         request.user = _USER
         ctx = RequestContext(self._backend, request, self._resource.versions["v1"], None, name, "")
         options = PatchOptions(field_manager=_MANAGER, force=True)
-        await change_object(ctx, apply_change(ctx, Applied(applied, []), options), options, whole=False, applied=True)
+        await change_object(ctx, apply_change(ctx, AppliedConfiguration(applied, []), options), options, APPLY)
 
 
 def _aggregate(aggregation: JsonObject, roles: dict[str, JsonObject]) -> list[Any]:

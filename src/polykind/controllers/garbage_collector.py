@@ -34,6 +34,7 @@ from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.delete import FOREGROUND, ORPHAN, delete_object
 from polykind.verbs.update import change_object
+from polykind.verbs.write import PATCH, Write
 
 log = logging.getLogger("polykind.garbage")
 
@@ -333,14 +334,14 @@ class GarbageCollector:
         """Edit an object's metadata. Raise NotFoundError if another object has its name now."""
         ctx = self._context(ref)
 
-        async def edited(old: JsonObject) -> JsonObject:
+        async def edited(old: JsonObject, _: Write) -> JsonObject:
             if old["metadata"].get("uid") != uid:
                 raise ctx.resource.not_found(ctx.name)
             new: JsonObject = json_codec.decode(json_codec.encode(old))
             edit(new["metadata"])
             return new
 
-        await change_object(ctx, edited, UpdateOptions(field_manager=_MANAGER), whole=False)
+        await change_object(ctx, edited, UpdateOptions(field_manager=_MANAGER), PATCH)
 
     def _context(self, ref: ObjectRef) -> RequestContext:
         resource = self._backend.registry.kind(ref.group, ref.plural)

@@ -25,6 +25,7 @@ from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.create import create_object
 from polykind.verbs.delete import delete_object
 from polykind.verbs.update import change_object
+from polykind.verbs.write import POST, PUT, Write
 
 log = logging.getLogger("polykind.rbac")
 
@@ -96,13 +97,13 @@ class RBACBootstrap:
         await self._backend.cache.wait_until_fresh(resource.cache)
         cached = resource.cache.get(expected["metadata"]["name"])
         if cached is None:
-            await create_object(self._context(resource, "POST", expected), expected, CreateOptions())
+            await create_object(self._context(resource, "POST", expected), Write(expected, POST, CreateOptions()))
         elif not is_protected(existing := await self._read(resource, cached)):
             if "roleRef" in expected and reconcile_binding(existing, expected) is None:
                 await delete_object(
                     self._context(resource, "DELETE", expected), DeleteOptions(uid=existing["metadata"]["uid"])
                 )
-                await create_object(self._context(resource, "POST", expected), expected, CreateOptions())
+                await create_object(self._context(resource, "POST", expected), Write(expected, POST, CreateOptions()))
             else:
                 await self._update(resource, expected)
 
@@ -112,12 +113,12 @@ class RBACBootstrap:
         return read
 
     async def _update(self, resource: Resource, expected: JsonObject) -> None:
-        async def reconciled(old: JsonObject) -> JsonObject:
+        async def reconciled(old: JsonObject, _: Write) -> JsonObject:
             if "roleRef" in expected:
                 return reconcile_binding(old, expected) or old
             return reconcile_role(old, expected)
 
-        await change_object(self._context(resource, "PUT", expected), reconciled, UpdateOptions(), whole=True)
+        await change_object(self._context(resource, "PUT", expected), reconciled, UpdateOptions(), PUT)
 
     def _context(self, resource: Resource, method: str, obj: JsonObject) -> RequestContext:
         """Return a request of the server itself, which admission and authorization do not see."""

@@ -148,7 +148,7 @@ class Rewriter:
         """Replace a stored object. Return False if another client has written it first."""
         cache, value = version.cache, encoded.stored()
         if version.representer.stores_normalized:
-            cache.expect_write(cached.key, value, version.schema_generation, encoded.entry)
+            cache.expect_write(cached.key, value, version.schema_generation, encoded.cached_object)
         try:
             await self._backend.store.put(cache.prefix + cached.key, value, expect=cached.revision)
         except BaseException as error:

@@ -14,9 +14,10 @@ from polykind.http.messages import Request
 from polykind.http.options import PatchOptions, UpdateOptions
 from polykind.migration import state
 from polykind.migration.state import GroupResource
-from polykind.verbs.apply import Applied, apply_change
+from polykind.verbs.apply import AppliedConfiguration, apply_change
 from polykind.verbs.context import Backend, RequestContext
 from polykind.verbs.update import change_object
+from polykind.verbs.write import APPLY, PATCH, Write
 
 _AGENT = {b"user-agent": b"kube-controller-manager"}
 _MANAGER = "migration-runner-controller"
@@ -51,14 +52,14 @@ class MigrationStatus:
             self._backend, Request("PUT", "", "", dict(_AGENT), b""), self._resource.version, None, self._name, "status"
         )
 
-        async def updated(old: JsonObject) -> JsonObject:
+        async def updated(old: JsonObject, _: Write) -> JsonObject:
             if old["metadata"].get("uid") != self._uid:
                 raise MigrationDeletedError
             new = change(old.get("status") or {}, ctx.now())
             return {**old, "metadata": dict(old["metadata"]), "status": new}
 
         try:
-            await change_object(ctx, updated, UpdateOptions(), whole=False)
+            await change_object(ctx, updated, UpdateOptions(), PATCH)
         except errors.NotFoundError:
             raise MigrationDeletedError from None
 
@@ -128,9 +129,7 @@ class CRDMigrationStatus:
             }
             options = PatchOptions(field_manager=_MANAGER, force=True)
             try:
-                await change_object(
-                    ctx, apply_change(ctx, Applied(applied, []), options), options, whole=False, applied=True
-                )
+                await change_object(ctx, apply_change(ctx, AppliedConfiguration(applied, []), options), options, APPLY)
                 return
             except errors.ConflictError:
                 continue

@@ -1,4 +1,4 @@
-"""Finding what a path means: group, version and plural to a served Version."""
+"""The registry of served resources."""
 
 from __future__ import annotations
 
@@ -8,53 +8,54 @@ from polykind.resources.resource import Resource, ServedVersion
 
 
 class Registry:
-    """All that is served now."""
+    """All resources that are served now, found by group, version and plural or by kind."""
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str, str], Resource] = {}
-        self._served: dict[tuple[str, str, str], ServedVersion] = {}
-        self._named: dict[tuple[str, str], Resource] = {}
+        self._resources: dict[tuple[str, str], Resource] = {}
+        self._versions: dict[tuple[str, str, str], ServedVersion] = {}
+        self._by_kind: dict[tuple[str, str], Resource] = {}
         self.followers: list[Callable[[Resource], None]] = []
-        """Told of each resource that is served from now on, new or in another form than before."""
+        """Called with each resource that is added or replaced."""
 
     def find(self, group: str, version: str, plural: str) -> ServedVersion | None:
-        return self._served.get((group, version, plural))
+        return self._versions.get((group, version, plural))
 
     def kind(self, group: str, plural: str) -> Resource | None:
-        return self._kinds.get((group, plural))
+        return self._resources.get((group, plural))
 
     def named(self, group: str, kind: str) -> Resource | None:
-        """The resource whose objects are of a kind."""
-        return self._named.get((group, kind))
+        """Return the resource whose objects have a kind."""
+        return self._by_kind.get((group, kind))
 
     def kinds(self) -> Iterator[Resource]:
-        return iter(list(self._kinds.values()))
+        return iter(list(self._resources.values()))
 
-    def put(self, kind: Resource) -> None:
-        """Serve a resource, in the place of what was served under its name."""
-        self.remove(kind.group, kind.plural)
-        self._kinds[kind.group, kind.plural] = kind
-        self._named[kind.group, kind.kind] = kind
-        for version in kind.versions.values():
-            self._served[kind.group, version.version, kind.plural] = version
+    def put(self, resource: Resource) -> None:
+        """Serve a resource in place of the one with the same group and plural."""
+        self.remove(resource.group, resource.plural)
+        self._resources[resource.group, resource.plural] = resource
+        self._by_kind[resource.group, resource.kind] = resource
+        for version in resource.versions.values():
+            self._versions[resource.group, version.version, resource.plural] = version
         for follower in self.followers:
-            follower(kind)
+            follower(resource)
 
     def answer(self, version: ServedVersion) -> None:
-        """Serve what is answered and not kept: only by its path is it found."""
-        self._served[version.resource.group, version.version, version.resource.plural] = version
+        """Serve a review, which is not stored and so not listed among the resources."""
+        self._versions[version.resource.group, version.version, version.resource.plural] = version
 
     def answered(self, group: str, plural: str) -> ServedVersion | None:
-        """What is served under a name without being kept."""
-        if (group, plural) in self._kinds:
+        """Return the review of a group and plural; None if there is none."""
+        if (group, plural) in self._resources:
             return None
-        return next((v for (g, _, p), v in self._served.items() if (g, p) == (group, plural)), None)
+        return next((v for (g, _, p), v in self._versions.items() if (g, p) == (group, plural)), None)
 
     def remove(self, group: str, plural: str) -> Resource | None:
-        kind = self._kinds.pop((group, plural), None)
-        if kind is not None:
-            if self._named.get((group, kind.kind)) is kind:
-                del self._named[group, kind.kind]
-            for version in kind.versions:
-                self._served.pop((group, version, plural), None)
-        return kind
+        """Stop serving a resource and return it; None if it was not served."""
+        resource = self._resources.pop((group, plural), None)
+        if resource is not None:
+            if self._by_kind.get((group, resource.kind)) is resource:
+                del self._by_kind[group, resource.kind]
+            for version in resource.versions:
+                self._versions.pop((group, version, plural), None)
+        return resource

@@ -99,6 +99,9 @@ class Resource:
             return self.status_resets
         return {version.api_version: MAIN_RESET} if version.has_status and not subresource else {}
 
+    def remove_channel(self, key: Hashable) -> None:
+        self.channels.pop(key, None)
+
     def end_watches(self) -> None:
         for channel in list(self.channels.values()):
             channel.finish()

@@ -97,7 +97,7 @@ class Router:
         # A read must be at least as new as the store's revision now. A remote store is asked for it early, so that
         # its round trip overlaps with the work below.
         asking = self._backend.store.start_revision_read() if request.method == "GET" else None
-        asked = None if asking is None else await asking
+        revision_read = None if asking is None else await asking
         legacy_watch = rest[0] == "watch" and len(rest) > 1
         if legacy_watch:
             rest = rest[1:]
@@ -121,8 +121,7 @@ class Router:
             if not group or group in BUILTIN_GROUPS:
                 return error_response(request, errors.unknown_resource())
             return NOT_FOUND
-        ctx = RequestContext(self._backend, request, served, namespace, name, subresource)
-        ctx.asked = asked
+        ctx = RequestContext(self._backend, request, served, namespace, name, subresource, revision_read)
         verb = builtin_verb(ctx, legacy_watch) if served.is_builtin else custom_verb(ctx, legacy_watch)
         if verb is None:
             return NOT_FOUND

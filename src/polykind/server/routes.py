@@ -10,13 +10,11 @@ from polykind.apis.authorization.strategy import ReviewStrategy
 from polykind.http.messages import Response, Stream, bool_value
 from polykind.resources.resource import ServedVersion
 from polykind.verbs.context import RequestContext
-from polykind.verbs.create import create
-from polykind.verbs.delete import delete
-from polykind.verbs.deletecollection import deletecollection
+from polykind.verbs.create import create, create_review
+from polykind.verbs.delete import delete, deletecollection
 from polykind.verbs.get import get
 from polykind.verbs.list import list_
 from polykind.verbs.patch import patch, patch_type
-from polykind.verbs.review import review
 from polykind.verbs.scale import get_scale, patch_scale, update_scale
 from polykind.verbs.update import update
 from polykind.verbs.watch import watch
@@ -37,7 +35,7 @@ METRIC_LABELS: dict[Verb, str] = {
     patch: "PATCH",
     delete: "DELETE",
     deletecollection: "DELETECOLLECTION",
-    review: "POST",
+    create_review: "POST",
     get_scale: "GET",
     update_scale: "PUT",
     patch_scale: "PATCH",
@@ -104,7 +102,7 @@ def builtin_verb(ctx: RequestContext, legacy_watch: bool) -> Verb:
     if isinstance(version.strategy, ReviewStrategy):
         if legacy_watch or all_namespaces or ctx.name or ctx.subresource:
             return _raise(errors.unknown_resource())
-        table = {"POST": review}
+        table = {"POST": create_review}
     elif legacy_watch:
         if ctx.subresource:
             return _raise(errors.unknown_resource())

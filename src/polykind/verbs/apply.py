@@ -1,4 +1,4 @@
-"""apply: an object as one of its managers wants it, merged with what the others want."""
+"""apply: server-side apply, the merge of one field manager's intent into an object."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from polykind.apply import body, lastapplied, managed
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
 from polykind.http.options import CreateOptions, PatchOptions
-from polykind.verbs import admitting, revisions
 from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
-from polykind.verbs.lifecycle import match_namespace
+from polykind.verbs.metadata import ignore_resource_version, match_namespace, metadata_decode_error, raw_metadata
 from polykind.verbs.update import Change
+from polykind.verbs.write import APPLY, Write
 
-_NO_YAML = "error converting YAML to JSON: "
+_YAML_ERROR = "error converting YAML to JSON: "
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """The body of an apply, and what a strict reader has against it."""
+class AppliedConfiguration:
+    """The body of an apply, with messages about its duplicate fields."""
 
     value: JsonObject
-    complaints: list[str]
+    duplicates: list[str]
 
-    def complain(self, call: RequestContext, options: PatchOptions) -> None:
-        """Refuse or warn of repeated keys, as is asked for; what cannot be applied at all is told before."""
-        if not self.complaints or options.field_validation == "Ignore":
+    def report_duplicates(self, ctx: RequestContext, options: PatchOptions) -> None:
+        """Reject duplicate fields or warn about them, as `field_validation` says; kube-apiserver merges first."""
+        if not self.duplicates or options.field_validation == "Ignore":
             return
         if options.field_validation == "Strict":
-            text = yaml_codec.strict_error(self.complaints)
-            raise errors.BadRequestError(f"error strict decoding YAML: {_NO_YAML}{text}")
-        for complaint in self.complaints:
-            call.request.warn(complaint)
+            text = yaml_codec.strict_error(self.duplicates)
+            raise errors.BadRequestError(f"error strict decoding YAML: {_YAML_ERROR}{text}")
+        for message in self.duplicates:
+            ctx.request.warn(message)
 
 
-def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
-    """The body of an apply, YAML or JSON, that has to be of a kind."""
+def decode_applied(data: bytes, api_version: str, kind: str) -> AppliedConfiguration:
+    """Decode the YAML or JSON body of an apply. Raise BadRequestError if it is not of the kind."""
     try:
-        value, complaints = yaml_codec.decode_strict(data)
+        value, duplicates = yaml_codec.decode_strict(data)
     except (errors.BadRequestError, yaml_codec.MalformedYAMLError) as error:
-        raise errors.BadRequestError(f"error decoding YAML: {_NO_YAML}{error}") from None
+        raise errors.BadRequestError(f"error decoding YAML: {_YAML_ERROR}{error}") from None
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -51,85 +51,89 @@ def read_applied(data: bytes, api_version: str, kind: str) -> Applied:
             f"json: cannot unmarshal {described(value)} into Go value of type map[string]interface {{}}"
         )
     body.check_kind(value, api_version, kind)
-    return Applied(value, complaints)
+    return AppliedConfiguration(value, duplicates)
 
 
-async def _merged(
-    call: RequestContext, live: JsonObject | None, applied: JsonObject, options: PatchOptions
-) -> JsonObject:
-    merged = await managed.apply(
-        live,
-        applied,
-        manager=options.field_manager,
-        force=options.force,
-        api_version=call.version.api_version,
-        kind=call.resource.kind,
-        subresource=call.subresource,
-        now=call.now(),
-        models=call.resource.models,
-        convert=call.version.representer.convert,
-        reset=call.resource.reset(call.version, call.subresource),
-    )
-    if call.version.is_builtin and (why := call.version.codec.conversion_error(merged)):
-        named = body.kind_text(call.version.api_version, call.resource.kind)
-        raise errors.UnknownReasonError(
-            f"failed to convert new object ({body.shown(applied)}) to proper version: "
-            f"unable to convert unstructured object to {named}: {why}"
-        )
-    return merged
+def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> Change:
+    """Return the change that an apply makes to an existing object."""
 
-
-def _decoded(
-    call: RequestContext, merged: JsonObject, old: JsonObject | None = None, *, noted: bool = False
-) -> JsonObject:
-    """The merged object as it would be if it had been sent; one that stays as it was is not even given defaults."""
-    if call.resource.namespaced:
-        body.check_namespace(merged, call.namespace or "")
-    body.check_name(merged, call.name)
-    obj: JsonObject = json_codec.decode(json_codec.encode(merged))
-    if old is None or not only_owned(old, merged, noted=noted):
-        given = obj.get("metadata") or {}
-        obj = call.version.codec.default(obj)
-        if obj["metadata"] is not given and not (call.version.is_builtin or call.subresource):
-            call.misfit = admitting.misfit(given)
-            call.unread = admitting.unread(given, obj["metadata"])
-    match_namespace(call, obj["metadata"])
-    return obj
-
-
-def only_owned(old: JsonObject, merged: JsonObject, *, noted: bool = False) -> bool:
-    """Whether an apply has changed nothing but who owns what; `noted`: and what was noted of it for kubectl."""
-    if old.keys() != merged.keys() or any(merged[key] is not old[key] for key in old if key != "metadata"):
-        return False
-    was, now = ({k: v for k, v in obj["metadata"].items() if k != "managedFields"} for obj in (old, merged))
-    if was != now and noted:
-        was, now = lastapplied.forgotten(was), lastapplied.forgotten(now)
-    return was == now
-
-
-def apply_change(call: RequestContext, applied: Applied, options: PatchOptions) -> Change:
-    async def change(old: JsonObject) -> JsonObject:
-        merged = await _merged(call, old, applied.value, options)
-        applied.complain(call, options)
-        noted = options.field_manager == lastapplied.MANAGER and lastapplied.is_noted(old, merged, applied.value)
-        new = _decoded(call, merged, old, noted=noted)
-        # Even an apply that changes nothing is refused if it states another resourceVersion.
-        current = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
-        if current and not call.unread and managed.same_but_times(old, new):
+    async def change(old: JsonObject, write: Write) -> JsonObject:
+        merged = await _merge(ctx, old, applied.value, options)
+        applied.report_duplicates(ctx, options)
+        kubectl = options.field_manager == lastapplied.MANAGER
+        ignores_last_applied = kubectl and lastapplied.is_noted(old, merged, applied.value)
+        only_managers = only_managers_changed(old, merged, ignore_last_applied=ignores_last_applied)
+        new = _decode_merged(ctx, write, merged, default=not only_managers)
+        # An apply that changes nothing is rejected all the same if it states another resourceVersion.
+        same_revision = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
+        if same_revision and not write.raw_metadata and managed.same_but_times(old, new):
             return old
         return new
 
     return change
 
 
-async def apply_create(call: RequestContext, applied: Applied, options: PatchOptions) -> bytes:
-    """An apply where nothing is yet: a create."""
-    merged = await _merged(call, None, applied.value, options)
-    applied.complain(call, options)
+async def apply_create(ctx: RequestContext, applied: AppliedConfiguration, options: PatchOptions) -> bytes:
+    """Create the object of an apply. Return its representation."""
+    merged = await _merge(ctx, None, applied.value, options)
+    applied.report_duplicates(ctx, options)
     meta = applied.value.get("metadata")
     uid = meta.get("uid") if isinstance(meta, dict) else None
     if uid:
-        raise body.uid_mismatch(call.resource.plural, call.resource.group, call.name, uid)
-    obj = _decoded(call, merged)
-    revisions.pass_over(obj["metadata"], options.dry_run)
-    return await create_object(call, obj, CreateOptions(dry_run=options.dry_run), tracked=True)
+        raise body.uid_mismatch(ctx.resource.plural, ctx.resource.group, ctx.name, uid)
+    write = Write({}, APPLY, CreateOptions(dry_run=options.dry_run), normalized=False)
+    write.obj = _decode_merged(ctx, write, merged, default=True)
+    ignore_resource_version(write.obj["metadata"], dry_run=options.dry_run)
+    return await create_object(ctx, write)
+
+
+async def _merge(
+    ctx: RequestContext, live: JsonObject | None, applied: JsonObject, options: PatchOptions
+) -> JsonObject:
+    """Merge the applied configuration into the live object and update managedFields."""
+    merged = await managed.apply(
+        live,
+        applied,
+        manager=options.field_manager,
+        force=options.force,
+        api_version=ctx.version.api_version,
+        kind=ctx.resource.kind,
+        subresource=ctx.subresource,
+        now=ctx.now(),
+        models=ctx.resource.models,
+        convert=ctx.version.representer.convert,
+        reset=ctx.resource.reset(ctx.version, ctx.subresource),
+    )
+    if ctx.version.is_builtin and (reason := ctx.version.codec.conversion_error(merged)):
+        kind_text = body.kind_text(ctx.version.api_version, ctx.resource.kind)
+        raise errors.UnknownReasonError(
+            f"failed to convert new object ({body.shown(applied)}) to proper version: "
+            f"unable to convert unstructured object to {kind_text}: {reason}"
+        )
+    return merged
+
+
+def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, default: bool) -> JsonObject:
+    """Check the merged object and, if anything but its managers has changed, set its defaults."""
+    if ctx.resource.namespaced:
+        body.check_namespace(merged, ctx.namespace or "")
+    body.check_name(merged, ctx.name)
+    obj: JsonObject = json_codec.decode(json_codec.encode(merged))
+    if default:
+        stated = obj.get("metadata") or {}
+        obj = ctx.version.codec.default(obj)
+        if obj["metadata"] is not stated and not (ctx.version.is_builtin or ctx.subresource):
+            write.metadata_error = metadata_decode_error(stated)
+            write.raw_metadata = raw_metadata(stated, obj["metadata"])
+    match_namespace(ctx, obj["metadata"])
+    return obj
+
+
+def only_managers_changed(old: JsonObject, merged: JsonObject, *, ignore_last_applied: bool = False) -> bool:
+    """True if an apply has changed nothing but managedFields and, if ignored, kubectl's last-applied annotation."""
+    if old.keys() != merged.keys() or any(merged[key] is not old[key] for key in old if key != "metadata"):
+        return False
+    before, after = ({k: v for k, v in obj["metadata"].items() if k != "managedFields"} for obj in (old, merged))
+    if before != after and ignore_last_applied:
+        before, after = lastapplied.forgotten(before), lastapplied.forgotten(after)
+    return before == after

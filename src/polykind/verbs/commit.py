@@ -1,62 +1,65 @@
-"""The end of every write: convert to the storage version, encode, store, and show what a read would show."""
+"""The last stage of a write: convert to the storage version, encode, store, and represent the stored object."""
 
 from __future__ import annotations
 
 from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation, parse_stored
-from polykind.contract import JsonObject, RevisionConflictError
+from polykind.contract import RevisionConflictError
 from polykind.resources.encoding import Encoded
 from polykind.resources.resource import ServedVersion
 from polykind.verbs.context import RequestContext
+from polykind.verbs.write import Write
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-class LostRace(Exception):
-    """Someone else wrote the key first."""
+class LostRaceError(Exception):
+    """Another write changed the key between this request's read and its write."""
 
 
-async def commit(
-    call: RequestContext, key: str, obj: JsonObject, entry: CachedObject | None, dry_run: bool, *, made: bool = False
-) -> Representation:
-    """Write an object over `entry` (None: where nothing is) and return its form at the request's version.
+async def commit(ctx: RequestContext, key: str, write: Write) -> Representation:
+    """Store the object in place of `write.cached` and return its representation at the request's version.
 
-    What would change nothing is not written. `made`: the object was made here, by an apply or a scale, or changed by
-    others, and no schema has pruned it. Raises LostRace.
+    An update that changes nothing is not written. Raise LostRaceError if the key has changed meanwhile.
     """
-    cache, version = call.resource.cache, _current(call)
-    if call.misfit and version.version != call.resource.storage:
-        # A conversion reads the metadata; without one, whoever reads the object drops what does not fit.
-        raise errors.UnknownReasonError(call.misfit)
+    cache, version, obj, cached = ctx.resource.cache, _current_version(ctx), write.obj, write.cached
+    dry_run = write.options.dry_run
+    if write.metadata_error and version.version != ctx.resource.storage:
+        # A conversion decodes the metadata; without one, a read drops the invalid fields.
+        raise errors.UnknownReasonError(write.metadata_error)
     if not dry_run:
-        # It is the store that knows no links: what is not stored still has the one it was given.
+        # kube-apiserver's storage drops selfLink, so the response to a dry run still shows it.
         obj["metadata"].pop("selfLink", None)
-    unpruned = _unpruned(call, obj) if made else None
+    unpruned = None if write.normalized else _encode_unpruned(ctx, write)
     stored = await version.representer.to_storage(obj)
-    while (now := _current(call)) is not version:
-        version = now
+    while (current := _current_version(ctx)) is not version:
+        version = current
         stored = await version.representer.to_storage(obj)
-    # Only the schema that the request began with has seen the object.
-    seen = version is call.version
-    clean = seen and version.representer.stores_normalized
-    # What is written is what the body has, what was there before, and what its version adds.
-    whole = seen and call.whole and (entry is None or call.was_whole) and version.representer.adds_no_floats
-    encoded = Encoded(stored, whole=whole)
-    if unpruned is not None and seen and not unpruned.same(encoded):
-        encoded, clean = unpruned, False
-    if entry is not None and encoded.served(entry.revision) == entry.raw:
-        return await version.representer.view(entry)
+    # Only the schema that the request started with has pruned and defaulted the object.
+    same_schema = version is ctx.version
+    normalized = same_schema and version.representer.stores_normalized
+    integers_only = (
+        same_schema
+        and write.integers_only
+        and (cached is None or write.old_integers_only)
+        and version.representer.adds_no_floats
+    )
+    encoded = Encoded(stored, integers_only=integers_only)
+    if unpruned is not None and same_schema and not unpruned.same(encoded):
+        encoded, normalized = unpruned, False
+    if cached is not None and encoded.served(cached.revision) == cached.raw:
+        return await version.representer.view(cached)
     value = encoded.stored()
     if dry_run:
-        return await _dry(version, key, encoded, value, entry, clean=clean)
-    if clean:
-        cache.expect_write(key, value, version.schema_generation, encoded.entry)
+        return await _represent_dry_run(version, key, encoded, value, cached, normalized=normalized)
+    if normalized:
+        cache.expect_write(key, value, version.schema_generation, encoded.cached_object)
     try:
-        revision = await call.backend.store.put(cache.prefix + key, value, expect=entry.revision if entry else 0)
+        revision = await ctx.backend.store.put(cache.prefix + key, value, expect=cached.revision if cached else 0)
     except BaseException as error:
         cache.cancel_expected_write(key)
         if isinstance(error, RevisionConflictError):
-            raise LostRace from None
+            raise LostRaceError from None
         raise
     written = cache.get(key)
     if written is None or written.revision != revision:
@@ -65,51 +68,47 @@ async def commit(
     return version.representer.ready(written) or await version.representer.view(written)
 
 
-def _unpruned(call: RequestContext, obj: JsonObject) -> Encoded | None:
-    """The object as the reference stores it, that is as it is, where no conversion prunes it; then it is pruned."""
-    version = call.version
-    kept = not version.is_builtin and version.version == call.resource.storage
-    found = Encoded(as_given(call, obj)) if kept else None
-    version.codec.normalize(obj)
-    return found
+def _encode_unpruned(ctx: RequestContext, write: Write) -> Encoded | None:
+    """Encode the object as kube-apiserver stores it, then prune and default it in place.
 
-
-def as_given(call: RequestContext, obj: JsonObject) -> JsonObject:
-    """The object with its metadata as it was applied, but for what the server has set since."""
-    meta = obj["metadata"]
-    given = {k: v for k, v in call.unread.items() if k not in meta or k in ("labels", "annotations")}
-    return {**obj, "metadata": {**meta, **given}}
-
-
-def _current(call: RequestContext) -> ServedVersion:
-    """The version of the request as its definition stands now.
-
-    It may have changed while others were asked: what is stored at a version that was the storage version when the
-    request began would be missed by a migration that has passed since.
+    kube-apiserver does not prune the result of a merge unless a conversion follows: return None in that case.
     """
-    version = call.version
+    version = ctx.version
+    kept = not version.is_builtin and version.version == ctx.resource.storage
+    encoded = Encoded(write.as_applied()) if kept else None
+    version.codec.normalize(write.obj)
+    return encoded
+
+
+def _current_version(ctx: RequestContext) -> ServedVersion:
+    """Return the request's version as the CRD declares it now.
+
+    The CRD may have changed while the request waited for webhooks. A storage migration would miss an object that is
+    written at the old storage version.
+    """
+    version = ctx.version
     if version.schema_generation == version.cache.schema_generation:
         return version
-    return call.backend.registry.find(call.resource.group, version.version, call.resource.plural) or version
+    return ctx.backend.registry.find(ctx.resource.group, version.version, ctx.resource.plural) or version
 
 
-async def _dry(
-    version: ServedVersion, key: str, encoded: Encoded, value: bytes, entry: CachedObject | None, *, clean: bool
+async def _represent_dry_run(
+    version: ServedVersion, key: str, encoded: Encoded, value: bytes, cached: CachedObject | None, *, normalized: bool
 ) -> Representation:
-    """What the reply would be: an object that was never stored has no resourceVersion."""
-    raw = encoded.served(entry.revision) if entry is not None else value
-    shadow = CachedObject(key, raw, 0, version.resource.storage, None, clean)
-    shadow.schema_generation = version.cache.schema_generation
-    return await version.representer.view(shadow)
+    """Represent an object that is not stored. A new one has no resourceVersion."""
+    raw = encoded.served(cached.revision) if cached is not None else value
+    unstored = CachedObject(key, raw, 0, version.resource.storage, None, normalized)
+    unstored.schema_generation = version.cache.schema_generation
+    return await version.representer.view(unstored)
 
 
-async def remove(call: RequestContext, key: str, entry: CachedObject) -> int:
-    """Delete a key as it stands; the revision of the deletion. Raises LostRace."""
+async def remove(ctx: RequestContext, key: str, cached: CachedObject) -> int:
+    """Delete a stored object and return the revision of the deletion. Raise LostRaceError if it has changed."""
     try:
-        return await call.backend.store.delete(call.resource.cache.prefix + key, expect=entry.revision)
+        return await ctx.backend.store.delete(ctx.resource.cache.prefix + key, expect=cached.revision)
     except RevisionConflictError:
-        raise LostRace from None
+        raise LostRaceError from None
 
 
-def modified(call: RequestContext, name: str) -> errors.ConflictError:
-    return errors.conflict(call.resource.plural, call.resource.group, name, MODIFIED)
+def modified_error(ctx: RequestContext, name: str) -> errors.ConflictError:
+    return errors.conflict(ctx.resource.plural, ctx.resource.group, name, MODIFIED)

@@ -1,4 +1,4 @@
-"""One request that has found its resource: what the verbs work on."""
+"""The context of one request to a resource, and the server's backend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.admission.admission import Admission
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
-from polykind.contract import Clock, IdSource, JsonObject, RevisionRead, Store
+from polykind.contract import Clock, IdSource, RevisionRead, Store
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import Request, parse_query
 from polykind.metrics.metrics import Metrics
@@ -22,7 +22,7 @@ from polykind.schema import names
 
 @dataclass(slots=True)
 class Backend:
-    """What every verb needs of the server."""
+    """The server's parts that verbs and controllers work with."""
 
     store: Store
     cache: WatchCache
@@ -36,53 +36,48 @@ class Backend:
 
 
 @lru_cache(maxsize=64)
-def _stamp(second: int) -> str:
+def _timestamp(second: int) -> str:
     return datetime.fromtimestamp(second, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class RequestContext:
-    """A request, the resource it is about, and which part of it."""
+    """A request, the resource version that it addresses, and the backend. Verbs do not change it."""
 
     __slots__ = (
         "_now",
         "_query",
-        "asked",
         "backend",
-        "misfit",
         "name",
         "namespace",
         "request",
         "resource",
+        "revision_read",
         "subresource",
-        "unread",
         "version",
-        "was_whole",
-        "whole",
     )
 
     def __init__(
-        self, api: Backend, request: Request, version: ServedVersion, namespace: str | None, name: str, subresource: str
+        self,
+        backend: Backend,
+        request: Request,
+        version: ServedVersion,
+        namespace: str | None,
+        name: str,
+        subresource: str,
+        revision_read: RevisionRead | None = None,
     ) -> None:
-        self.backend = api
+        self.backend = backend
         self.request = request
         self.version = version
         self.resource: Resource = version.resource
         self.namespace = namespace
-        """None: not named in the path."""
+        """None if the path names no namespace."""
         self.name = name
         self.subresource = subresource
+        self.revision_read = revision_read
+        """The read of the store's newest revision that was started with this request, if any."""
         self._query: dict[str, list[str]] | None = None
         self._now = ""
-        self.asked: RevisionRead | None = None
-        """The question for the newest revision, if it was sent when this began."""
-        self.whole = False
-        """Whether the body is known to have whole numbers only."""
-        self.was_whole = False
-        """Whether that is known of the object that it changes."""
-        self.misfit = ""
-        """What a decoder has against the metadata that was applied, or that others have made of the object."""
-        self.unread: JsonObject = {}
-        """What was applied of the metadata and is stored so, though a read gives it otherwise or not at all."""
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -93,7 +88,7 @@ class RequestContext:
     @property
     def user(self) -> User:
         if self.request.user is None:
-            raise AssertionError("not authenticated")
+            raise AssertionError("the request is not authenticated")
         return self.request.user
 
     @property
@@ -101,22 +96,21 @@ class RequestContext:
         """The object's key below the resource's prefix."""
         return self.resource.key(self.namespace or "", self.name)
 
-    def missing(self) -> errors.APIError:
-        """What is said where there is no object of that name: that there can be none, if so."""
-        if why := names.path_segment(self.name):
-            return errors.BadRequestError(f"Name parameter invalid: {go_quote(self.name)}: {';'.join(why)}")
-        return self.stray(self.name) or self.resource.not_found(self.name)
+    def not_found(self) -> errors.APIError:
+        """Return the error for a missing object; a BadRequestError if no object can have the name."""
+        if reasons := names.path_segment(self.name):
+            return errors.BadRequestError(f"Name parameter invalid: {go_quote(self.name)}: {';'.join(reasons)}")
+        return self.invalid_key_error(self.name) or self.resource.not_found(self.name)
 
-    def stray(self, name: str | None) -> errors.APIError | None:
-        """What is said of keys that would lead out of their namespace's place in the store."""
+    def invalid_key_error(self, name: str | None) -> errors.APIError | None:
+        """Return kube-apiserver's error for a namespace that would lead out of its storage prefix."""
         if self.namespace not in (".", ".."):
             return None
-        kind = self.resource
-        key = "/".join(("", kind.group, kind.plural, self.namespace, *((name,) if name else ())))
+        key = "/".join(("", self.resource.group, self.resource.plural, self.namespace, *((name,) if name else ())))
         return errors.UnknownReasonError(f"invalid key: {go_quote(key)}")
 
     def now(self) -> str:
-        """The time of the request, the same for all that it writes."""
+        """Return the time of the request, the same for everything that it writes."""
         if not self._now:
-            self._now = _stamp(int(self.backend.clock.now().timestamp()))
+            self._now = _timestamp(int(self.backend.clock.now().timestamp()))
         return self._now

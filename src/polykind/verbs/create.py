@@ -1,148 +1,179 @@
-"""create: a new object."""
+"""create: store a new object. Reviews are created too, but answered and not stored."""
 
 from __future__ import annotations
 
 from polykind import errors
-from polykind.cache.cached_object import CachedObject
-from polykind.codec import json_codec
+from polykind.apis.authorization.strategy import ReviewStrategy
+from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import CreateOptions
-from polykind.verbs import admitting, answer, managing, payload, revisions
-from polykind.verbs.commit import LostRace, commit
+from polykind.verbs import respond
+from polykind.verbs.admit import admit, approve
+from polykind.verbs.commit import LostRaceError, commit
 from polykind.verbs.context import RequestContext
-from polykind.verbs.lifecycle import check_namespace, match_namespace
+from polykind.verbs.decode import decode
+from polykind.verbs.metadata import (
+    check_namespace,
+    dedupe_owners,
+    ignore_resource_version,
+    match_namespace,
+    resource_version_error,
+    track_create,
+)
+from polykind.verbs.write import POST, Write
 
-_NAME_TRIES = 8
-_BASE = 58
-"""What is kept of a generateName, so that name and suffix fit into 63 characters."""
+_NAME_ATTEMPTS = 8
+_MAX_PREFIX = 58
+"""The length to which a generateName is cut, so that name and suffix fit into 63 characters."""
 
 
-async def create(call: RequestContext) -> Response:
-    accepted = answer.negotiated(call)
-    options = CreateOptions.from_query(call.query)
-    decoded = payload.read(call, options.field_validation)
-    form = await create_object(call, decoded.obj, options, validated=decoded.validated)
-    return answer.object_answer(call, accepted, 201, form)
+async def create(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    write = decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    return respond.object_response(ctx, response_format, 201, await create_object(ctx, write))
 
 
-async def create_object(
-    call: RequestContext, obj: JsonObject, options: CreateOptions, *, tracked: bool = False, validated: bool = False
-) -> bytes:
-    """Store an object that is not there yet; what a read of it gives. `tracked`: an apply made it and its entries."""
-    kind, version, meta = call.resource, call.version, obj["metadata"]
-    match_namespace(call, meta)
-    await call.backend.cache.load(kind.cache)
-    await check_namespace(call, meta.get("name") or meta.get("generateName", ""))
-    if not kind.creatable:
-        why = "create not allowed while custom resource definition is terminating"
-        raise errors.ForbiddenError(kind.plural, kind.group, meta.get("name", ""), why)
-    managing.dedupe_owners(call, meta, made=tracked)
-    if not tracked:
-        await managing.created(call, obj, options.field_manager)
-    made = tracked
-    if call.backend.admission.mutates:
-        admitted = await admitting.mutated(call, obj, None, options)
-        if admitted is not obj:
-            obj, meta, made, validated = admitted, admitted["metadata"], True, False
-            if call.request.method != "POST":
-                revisions.pass_over(meta, options.dry_run)
-            match_namespace(call, meta)
-            managing.dedupe_owners(call, meta, made=True)
-    if version.strategy.grants:
-        from polykind.verbs import granting
+async def create_object(ctx: RequestContext, write: Write) -> bytes:
+    """Store a new object that a POST, a PUT or an apply creates. Return its representation."""
+    origin, dry_run, meta = write.origin, write.options.dry_run, write.obj["metadata"]
+    match_namespace(ctx, meta)
+    await ctx.backend.cache.load(ctx.resource.cache)
+    await check_namespace(ctx, meta.get("name") or meta.get("generateName", ""))
+    _check_creatable(ctx, meta)
+    dedupe_owners(ctx, meta, after_admission=origin.merges)
+    if not origin.merges:
+        await track_create(ctx, write)
+    if ctx.backend.admission.mutates and await admit(ctx, write):
+        meta = write.obj["metadata"]
+        if origin.named_by_path:
+            ignore_resource_version(meta, dry_run=dry_run)
+        match_namespace(ctx, meta)
+        dedupe_owners(ctx, meta, after_admission=True)
+    if ctx.version.strategy.grants:
+        from polykind.verbs.privileges import check_escalation
 
-        await granting.check(call, obj, None)
-    given = meta.pop("resourceVersion", "")
+        await check_escalation(ctx, write.obj, None)
+    stated_revision = meta.pop("resourceVersion", "")
     prefix = "" if meta.get("name") else meta.get("generateName", "")
-    for attempt in range(_NAME_TRIES if prefix else 1):
+    for attempt in range(_NAME_ATTEMPTS if prefix else 1):
         if prefix:
-            meta["name"] = prefix[:_BASE] + call.backend.ids.suffix()
+            meta["name"] = prefix[:_MAX_PREFIX] + ctx.backend.ids.suffix()
         if attempt == 0:
-            _found(call, obj, validated)
-        if call.request.method != "POST" and not call.backend.authorizer.allows_everything:
-            _demand_create(call)
-        if call.backend.admission.validates:
-            await admitting.approve(call, obj, None, options)
-        # The store refuses a revision; what is none at all is passed over.
-        if given and not options.dry_run and not revisions.unparsable(given) and int(given):
+            _assign_identity(ctx, write)
+            _validate(ctx, write)
+        if origin.named_by_path and not ctx.backend.authorizer.allows_everything:
+            _require_create_permission(ctx)
+        if ctx.backend.admission.validates:
+            await approve(ctx, write)
+        # kube-apiserver's storage rejects a stated revision, but ignores a malformed one.
+        if stated_revision and not dry_run and not resource_version_error(stated_revision) and int(stated_revision):
             raise errors.UnknownReasonError("resourceVersion should not be set on objects to be created")
-        # An update or an apply has it where the path says, whatever others have named it since.
-        posted = call.request.method == "POST"
-        key = kind.key(call.namespace or "", meta["name"]) if posted else call.key
+        # A PUT or an apply stores the object where its URL says, even if a webhook has renamed it.
+        key = ctx.key if origin.named_by_path else ctx.resource.key(ctx.namespace or "", meta["name"])
         try:
-            if options.dry_run and await _readable(call, key):
-                raise LostRace
-            form = await commit(call, key, obj, None, options.dry_run, made=made)
-        except LostRace:
+            if dry_run and await _exists(ctx, key):
+                raise LostRaceError
+            representation = await commit(ctx, key, write)
+        except LostRaceError:
             continue
-        if not options.dry_run:
-            await call.resource.after_write(meta["name"])
-        return _revised(form.data, given) if given and options.dry_run else form.data
-    raise await _exists(call, meta["name"], generated=bool(meta.get("generateName")))
+        if dry_run:
+            return _with_resource_version(representation.data, stated_revision)
+        await ctx.resource.after_write(meta["name"])
+        return representation.data
+    raise await _already_exists(ctx, meta["name"], generated=bool(meta.get("generateName")))
 
 
-def _revised(data: bytes, revision: str) -> bytes:
-    """A dry run stores nothing that would give the object a revision of its own: the stated one stays."""
-    obj: JsonObject = json_codec.decode(data)
-    obj["metadata"]["resourceVersion"] = revision
-    return json_codec.encode(obj)
+def _check_creatable(ctx: RequestContext, meta: JsonObject) -> None:
+    if not ctx.resource.creatable:
+        reason = "create not allowed while custom resource definition is terminating"
+        raise errors.ForbiddenError(ctx.resource.plural, ctx.resource.group, meta.get("name", ""), reason)
 
 
-def _demand_create(call: RequestContext) -> None:
-    """Refuse who may update or patch, if that creates, and he may not create."""
+def _assign_identity(ctx: RequestContext, write: Write) -> None:
+    meta = write.obj["metadata"]
+    meta["uid"] = ctx.backend.ids.uid()
+    meta["creationTimestamp"] = ctx.now()
+    ctx.version.strategy.prepare_create(write.obj)
+
+
+def _validate(ctx: RequestContext, write: Write) -> None:
+    """Validate the object and send warnings. Raise InvalidError if it is invalid."""
+    strategy, obj = ctx.version.strategy, write.obj
+    field_errors = strategy.validate_create(obj, values_validated=write.values_validated).errors
+    strategy.canonicalize(obj)
+    if strategy.reads_params and not field_errors and not ctx.backend.authorizer.allows_everything:
+        from polykind.verbs.privileges import param_errors
+
+        field_errors = param_errors(ctx, obj, None)
+    if field_errors:
+        name = obj["metadata"].get("name", "")
+        raise errors.InvalidError(obj.get("kind", ""), ctx.resource.group, name, field_errors)
+    for text in strategy.warnings(obj, None):
+        ctx.request.warn(text)
+
+
+def _require_create_permission(ctx: RequestContext) -> None:
+    """Raise ForbiddenError if a PUT or an apply creates an object and its user may not create."""
     from polykind.auth.authorizer import Access
     from polykind.auth.forbidden import require
 
-    kind, where = call.resource, call.namespace or ""
+    resource, where = ctx.resource, ctx.namespace or ""
     require(
-        call.backend.authorizer,
-        Access(call.user, "create", kind.group, call.version.version, kind.plural, namespace=where, name=call.name),
+        ctx.backend.authorizer,
+        Access(
+            ctx.user, "create", resource.group, ctx.version.version, resource.plural, namespace=where, name=ctx.name
+        ),
     )
 
 
-def _found(call: RequestContext, obj: JsonObject, validated: bool) -> None:
-    """Give the object its identity, and judge it."""
-    version, meta = call.version, obj["metadata"]
-    meta["uid"] = call.backend.ids.uid()
-    meta["creationTimestamp"] = call.now()
-    version.strategy.prepare_create(obj)
-    found = version.strategy.validate_create(obj, values_validated=validated).errors
-    version.strategy.canonicalize(obj)
-    if version.strategy.reads_params and not found and not call.backend.authorizer.allows_everything:
-        from polykind.verbs import params
-
-        found = params.problems(call, obj, None)
-    if found:
-        raise errors.InvalidError(obj.get("kind", ""), call.resource.group, meta.get("name", ""), found)
-    for text in version.strategy.warnings(obj, None):
-        call.request.warn(text)
+def _with_resource_version(data: bytes, stated: str) -> bytes:
+    """Put the stated resourceVersion into the response to a dry run, whose object has none of its own."""
+    if not stated:
+        return data
+    obj: JsonObject = json_codec.decode(data)
+    obj["metadata"]["resourceVersion"] = stated
+    return json_codec.encode(obj)
 
 
-async def _exists(call: RequestContext, name: str, *, generated: bool) -> errors.APIError:
-    kind = call.resource
-    error = errors.AlreadyExistsError(kind.plural, kind.group, name)
-    key = kind.key(call.namespace or "", name)
-    if await _readable(call, key) and _going(kind.cache.get(key)):
-        error.message = f"object is being deleted: {error.message}"
+async def _already_exists(ctx: RequestContext, name: str, *, generated: bool) -> errors.APIError:
+    error = errors.AlreadyExistsError(ctx.resource.plural, ctx.resource.group, name)
+    key = ctx.resource.key(ctx.namespace or "", name)
+    if await _exists(ctx, key):
+        cached = ctx.resource.cache.get(key)
+        if cached is not None and cached.decode()["metadata"].get("deletionTimestamp"):
+            error.message = f"object is being deleted: {error.message}"
     if generated:
         error.message += ", the server was not able to generate a unique name for the object"
         error.details["retryAfterSeconds"] = 1
     return error
 
 
-async def _readable(call: RequestContext, key: str) -> bool:
-    """Whether an object is there that can be had at the version of the request: one that cannot is not noticed."""
-    entry = call.resource.cache.get(key)
-    if entry is None:
+async def _exists(ctx: RequestContext, key: str) -> bool:
+    """True if the key holds an object that can be read at the request's version."""
+    cached = ctx.resource.cache.get(key)
+    if cached is None:
         return False
     try:
-        if call.version.representer.ready(entry) is None:
-            await call.version.representer.view(entry)
+        if ctx.version.representer.ready(cached) is None:
+            await ctx.version.representer.view(cached)
     except errors.APIError:
         return False
     return True
 
 
-def _going(entry: CachedObject | None) -> bool:
-    return entry is not None and bool(entry.decode()["metadata"].get("deletionTimestamp"))
+async def create_review(ctx: RequestContext) -> Response:
+    """Answer a review, such as a SubjectAccessReview. It is not stored, and its namespace need not exist."""
+    strategy = ctx.version.strategy
+    if not isinstance(strategy, ReviewStrategy):
+        raise AssertionError("not a review")
+    response_format = respond.negotiate(ctx, negotiation.METADATA_TRANSFORMS)
+    write = decode(ctx, POST, CreateOptions.from_query(ctx.query))
+    match_namespace(ctx, write.obj["metadata"])
+    dedupe_owners(ctx, write.obj["metadata"])
+    await track_create(ctx, write)
+    await admit(ctx, write)
+    strategy.check(write.obj)
+    await approve(ctx, write)
+    answered = strategy.answer(write.obj, ctx.user, ctx.now())
+    return respond.object_response(ctx, response_format, 201, json_codec.encode(answered))

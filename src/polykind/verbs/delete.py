@@ -1,6 +1,11 @@
-"""delete: an object goes, at once or when its finalizers are done."""
+"""delete and deletecollection: remove objects, at once or when their finalizers are done."""
 
 from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
 
 from polykind import errors
 from polykind.apis.machinery.protobuf_reader import decode_message
@@ -11,26 +16,42 @@ from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
-from polykind.http.options import DeleteOptions
-from polykind.verbs import admitting, answer
-from polykind.verbs.commit import LostRace, commit, remove
+from polykind.http.options import DeleteOptions, ListOptions
+from polykind.verbs import respond
+from polykind.verbs.admit import approve_delete
+from polykind.verbs.commit import LostRaceError, commit, remove
 from polykind.verbs.context import RequestContext
+from polykind.verbs.list import collect
+from polykind.verbs.selection import RequestSelection
+from polykind.verbs.write import DELETE, Write
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
+_CONCURRENT_DELETES = 64
+"""Deletes of a deletecollection that run at once, so that they share commits of the store."""
 
 
-async def delete(call: RequestContext) -> Response:
-    accepted = answer.negotiated(call)
-    options = delete_options(call)
-    gone, data, uid = await delete_object(call, options)
-    if not gone:
+class Deletion(NamedTuple):
+    """The result of a delete."""
+
+    gone: bool
+    """False if finalizers keep the object, or if a dry run of a graceful deletion leaves it."""
+    data: bytes
+    """The object as it is now or, if it is gone, as it was."""
+    uid: str
+
+
+async def delete(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    options = _decode_options(ctx)
+    deletion = await delete_object(ctx, options)
+    if not deletion.gone:
         status = 202 if options.orphan_dependents is False else 200
-        return answer.object_answer(call, accepted, status, data)
-    if call.resource.returns_deleted_object:
-        return answer.object_answer(call, accepted, 200, data)
-    kind = call.resource
-    details = {"name": call.name, "group": kind.group, "kind": kind.plural, "uid": uid}
+        return respond.object_response(ctx, response_format, status, deletion.data)
+    resource = ctx.resource
+    if resource.returns_deleted_object:
+        return respond.object_response(ctx, response_format, 200, deletion.data)
+    details = {"name": ctx.name, "group": resource.group, "kind": resource.plural, "uid": deletion.uid}
     status_object = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -38,116 +59,141 @@ async def delete(call: RequestContext) -> Response:
         "status": "Success",
         "details": {k: v for k, v in details.items() if v},
     }
-    return answer.status_answer(call, accepted, status_object)
+    return respond.status_response(ctx, response_format, status_object)
 
 
-def delete_options(call: RequestContext) -> DeleteOptions:
-    """From the body if there is one, else from the query."""
-    body = call.request.body
+async def deletecollection(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    list_options = ListOptions.from_query(ctx.query)
+    options = _decode_options(ctx)
+    selection = RequestSelection(ctx, list_options)
+    paged = not (list_options.resource_version_match or list_options.limit or selection.single)
+    if paged and list_options.resource_version not in ("", "0"):
+        # kube-apiserver always lists in pages here, and a page is read at exactly the stated revision.
+        list_options = replace(list_options, resource_version_match="Exact")
+    items, metadata = await collect(ctx, list_options, selection)
+    deleted: list[bytes] = []
+    for start in range(0, len(items), _CONCURRENT_DELETES):
+        batch = items[start : start + _CONCURRENT_DELETES]
+        results = await asyncio.gather(*(_delete_listed(ctx, c, options) for c, _ in batch), return_exceptions=True)
+        for (_, representation), result in zip(batch, results, strict=True):
+            if isinstance(result, BaseException):
+                raise result
+            deleted.append(representation.data)
+    return await respond.list_response(ctx, response_format, deleted, metadata)
+
+
+async def _delete_listed(ctx: RequestContext, cached: CachedObject, options: DeleteOptions) -> None:
+    """Delete one object of a collection unless it is already gone."""
+    namespace = cached.namespace if ctx.resource.namespaced else None
+    with suppress(errors.NotFoundError):
+        await delete_object(
+            RequestContext(ctx.backend, ctx.request, ctx.version, namespace, cached.name, ""), options, named=False
+        )
+
+
+def _decode_options(ctx: RequestContext) -> DeleteOptions:
+    """Return the DeleteOptions of the body or, if it is empty, of the query."""
+    body = ctx.request.body
     if not body:
-        return DeleteOptions.from_query(call.query)
-    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
+        return DeleteOptions.from_query(ctx.query)
+    media = negotiation.body_media(ctx.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
     if media == "protobuf":
-        return DeleteOptions.from_body(_message(body))
+        return DeleteOptions.from_body(_decode_protobuf_options(body))
     return DeleteOptions.from_body(yaml_codec.decode(body) if media == "yaml" else json_codec.decode(body))
 
 
-def _message(body: bytes) -> JsonObject:
+def _decode_protobuf_options(body: bytes) -> JsonObject:
     try:
         api_version, kind, message = decode_envelope(body)
-        named = {"apiVersion": "" if api_version.count("/") > 1 else api_version, "kind": kind}
+        type_meta = {"apiVersion": "" if api_version.count("/") > 1 else api_version, "kind": kind}
         if kind not in ("", DELETE_OPTIONS.kind):
-            return named
-        return {**decode_message(message, DELETE_OPTIONS), **named}
+            return type_meta
+        return {**decode_message(message, DELETE_OPTIONS), **type_meta}
     except ProtobufError as error:
         raise errors.BadRequestError(str(error)) from None
 
 
-async def delete_object(call: RequestContext, options: DeleteOptions, *, named: bool = True) -> tuple[bool, bytes, str]:
-    """Delete or begin to: whether it is gone, the object as it is (or was), and its uid.
-
-    `named`: it is asked for by its name, and not with all of its collection.
-    """
-    kind, cache = call.resource, call.resource.cache
-    if call.name in kind.protected_names:
-        raise errors.ForbiddenError(kind.plural, kind.group, call.name, "this namespace may not be deleted")
+async def delete_object(ctx: RequestContext, options: DeleteOptions, *, named: bool = True) -> Deletion:
+    """Delete an object, or mark it as terminating if finalizers keep it. `named`: not part of a deletecollection."""
+    resource, cache, representer = ctx.resource, ctx.resource.cache, ctx.version.representer
+    if ctx.name in resource.protected_names:
+        raise errors.ForbiddenError(resource.plural, resource.group, ctx.name, "this namespace may not be deleted")
     while True:
-        await call.backend.cache.wait_until_fresh(cache)
-        entry = cache.get(call.key)
-        if entry is None:
-            raise call.missing()
-        form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
-        obj: JsonObject = json_codec.decode(form.data)
-        _check_preconditions(call, obj, options)
-        await admitting.approve_deletion(call, obj, options, named=named)
+        await ctx.backend.cache.wait_until_fresh(cache)
+        cached = cache.get(ctx.key)
+        if cached is None:
+            raise ctx.not_found()
+        representation = representer.ready(cached) or await representer.view(cached)
+        obj: JsonObject = json_codec.decode(representation.data)
+        _check_preconditions(ctx, obj["metadata"], options)
+        await approve_delete(ctx, obj, options, named=named)
         uid = obj["metadata"].get("uid", "")
         try:
-            if _mark(call, obj, options):
-                if not obj["metadata"].get("finalizers") and not kind.has_spec_finalizers(obj):
-                    if options.dry_run and kind.deletion_bumps_generation:
-                        # Nothing was written that could be shown: the reference shows an object without content.
-                        return (
-                            False,
-                            json_codec.encode({"apiVersion": call.version.api_version, "kind": kind.kind}),
-                            uid,
-                        )
-                    await _remove(call, entry, options)
-                    return True, form.data, uid
-                kept = await commit(call, call.key, obj, entry, options.dry_run)
+            if not _mark_terminating(ctx, obj, options):
+                await _remove(ctx, cached, options)
+            elif obj["metadata"].get("finalizers") or resource.has_spec_finalizers(obj):
+                kept = await commit(ctx, ctx.key, Write(obj, DELETE, options, cached=cached))
                 if not options.dry_run:
-                    await call.resource.after_write(call.name)
-                return False, kept.data, uid
-            await _remove(call, entry, options)
-        except LostRace:
+                    await resource.after_write(ctx.name)
+                return Deletion(False, kept.data, uid)
+            elif options.dry_run and resource.deletion_bumps_generation:
+                # kube-apiserver has written nothing that it could show: it returns an object without content.
+                empty = {"apiVersion": ctx.version.api_version, "kind": resource.kind}
+                return Deletion(False, json_codec.encode(empty), uid)
+            else:
+                await _remove(ctx, cached, options)
+        except LostRaceError:
             continue
-        return True, form.data, uid
+        return Deletion(True, representation.data, uid)
 
 
-async def _remove(call: RequestContext, entry: CachedObject, options: DeleteOptions) -> None:
+async def _remove(ctx: RequestContext, cached: CachedObject, options: DeleteOptions) -> None:
     if not options.dry_run:
-        await remove(call, call.key, entry)
-        await call.resource.after_write(call.name)
+        await remove(ctx, ctx.key, cached)
+        await ctx.resource.after_write(ctx.name)
 
 
-def _check_preconditions(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> None:
-    meta, kind = obj["metadata"], call.resource
-    if not kind.deletion_bumps_generation:
-        _check_definition_preconditions(call, meta, options)
+def _check_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
+    """Raise a ConflictError if the object has another uid or resourceVersion than the options demand."""
+    resource = ctx.resource
+    if not resource.deletion_bumps_generation:
+        _check_storage_preconditions(ctx, meta, options)
     if options.uid is not None and options.uid != meta.get("uid"):
-        why = (
+        reason = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({meta.get('uid')}). "
             "The object might have been deleted and then recreated"
         )
-        raise errors.conflict(kind.kind, kind.group, call.name, why)
+        raise errors.conflict(resource.kind, resource.group, ctx.name, reason)
     if options.resource_version is not None and options.resource_version != meta.get("resourceVersion"):
-        why = (
+        reason = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({meta.get('resourceVersion')}). The object might have been modified"
         )
-        raise errors.conflict(kind.kind, kind.group, call.name, why)
+        raise errors.conflict(resource.kind, resource.group, ctx.name, reason)
 
 
-def _check_definition_preconditions(call: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
-    """Definitions word it otherwise."""
+def _check_storage_preconditions(ctx: RequestContext, meta: JsonObject, options: DeleteOptions) -> None:
+    """Check the preconditions of CRDs and Namespaces, which kube-apiserver checks in its storage layer."""
     for word, wanted, key in (
         ("UID", options.uid, "uid"),
         ("ResourceVersion", options.resource_version, "resourceVersion"),
     ):
         if wanted is not None and wanted != meta.get(key):
-            why = f"Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {meta.get(key)}"
-            raise errors.conflict(call.resource.plural, call.resource.group, call.name, why)
+            reason = f"Precondition failed: {word} in precondition: {wanted}, {word} in object meta: {meta.get(key)}"
+            raise errors.conflict(ctx.resource.plural, ctx.resource.group, ctx.name, reason)
 
 
-def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool:
-    """Prepare an object that must stay for a while; False if nothing keeps it."""
-    meta = obj["metadata"]
+def _mark_terminating(ctx: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool:
+    """Mark the object as terminating. Return False if no finalizer keeps it."""
+    resource, meta = ctx.resource, obj["metadata"]
     finalizers = meta.get("finalizers") or []
-    begun = bool(meta.get("deletionTimestamp"))
-    minded = not call.resource.has_spec_finalizers(obj) if begun else call.resource.deletion_applies_policy
-    unorphaned = "Background" if begun else call.resource.non_orphan_policy
-    wanted = _garbage_finalizers(finalizers, options, unorphaned) if minded else list(finalizers)
-    lingers = call.resource.prepare_delete(obj)
-    if not wanted and not finalizers and not lingers:
+    terminating = bool(meta.get("deletionTimestamp"))
+    applies_policy = not resource.has_spec_finalizers(obj) if terminating else resource.deletion_applies_policy
+    non_orphan_policy = "Background" if terminating else resource.non_orphan_policy
+    wanted = _policy_finalizers(finalizers, options, non_orphan_policy) if applies_policy else list(finalizers)
+    kept_by_controller = resource.prepare_delete(obj)
+    if not wanted and not finalizers and not kept_by_controller:
         return False
     wanted += [f for f in meta.get("finalizers") or [] if f not in wanted and f not in finalizers]
     if wanted:
@@ -155,21 +201,21 @@ def _mark(call: RequestContext, obj: JsonObject, options: DeleteOptions) -> bool
     else:
         meta.pop("finalizers", None)
     if not meta.get("deletionTimestamp"):
-        meta["deletionTimestamp"] = call.now()
-        if call.resource.deletion_bumps_generation:
+        meta["deletionTimestamp"] = ctx.now()
+        if resource.deletion_bumps_generation:
             meta["deletionGracePeriodSeconds"] = 0
             if meta.get("generation"):
                 meta["generation"] += 1
-    elif not call.resource.has_spec_finalizers(obj):
+    elif not resource.has_spec_finalizers(obj):
         meta.setdefault("deletionGracePeriodSeconds", 0)
     return True
 
 
-def _garbage_finalizers(finalizers: list[str], options: DeleteOptions, unorphaned: str) -> list[str]:
-    """The finalizers as the propagation policy wants them; `unorphaned`: the policy of who wants no orphans."""
+def _policy_finalizers(finalizers: list[str], options: DeleteOptions, non_orphan_policy: str) -> list[str]:
+    """Return the finalizers with those of the propagation policy; `non_orphan_policy` is for orphanDependents=false."""
     policy = options.propagation_policy
     if policy is None and options.orphan_dependents is not None:
-        policy = "Orphan" if options.orphan_dependents else unorphaned
+        policy = "Orphan" if options.orphan_dependents else non_orphan_policy
     if policy is None:
         return list(finalizers)
     wanted = [f for f in finalizers if f not in (FOREGROUND, ORPHAN)]
@@ -177,5 +223,5 @@ def _garbage_finalizers(finalizers: list[str], options: DeleteOptions, unorphane
         wanted.append(ORPHAN)
     elif policy == "Foreground":
         wanted.append(FOREGROUND)
-    # What is wanted and there already stays where it stands.
+    # A finalizer that is already there keeps its place.
     return list(finalizers) if set(wanted) == set(finalizers) else wanted

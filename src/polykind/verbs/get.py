@@ -1,21 +1,37 @@
-"""get: one object at the version asked for."""
+"""get: one object at the requested version."""
 
 from __future__ import annotations
 
-from polykind.http.messages import Response
-from polykind.verbs import answer
+from polykind import errors
+from polykind.cache.cached_object import Representation
+from polykind.http.messages import Response, bool_value
+from polykind.verbs import respond
 from polykind.verbs.context import RequestContext
-from polykind.verbs.revisions import at_least
+from polykind.verbs.metadata import parse_resource_version
 
 
-async def get(call: RequestContext) -> Response:
-    accepted = answer.negotiated(call)
-    cache = call.resource.cache
-    if call.request.query:
-        await at_least(call)
-    await call.backend.cache.wait_until_fresh(cache, call.asked)
-    entry = cache.get(call.key)
-    if entry is None:
-        raise call.missing()
-    form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
-    return answer.object_answer(call, accepted, 200, form.data)
+async def get(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    return respond.object_response(ctx, response_format, 200, (await read_object(ctx)).data)
+
+
+async def read_object(ctx: RequestContext) -> Representation:
+    """Return the representation of the request's object, at least as new as the resourceVersion in the query."""
+    cache, representer = ctx.resource.cache, ctx.version.representer
+    if ctx.request.query:
+        await _wait_for_stated_revision(ctx)
+    await ctx.backend.cache.wait_until_fresh(cache, ctx.revision_read)
+    cached = cache.get(ctx.key)
+    if cached is None:
+        raise ctx.not_found()
+    return representer.ready(cached) or await representer.view(cached)
+
+
+async def _wait_for_stated_revision(ctx: RequestContext) -> None:
+    if bool_value(ctx.query, "export"):
+        raise errors.BadRequestError("the export parameter, deprecated since v1.14, is no longer supported")
+    values = ctx.query.get("resourceVersion")
+    if values and values[0]:
+        revision = parse_resource_version(values[0], for_list=False)
+        if revision:
+            await ctx.backend.cache.wait_for_revision(revision)

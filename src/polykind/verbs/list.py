@@ -1,4 +1,4 @@
-"""list: the objects of a resource at the version asked for, whole or page by page."""
+"""list: the objects of a resource at the requested version, in one response or in pages."""
 
 from __future__ import annotations
 
@@ -12,180 +12,192 @@ from polykind.cache.watch_cache import resource_version_too_large
 from polykind.contract import CompactedError, FutureRevisionError, JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import ListOptions
-from polykind.verbs import answer, continuation, revisions
+from polykind.verbs import continue_token, respond
 from polykind.verbs.context import RequestContext
-from polykind.verbs.selected import Selected
+from polykind.verbs.metadata import parse_resource_version
+from polykind.verbs.selection import RequestSelection
 
 _SLICE = 500
-_IN_VAIN = 16
-"""Of so many objects looked at, one more is converted at a time."""
+_UNMATCHED_PER_CONVERSION = 16
+"""After so many objects without a match, a page with a limit converts one more object at once."""
+
+Item = tuple[CachedObject, Representation]
 
 
-async def list_(call: RequestContext) -> Response:
-    accepted = answer.negotiated(call)
-    options = ListOptions.from_query(call.query)
-    items, metadata = await collect(call, options, Selected(call, options))
-    return await answer.list_answer(call, accepted, [form.data for _, form in items], metadata)
+async def list_(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    options = ListOptions.from_query(ctx.query)
+    items, metadata = await collect(ctx, options, RequestSelection(ctx, options))
+    data = [representation.data for _, representation in items]
+    return await respond.list_response(ctx, response_format, data, metadata)
 
 
 class _Page(NamedTuple):
-    """Entries with their forms; if more are behind them, the key of the last, and how many that are if it is told."""
+    """A page of objects."""
 
-    items: list[tuple[CachedObject, Representation]]
+    items: list[Item]
     last: str = ""
+    """The key of the last object if more follow."""
     remaining: int = 0
+    """The number of objects that follow; 0 if it is not reported."""
 
 
 async def collect(
-    call: RequestContext, options: ListOptions, selected: Selected
-) -> tuple[list[tuple[CachedObject, Representation]], JsonObject]:
-    """The selected entries with their forms, and the list's metadata."""
-    limit, asked = max(options.limit, 0), 0
+    ctx: RequestContext, options: ListOptions, selection: RequestSelection
+) -> tuple[list[Item], JsonObject]:
+    """Return the selected objects with their representations, and the list's metadata."""
+    limit, not_older_than = max(options.limit, 0), 0
     if options.continue_:
-        revision, after = continuation.decode(options.continue_, call, options.resource_version)
+        revision, after = continue_token.decode(options.continue_, ctx, options.resource_version)
     else:
-        asked = revisions.parse(options.resource_version, listing=True)
+        not_older_than = parse_resource_version(options.resource_version, for_list=True)
         revision, after = 0, ""
-        # With a limit, a resourceVersion that is not qualified means exactly that one, unless a single object is read.
+        # With a limit, a resourceVersion without match rule means exactly that one, unless one object is read.
         match = options.resource_version_match
-        if asked and (match == "Exact" or (limit and not match and not selected.single)):
-            revision = asked
+        if not_older_than and (match == "Exact" or (limit and not match and not selection.single)):
+            revision = not_older_than
     if options.resource_version == "0":
         limit = 0
     page: _Page | None = None
     if revision:
-        if await _past(call, revision):
-            page = await _past_page(call, selected, revision, after, limit)
+        if await _has_changed_since(ctx, revision):
+            page = await _page_at_revision(ctx, selection, revision, after, limit)
     else:
-        if asked:
-            await call.backend.cache.wait_for_revision(asked)
-        page = await _meanwhile(call, selected, after, limit)
-    # No more than what was seen when the page was begun, or found unchanged: watches go on from there.
-    at = revision or _seen(call)
+        if not_older_than:
+            await ctx.backend.cache.wait_for_revision(not_older_than)
+        page = await _page_while_waiting(ctx, selection, after, limit)
+    # The list's revision is taken before the page: a watch from there may repeat changes but misses none.
+    at = revision or _cache_revision(ctx)
     if page is None:
-        page = await _current(call, selected, after, limit)
-    token = continuation.encode(call, at, page.last) if page.last else ""
-    return page.items, call.version.representer.list_metadata(at, token, page.remaining)
+        page = await _current_page(ctx, selection, after, limit)
+    token = continue_token.encode(ctx, at, page.last) if page.last else ""
+    return page.items, ctx.version.representer.list_metadata(at, token, page.remaining)
 
 
-def _seen(call: RequestContext) -> int:
-    return max(call.resource.cache.revision, call.backend.cache.revision)
+def _cache_revision(ctx: RequestContext) -> int:
+    return max(ctx.resource.cache.revision, ctx.backend.cache.revision)
 
 
-async def _meanwhile(call: RequestContext, selected: Selected, after: str, limit: int) -> _Page | None:
-    """Wait until everything is in the cache that was written before; what there is now is collected meanwhile.
+async def _page_while_waiting(ctx: RequestContext, selection: RequestSelection, after: str, limit: int) -> _Page | None:
+    """Wait until the cache is fresh, and collect the page meanwhile.
 
-    None if that has changed by then, or if nobody had to be asked.
+    Return None if the resource has changed meanwhile, or if the store need not be asked for its newest revision.
     """
-    cache = call.resource.cache
-    if call.asked is None or not cache.loaded:
-        await call.backend.cache.wait_until_fresh(cache, call.asked)
+    cache = ctx.resource.cache
+    if ctx.revision_read is None or not cache.loaded:
+        await ctx.backend.cache.wait_until_fresh(cache, ctx.revision_read)
         return None
-    seen = _seen(call)
-    page = await _current(call, selected, after, limit)
-    await call.backend.cache.wait_until_fresh(cache, call.asked)
-    return page if cache.last_change <= seen and cache.window_start <= seen else None
+    revision = _cache_revision(ctx)
+    page = await _current_page(ctx, selection, after, limit)
+    await ctx.backend.cache.wait_until_fresh(cache, ctx.revision_read)
+    return page if cache.last_change <= revision and cache.window_start <= revision else None
 
 
-def _is_short(selected: Selected, limit: int) -> bool:
-    """Whether it is a page of everything: no more need be looked at than is shown."""
-    return limit > 0 and selected.everything and selected.name is None
+def _takes_all(selection: RequestSelection, limit: int) -> bool:
+    """True for a page of all objects, which needs to look only at the objects that it returns."""
+    return limit > 0 and selection.everything and selection.name is None
 
 
-async def _current(call: RequestContext, selected: Selected, after: str, limit: int) -> _Page:
-    """A page of what the cache holds."""
-    cache = call.resource.cache
-    if not _is_short(selected, limit):
-        return await _page(call, selected, selected.entries(after), limit)
-    entries = cache.snapshot(selected.namespace, after, limit)
-    behind = cache.remaining(selected.namespace, entries[-1].key) if len(entries) == limit else 0
-    return await _short_page(call, selected, entries, behind)
+async def _current_page(ctx: RequestContext, selection: RequestSelection, after: str, limit: int) -> _Page:
+    """Return a page of the objects in the cache."""
+    cache = ctx.resource.cache
+    if not _takes_all(selection, limit):
+        return await _matching_page(ctx, selection, selection.candidates(after), limit)
+    objects = cache.snapshot(selection.namespace, after, limit)
+    remaining = cache.remaining(selection.namespace, objects[-1].key) if len(objects) == limit else 0
+    return await _full_page(ctx, selection, objects, remaining)
 
 
-async def _past_page(call: RequestContext, selected: Selected, revision: int, after: str, limit: int) -> _Page:
-    """A page of what was there at a revision."""
-    if not _is_short(selected, limit):
-        entries, _ = await _past_entries(call, selected, revision, after, 0)
-        return await _page(call, selected, entries, limit)
-    return await _short_page(call, selected, *await _past_entries(call, selected, revision, after, limit))
+async def _page_at_revision(
+    ctx: RequestContext, selection: RequestSelection, revision: int, after: str, limit: int
+) -> _Page:
+    """Return a page of the objects in the store at a past revision."""
+    if not _takes_all(selection, limit):
+        objects, _ = await _objects_at_revision(ctx, selection, revision, after, 0)
+        return await _matching_page(ctx, selection, objects, limit)
+    return await _full_page(ctx, selection, *await _objects_at_revision(ctx, selection, revision, after, limit))
 
 
-async def _past(call: RequestContext, revision: int) -> bool:
-    """Whether a revision must be read from the store: the resource has changed since."""
-    cache, api = call.resource.cache, call.backend
-    if revision > api.cache.revision:
-        await api.cache.wait_until_fresh(cache, call.asked)
-        if revision > api.cache.revision:
-            # What shall be read exactly is not waited for.
-            raise resource_version_too_large(revision, api.cache.revision, retry=False)
-    await api.cache.load(cache)
+async def _has_changed_since(ctx: RequestContext, revision: int) -> bool:
+    """True if the resource has changed after a revision, which must then be read from the store."""
+    cache, backend = ctx.resource.cache, ctx.backend
+    if revision > backend.cache.revision:
+        await backend.cache.wait_until_fresh(cache, ctx.revision_read)
+        if revision > backend.cache.revision:
+            # kube-apiserver does not wait for a revision that is to be read exactly.
+            raise resource_version_too_large(revision, backend.cache.revision, retry=False)
+    await backend.cache.load(cache)
     return cache.last_change > revision or revision < cache.window_start
 
 
-async def _short_page(call: RequestContext, selected: Selected, entries: Sequence[CachedObject], behind: int) -> _Page:
-    forms = await call.version.representer.view_many(entries)
-    items = list(zip(entries, forms, strict=True))
-    return _Page(items, entries[-1].key, 0 if selected.narrow else behind) if behind else _Page(items)
+async def _full_page(
+    ctx: RequestContext, selection: RequestSelection, objects: Sequence[CachedObject], remaining: int
+) -> _Page:
+    representations = await ctx.version.representer.view_many(objects)
+    items = list(zip(objects, representations, strict=True))
+    return _Page(items, objects[-1].key, 0 if selection.has_selector else remaining) if remaining else _Page(items)
 
 
-async def _past_entries(
-    call: RequestContext, selected: Selected, revision: int, after: str, limit: int
+async def _objects_at_revision(
+    ctx: RequestContext, selection: RequestSelection, revision: int, after: str, limit: int
 ) -> tuple[list[CachedObject], int]:
-    """What was there at a revision, at most `limit` (0: all), and how many were behind it."""
-    cache = call.resource.cache
-    prefix = cache.prefix
-    space = f"{prefix}{selected.namespace}/" if selected.namespace is not None and call.resource.namespaced else prefix
+    """Return the objects at a revision, at most `limit` (0: all), and the number of those that follow."""
+    cache = ctx.resource.cache
+    prefix, namespace = cache.prefix, selection.namespace
+    scope = f"{prefix}{namespace}/" if namespace is not None and ctx.resource.namespaced else prefix
     try:
-        page = await call.backend.store.range(space, after=prefix + after if after else "", limit=limit, at=revision)
+        page = await ctx.backend.store.range(scope, after=prefix + after if after else "", limit=limit, at=revision)
     except CompactedError:
-        raise continuation.expired(call, after) from None
+        raise continue_token.expired(ctx, after) from None
     except FutureRevisionError as error:
         raise errors.RequestTimeoutError(str(error)) from None
-    entries = []
+    objects = []
     for index, item in enumerate(page.items):
         key = item.key[len(prefix) :]
-        now = cache.get(key)
-        # Most objects are still what they were: what has been made of them serves again.
-        if now is None or now.revision != item.revision:
-            now = parse_stored(key, item.value, item.revision, False)
-        entries.append(now)
+        cached = cache.get(key)
+        # Most objects have not changed since: reuse their cached representations.
+        if cached is None or cached.revision != item.revision:
+            cached = parse_stored(key, item.value, item.revision, False)
+        objects.append(cached)
         if index % _SLICE == _SLICE - 1:
             await asyncio.sleep(0)
-    return entries, page.remaining
+    return objects, page.remaining
 
 
-async def _page(call: RequestContext, selected: Selected, entries: Sequence[CachedObject], limit: int) -> _Page:
-    version = call.version
-    found: list[tuple[CachedObject, Representation]] = []
-    candidates = entries if selected.broad else [e for e in entries if selected.may_match(e)]
+async def _matching_page(
+    ctx: RequestContext, selection: RequestSelection, objects: Sequence[CachedObject], limit: int
+) -> _Page:
+    """Return a page of the objects that match the selectors, converting no more of them than necessary."""
+    representer = ctx.version.representer
+    items: list[Item] = []
+    candidates = objects if selection.by_path_only else [c for c in objects if selection.may_match(c)]
     start = 0
     while start < len(candidates):
         part = candidates[start : start + _SLICE]
-        if limit and (selected.everything or version.converts):
-            # What lies behind the last that is shown need not be had; who has looked at many in vain asks for more.
-            part = part[: max(limit - len(found), start // _IN_VAIN)]
-        ready = [version.representer.ready(e) for e in part]
-        forms = [f for f in ready if f is not None]
-        if len(forms) < len(part):
-            forms = await version.representer.view_many(part)
-        for entry, form in zip(part, forms, strict=True):
-            if selected.everything or selected.matches(form):
-                found.append((entry, form))
-                if limit and len(found) == limit:
+        if limit and (selection.everything or ctx.version.converts):
+            part = part[: max(limit - len(items), start // _UNMATCHED_PER_CONVERSION)]
+        ready = [representer.ready(cached) for cached in part]
+        representations = [known for known in ready if known is not None]
+        if len(representations) < len(part):
+            representations = await representer.view_many(part)
+        for cached, representation in zip(part, representations, strict=True):
+            if selection.everything or selection.matches(representation):
+                items.append((cached, representation))
+                if limit and len(items) == limit:
                     break
-        if limit and len(found) == limit:
-            last = found[-1][0]
-            # Who reads through a range does not know that nothing behind will match.
-            read = candidates if selected.single else entries
-            behind = len(read) - 1 - _index(read, last, start)
-            if behind:
-                return _Page(found, last.key, 0 if selected.narrow else behind)
+        if limit and len(items) == limit:
+            last = items[-1][0]
+            # kube-apiserver reads a range and cannot know that nothing behind the page matches.
+            scanned = candidates if selection.single else objects
+            remaining = len(scanned) - 1 - _index(scanned, last, start)
+            if remaining:
+                return _Page(items, last.key, 0 if selection.has_selector else remaining)
             break
         start += len(part)
         if len(candidates) > _SLICE:
             await asyncio.sleep(0)
-    return _Page(found)
+    return _Page(items)
 
 
-def _index(entries: Sequence[CachedObject], entry: CachedObject, start: int) -> int:
-    return next(i for i in range(start, len(entries)) if entries[i] is entry)
+def _index(objects: Sequence[CachedObject], cached: CachedObject, start: int) -> int:
+    return next(i for i in range(start, len(objects)) if objects[i] is cached)

@@ -1,4 +1,4 @@
-"""patch: an object changed by a JSON patch, a merge patch, a strategic merge patch, or applied."""
+"""patch: change an object by a JSON patch, a merge patch, a strategic merge patch or server-side apply."""
 
 from __future__ import annotations
 
@@ -16,176 +16,179 @@ from polykind.http.options import PatchOptions
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from polykind.schema.names import path_segment
 from polykind.schema.object_meta import BadObjectMetaError
-from polykind.verbs import answer
-from polykind.verbs.apply import apply_change, apply_create, read_applied
+from polykind.verbs import respond
+from polykind.verbs.apply import apply_change, apply_create, decode_applied
 from polykind.verbs.context import RequestContext
-from polykind.verbs.lifecycle import match_namespace
-from polykind.verbs.payload import duplicates, unknown_fields
-from polykind.verbs.update import Change, change_object, check_name
+from polykind.verbs.decode import relevant_duplicates, unknown_field_errors
+from polykind.verbs.metadata import check_name, match_namespace
+from polykind.verbs.update import Change, change_object
+from polykind.verbs.write import APPLY, PATCH, Write
 
-
-def patch_type(call: RequestContext) -> str:
-    """The kind of patch that is sent. Raises UnsupportedMediaType."""
-    try:
-        return negotiation.patch_media_type(call.request.header(b"content-type"), offers=call.version.patch_types)
-    except errors.UnsupportedMediaTypeError as error:
-        # One fitting type in a list opens the door, though no list is a type.
-        listed = call.request.header(b"content-type").split(",")
-        if any(part.partition(";")[0].strip() in call.version.patch_types for part in listed):
-            raise
-        raise call.version.unsupported_patch() or error from None
-
-
-async def patch(call: RequestContext) -> Response:
-    content_type = patch_type(call)
-    accepted = answer.negotiated(call)
-    options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
-    if content_type == APPLY_PATCH:
-        await call.backend.cache.wait_until_fresh(call.resource.cache)
-        absent = call.resource.cache.get(call.key) is None
-        if absent and (call.subresource or path_segment(call.name)):
-            raise call.missing()
-        body = read_applied(call.request.body, call.version.api_version, call.resource.kind)
-        if absent:
-            return answer.object_answer(call, accepted, 201, await apply_create(call, body, options))
-        data = await change_object(call, apply_change(call, body, options), options, whole=False, applied=True)
-        return answer.object_answer(call, accepted, 200, data)
-    change = patching(call, content_type, options.field_validation)
-    data = await change_object(call, change, options, whole=False)
-    return answer.object_answer(call, accepted, 200, data)
-
-
-_APPLY: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
+_PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
     JSON_PATCH: lambda old, patch, lenient: jsonpatch.apply(old, patch, lenient=lenient),
     MERGE_PATCH: lambda old, patch, lenient: mergepatch.apply(old, patch, lenient=lenient),
     STRATEGIC_PATCH: lambda old, patch, lenient: strategic.apply(old, patch),
 }
 
 
-def patching(call: RequestContext, content_type: str, validation: str) -> Change:
-    """The change that a patch makes. The patch is decoded once there is what it changes, and only once."""
-    decoded: list[Fragment] = []
+async def patch(ctx: RequestContext) -> Response:
+    content_type = patch_type(ctx)
+    response_format = respond.negotiate(ctx)
+    options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
+    if content_type == APPLY_PATCH:
+        await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
+        missing = ctx.resource.cache.get(ctx.key) is None
+        if missing and (ctx.subresource or path_segment(ctx.name)):
+            raise ctx.not_found()
+        applied = decode_applied(ctx.request.body, ctx.version.api_version, ctx.resource.kind)
+        if missing:
+            return respond.object_response(ctx, response_format, 201, await apply_create(ctx, applied, options))
+        data = await change_object(ctx, apply_change(ctx, applied, options), options, APPLY)
+    else:
+        data = await change_object(ctx, _patch_change(ctx, content_type, options.field_validation), options, PATCH)
+    return respond.object_response(ctx, response_format, 200, data)
 
-    async def change(old: JsonObject) -> JsonObject:
+
+def patch_type(ctx: RequestContext) -> str:
+    """Return the type of the request's patch. Raise UnsupportedMediaTypeError if the resource has no such patch."""
+    try:
+        return negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
+    except errors.UnsupportedMediaTypeError as error:
+        # kube-apiserver's router accepts a list with one supported type; its patch handler then rejects the list.
+        listed = ctx.request.header(b"content-type").split(",")
+        if any(part.partition(";")[0].strip() in ctx.version.patch_types for part in listed):
+            raise
+        raise ctx.version.unsupported_patch() or error from None
+
+
+def _patch_change(ctx: RequestContext, content_type: str, field_validation: str) -> Change:
+    """Return the change that a patch makes. The patch is decoded once, after the object has been found."""
+    decoded: list[DecodedPatch] = []
+
+    async def change(old: JsonObject, write: Write) -> JsonObject:
         if not decoded:
-            spelled = not call.version.is_builtin
-            decoded.append(read_fragment(call.request.body, content_type, validation, spelled=spelled))
-            call.whole = decoded[0].whole
-        fragment, complaints, _ = decoded[0]
-        lenient = validation == "Ignore"
-        patched = _APPLY[content_type](old, fragment, lenient)
+            spelled = not ctx.version.is_builtin
+            decoded.append(decode_patch(ctx.request.body, content_type, field_validation, spelled=spelled))
+        patch, strict_errors, write.integers_only = decoded[0]
+        patched = _PATCHERS[content_type](old, patch, field_validation == "Ignore")
 
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
-                return go_print(fragment or {})
-            return worded(call.version.codec.ordered(old), call.request.body, patched, content_type)
+                return go_print(patch or {})
+            return patched_text(ctx.version.codec.ordered(old), ctx.request.body, patched, content_type)
 
-        return decode_patched(call, patched, complaints, validation, shown, restored=content_type == STRATEGIC_PATCH)
+        from_struct = content_type == STRATEGIC_PATCH
+        return _decode_patched(ctx, write, patched, strict_errors, field_validation, shown, from_struct=from_struct)
 
     return change
 
 
-def worded(before: JsonObject, body: bytes, made: Any, content_type: str) -> str:
-    """What a JSON patch or a merge patch made of an object, as text."""
-    wording_of = wording.after_operations if content_type == JSON_PATCH else wording.after_merge
+class DecodedPatch(NamedTuple):
+    """A patch, messages of the strict decoder, and True if all its numbers are known to be integers."""
+
+    patch: Any
+    strict_errors: list[str]
+    integers_only: bool
+
+
+def decode_patch(body: bytes, content_type: str, field_validation: str, *, spelled: bool) -> DecodedPatch:
+    """Decode a patch. `spelled`: a number that is written with a fraction stays a float even if it is integral."""
     try:
-        text = wording_of(json_codec.encode_ordered(before), body)
+        patch, integers_only = json_codec.decode_flagged(body, spelled=spelled)
+    except json_codec.MalformedJSONError as error:
+        raise _malformed_patch(error, content_type, field_validation) from None
+    strict_errors = json_codec.duplicate_field_errors(body, patch) if field_validation != "Ignore" else []
+    if content_type == JSON_PATCH:
+        if field_validation != "Ignore":
+            duplicates = [f"json patch {message}" for message in strict_errors]
+            strict_errors = duplicates + jsonpatch.unknown_fields(jsonpatch.check(patch))
+        patch = jsonpatch.as_written(patch, body)
+    return DecodedPatch(patch, strict_errors, integers_only)
+
+
+def _malformed_patch(
+    error: json_codec.MalformedJSONError, content_type: str, field_validation: str
+) -> errors.BadRequestError:
+    """Return the error of kube-apiserver's strict decoder or, without strict decoding, of the patch library."""
+    reason = error.text
+    if content_type == JSON_PATCH and not error.syntax:
+        reason = reason.replace("Go value", "Go struct field jsonPatchOp.value")
+    if field_validation != "Ignore" and content_type != STRATEGIC_PATCH:
+        return errors.BadRequestError(f"error decoding patch: {reason}")
+    return errors.BadRequestError("Invalid JSON Patch" if content_type == MERGE_PATCH else reason)
+
+
+def patched_text(before: JsonObject, body: bytes, patched: Any, content_type: str) -> str:
+    """Return the result of a JSON patch or merge patch as the text that kube-apiserver's errors show."""
+    text_after = wording.after_operations if content_type == JSON_PATCH else wording.after_merge
+    try:
+        text = text_after(json_codec.encode_ordered(before), body)
     except (ValueError, RecursionError):
-        # Half characters, and what is too deep.
-        text = json_codec.encode(made)
+        # Lone surrogates, or values that are nested too deep.
+        text = json_codec.encode(patched)
     return text.decode("utf-8", "replace")
 
 
-class Fragment(NamedTuple):
-    """A patch, what a strict reader has against it, and whether its numbers are known to be whole."""
-
-    patch: Any
-    complaints: list[str]
-    whole: bool
-
-
-def read_fragment(body: bytes, content_type: str, validation: str, *, spelled: bool) -> Fragment:
-    """The patch in a body; `spelled`: what it spells as a fraction is a float, whole or not."""
-    try:
-        fragment, whole = json_codec.decode_flagged(body, spelled=spelled)
-    except json_codec.MalformedJSONError as error:
-        raise _unreadable(error, content_type, validation) from None
-    complaints = json_codec.duplicate_field_errors(body, fragment) if validation != "Ignore" else []
-    if content_type == JSON_PATCH:
-        if validation != "Ignore":
-            complaints = [f"json patch {c}" for c in complaints] + jsonpatch.unknown_fields(jsonpatch.check(fragment))
-        fragment = jsonpatch.as_written(fragment, body)
-    return Fragment(fragment, complaints, whole)
-
-
-def _unreadable(error: json_codec.MalformedJSONError, content_type: str, validation: str) -> errors.BadRequestError:
-    """A patch that is no JSON; without a strict reader the patch's own says so."""
-    why = error.text
-    if content_type == JSON_PATCH and not error.syntax:
-        why = why.replace("Go value", "Go struct field jsonPatchOp.value")
-    if validation != "Ignore" and content_type != STRATEGIC_PATCH:
-        return errors.BadRequestError(f"error decoding patch: {why}")
-    return errors.BadRequestError("Invalid JSON Patch" if content_type == MERGE_PATCH else why)
-
-
-def decode_patched(
-    call: RequestContext,
+def _decode_patched(
+    ctx: RequestContext,
+    write: Write,
     patched: Any,
-    complaints: list[str],
-    validation: str,
+    strict_errors: list[str],
+    field_validation: str,
     shown: Callable[[], str],
     *,
-    restored: bool,
+    from_struct: bool,
 ) -> JsonObject:
-    """What the patch made, coerced, pruned and defaulted as if it had been sent whole.
+    """Coerce, prune and default the result of a patch as if the client had sent it.
 
-    `shown` is what a refusal shows. `restored`: nothing was written and read, so the kind that is stated says nothing.
+    `shown` returns the text that errors show. `from_struct`: a strategic merge patch converts the result to a Go
+    struct without decoding text, so its stated kind has no effect.
     """
+    version = ctx.version
     value: JsonObject
-    if call.version.is_builtin and not restored and not call.whole:
+    if version.is_builtin and not from_struct and not write.integers_only:
         value, _ = json_codec.decode_literal(shown().encode())
     else:
-        # Floats are left to be spelled as such: what the patch has as a fraction is judged as one.
-        value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not call.version.is_builtin)
+        # Keep floats as they are written: validation treats 1.0 in the patch as a float.
+        value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not version.is_builtin)
     try:
-        api_version, kind = json_codec.read_type_meta(value) if not restored else ("", "")
-        if restored and (why := call.version.codec.conversion_error(patched)):
-            raise _unfit(shown(), why)
-        if call.version.is_builtin and not restored and not api_version:
-            obj, unknown = _unread(value)
+        api_version, kind = json_codec.read_type_meta(value) if not from_struct else ("", "")
+        if from_struct and (reason := version.codec.conversion_error(patched)):
+            raise _invalid_patch(shown(), reason)
+        if version.is_builtin and not from_struct and not api_version:
+            obj, unknown = _decode_without_version(value)
         else:
-            if call.version.is_builtin:
-                value["kind"], value["apiVersion"] = kind or call.resource.kind, api_version or call.version.api_version
-                call.version.codec.check_kind(value["kind"], value["apiVersion"])
+            if version.is_builtin:
+                value["kind"], value["apiVersion"] = kind or ctx.resource.kind, api_version or version.api_version
+                version.codec.check_kind(value["kind"], value["apiVersion"])
             elif not kind:
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
-            obj, unknown, _ = call.version.codec.decode(value, report_unknown=validation != "Ignore")
+            obj, unknown, _ = version.codec.decode(value, report_unknown=field_validation != "Ignore")
     except (BadObjectMetaError, Undecodable) as error:
-        raise _unfit(shown(), error.why) from None
+        raise _invalid_patch(shown(), error.why) from None
     except errors.BadRequestError as error:
-        raise _unfit(shown(), error.message) from None
-    if complaints and not restored:
-        # What the patch repeats and is not looked into, the object repeats.
-        complaints = complaints + duplicates(
-            call, json_codec.duplicate_field_errors(shown().encode(), value), unknown, value
-        )
-    found = complaints + unknown_fields(call, sorted(unknown) if restored else unknown)
-    if found and validation == "Strict":
-        raise _unfit(shown(), f"strict decoding error: {', '.join(found)}")
-    for text in found:
-        call.request.warn(text)
-    match_namespace(call, obj["metadata"])
-    check_name(call, obj)
+        raise _invalid_patch(shown(), error.message) from None
+    if strict_errors and not from_struct:
+        # Fields that are duplicate in the patch and not merged are duplicate in the result, too.
+        duplicates = json_codec.duplicate_field_errors(shown().encode(), value)
+        strict_errors = strict_errors + relevant_duplicates(ctx, duplicates, unknown, value)
+    strict_errors = strict_errors + unknown_field_errors(ctx, sorted(unknown) if from_struct else unknown)
+    if strict_errors and field_validation == "Strict":
+        raise _invalid_patch(shown(), f"strict decoding error: {', '.join(strict_errors)}")
+    for text in strict_errors:
+        ctx.request.warn(text)
+    match_namespace(ctx, obj["metadata"])
+    check_name(ctx, obj)
     return obj
 
 
-def _unread(value: JsonObject) -> tuple[JsonObject, list[str]]:
-    """What is made of a built-in object that has lost its apiVersion, and the fields that are not known of it.
+def _decode_without_version(value: JsonObject) -> tuple[JsonObject, list[str]]:
+    """Decode a built-in object whose apiVersion a patch has removed. Return the object and its unknown fields.
 
-    It is read as the reference's own form of the type, which has none of the names that are sent.
+    kube-apiserver decodes it as its internal type, which knows none of the JSON field names.
     """
     return {"metadata": {}}, [name for name in value if name not in ("kind", "apiVersion")]
 
 
-def _unfit(shown: str, why: str) -> errors.InvalidError:
-    return errors.InvalidError("", "", "", [errors.invalid("patch", shown, why)])
+def _invalid_patch(shown: str, reason: str) -> errors.InvalidError:
+    return errors.InvalidError("", "", "", [errors.invalid("patch", shown, reason)])

@@ -1,7 +1,8 @@
-"""scale: an object's replicas, read and written through the paths that its definition names."""
+"""The scale subresource: an object's replicas, read and written through the paths that its CRD names."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from polykind import errors
@@ -22,262 +23,269 @@ from polykind.http.messages import Response
 from polykind.http.options import PatchOptions, UpdateOptions, WriteOptions, manager_name
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH
 from polykind.schema.scale_validation import nested_value, split_path
-from polykind.verbs import admitting, answer, revisions
-from polykind.verbs.apply import only_owned, read_applied
+from polykind.verbs import respond
+from polykind.verbs.admit import admit_scale
+from polykind.verbs.apply import decode_applied, only_managers_changed
 from polykind.verbs.context import RequestContext
-from polykind.verbs.lifecycle import match_namespace
-from polykind.verbs.patch import Fragment, read_fragment, worded
-from polykind.verbs.update import Change, change_object, check_name, check_uid
+from polykind.verbs.get import read_object
+from polykind.verbs.metadata import check_name, match_namespace
+from polykind.verbs.patch import DecodedPatch, decode_patch, patched_text
+from polykind.verbs.update import change_object, check_uid
+from polykind.verbs.write import SCALE_PATCH, SCALE_PUT, Origin, Write
 
 _API_VERSION = "autoscaling/v1"
-_NO_SUCH_TYPE = (
+_UNREGISTERED_TYPE = (
     "no kind is registered for the type v1.Scale in scheme "
     '"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
 )
-"""What the reference says of every Scale that it cannot read, as it looks for the kind in the wrong place."""
+"""kube-apiserver's error for every Scale that it cannot decode, because it looks the kind up in a wrong scheme."""
 _UNSET = -2147483648
-"""Replicas that were never set."""
+"""The replicas of an object that has none."""
 _NO_VERSION = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
-"""What the reference says where it takes a Scale for an object of the definition, and finds no version for it."""
-_NOBODY = (
+"""kube-apiserver's error when it takes a Scale for an object of the CRD and finds no version for it."""
+_NO_MANAGERS = (
     "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) "
     + _NO_VERSION
 )
-"""What an apply is told where nobody owns the replicas yet: the reference cannot note who had them before."""
+"""kube-apiserver's error for an apply of a Scale whose replicas have no manager yet."""
+
+ScaleChange = Callable[[JsonObject], Awaitable[JsonObject]]
+"""Returns the new Scale for an old one."""
 
 
-async def get_scale(call: RequestContext) -> Response:
-    accepted = answer.negotiated(call)
-    cache = call.resource.cache
-    await revisions.at_least(call)
-    await call.backend.cache.wait_until_fresh(cache, call.asked)
-    entry = cache.get(call.key)
-    if entry is None:
-        raise call.missing()
-    form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
-    scale, found = _scale_of(call, json_codec.decode(form.data))
-    if not found:
-        path = _paths(call)["specReplicasPath"]
+async def get_scale(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    representation = await read_object(ctx)
+    scale, has_replicas = _scale_of(ctx, json_codec.decode(representation.data))
+    if not has_replicas:
+        path = _paths(ctx)["specReplicasPath"]
         raise errors.InternalError(f"the spec replicas field {go_quote(path)} does not exist")
-    return _answer(call, accepted, scale)
+    return _respond(ctx, response_format, scale)
 
 
-async def update_scale(call: RequestContext) -> Response:
-    accepted = answer.negotiated(call)
-    options = UpdateOptions.from_query(call.query)
-    media = negotiation.body_media(call.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
-    scale, found = _read(call, media)
-    if found and options.field_validation == "Strict":
-        raise errors.BadRequestError(_NO_SUCH_TYPE)
-    _warn(call, found, options.field_validation)
-    match_namespace(call, scale["metadata"])
-    check_name(call, scale)
+async def update_scale(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    options = UpdateOptions.from_query(ctx.query)
+    media = negotiation.body_media(ctx.request.header(b"content-type"), offers=negotiation.BUILTIN_MEDIA)
+    scale, strict_errors = _decode_body(ctx, media)
+    if strict_errors and options.field_validation == "Strict":
+        raise errors.BadRequestError(_UNREGISTERED_TYPE)
+    _warn(ctx, strict_errors, options.field_validation)
+    match_namespace(ctx, scale["metadata"])
+    check_name(ctx, scale)
 
-    async def replaced(_: JsonObject) -> JsonObject:
+    async def replace(_: JsonObject) -> JsonObject:
         return {**scale, "metadata": dict(scale["metadata"])}
 
-    return await _change(call, accepted, replaced, options, whole=True)
+    return await _change_scale(ctx, response_format, replace, options, SCALE_PUT)
 
 
-def _read(call: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
-    """The Scale in a body, and what a strict reader has against it."""
-    body = call.request.body
-    try:
-        if media == "yaml":
-            value, found = yaml_codec.decode_strict(body)
-        elif media == "protobuf":
-            api_version, kind, message = decode_envelope(body)
-            value, found = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []
-        else:
-            value = json_codec.decode(body, spelled=True)
-            found = json_codec.duplicate_field_errors(body, value)
-        scale, unknown = _decode(value)
-    except (errors.BadRequestError, yaml_codec.MalformedYAMLError, ProtobufError):
-        raise errors.BadRequestError(_NO_SUCH_TYPE) from None
-    return scale, found + unknown
-
-
-def _warn(call: RequestContext, found: list[str], validation: str) -> None:
-    if validation == "Warn":
-        for text in found:
-            call.request.warn(text)
-
-
-async def patch_scale(call: RequestContext) -> Response:
-    content_type = negotiation.patch_media_type(call.request.header(b"content-type"), offers=call.version.patch_types)
-    accepted = answer.negotiated(call)
-    options = PatchOptions.from_query(call.query, apply=content_type == APPLY_PATCH)
+async def patch_scale(ctx: RequestContext) -> Response:
+    content_type = negotiation.patch_media_type(ctx.request.header(b"content-type"), offers=ctx.version.patch_types)
+    response_format = respond.negotiate(ctx)
+    options = PatchOptions.from_query(ctx.query, apply=content_type == APPLY_PATCH)
     if content_type == APPLY_PATCH:
-        return await _change(call, accepted, _applying(call, options), options, applied=True)
-    decoded: list[Fragment] = []
+        change = _apply_change(ctx, options)
+        return await _change_scale(ctx, response_format, change, options, SCALE_PATCH, tracked=True)
+    decoded: list[DecodedPatch] = []
 
-    async def patched(old: JsonObject) -> JsonObject:
+    async def patch(old: JsonObject) -> JsonObject:
         if not decoded:
-            decoded.append(read_fragment(call.request.body, content_type, options.field_validation, spelled=True))
-        fragment, complaints, _ = decoded[0]
+            decoded.append(decode_patch(ctx.request.body, content_type, options.field_validation, spelled=True))
+        patch, strict_errors, _ = decoded[0]
         apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
-        lenient = options.field_validation == "Ignore"
-        made = apply(old, fragment, lenient=lenient)
+        patched = apply(old, patch, lenient=options.field_validation == "Ignore")
         before, _ = machinery.decode(old, SCALE, report=False)
-        shown = worded(before, call.request.body, made, content_type)
+        shown = patched_text(before, ctx.request.body, patched, content_type)
         try:
-            # Of several values that do not fit, the first that is written is told.
+            # Decode the text, so that of several invalid values the first one written is reported.
             scale, unknown = _decode(json_codec.decode_literal(shown.encode())[0])
-            if (found := complaints + unknown) and options.field_validation == "Strict":
-                raise errors.BadRequestError(f"strict decoding error: {', '.join(found)}")
+            if (strict_errors := strict_errors + unknown) and options.field_validation == "Strict":
+                raise errors.BadRequestError(f"strict decoding error: {', '.join(strict_errors)}")
         except errors.BadRequestError as error:
-            why = error.why if isinstance(error, machinery.Undecodable) else error.message
-            raise errors.InvalidError("", "", "", [errors.invalid("patch", shown, why)]) from None
-        _warn(call, found, options.field_validation)
-        match_namespace(call, scale["metadata"])
-        check_name(call, scale)
+            reason = error.why if isinstance(error, machinery.Undecodable) else error.message
+            raise errors.InvalidError("", "", "", [errors.invalid("patch", shown, reason)]) from None
+        _warn(ctx, strict_errors, options.field_validation)
+        match_namespace(ctx, scale["metadata"])
+        check_name(ctx, scale)
         return scale
 
-    return await _change(call, accepted, patched, options)
+    return await _change_scale(ctx, response_format, patch, options, SCALE_PATCH)
 
 
-def _applying(call: RequestContext, options: PatchOptions) -> Change:
-    async def applied(old: JsonObject) -> JsonObject:
-        sent = read_applied(call.request.body, _API_VERSION, "Scale")
+def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
+    async def apply(old: JsonObject) -> JsonObject:
+        applied = decode_applied(ctx.request.body, _API_VERSION, "Scale")
         if not old["metadata"].get("managedFields"):
-            raise errors.UnknownReasonError(_NOBODY)
+            raise errors.UnknownReasonError(_NO_MANAGERS)
         merged = await managed.apply(
             old,
-            sent.value,
+            applied.value,
             manager=options.field_manager,
             force=options.force,
             api_version=_API_VERSION,
             kind="Scale",
             subresource="scale",
-            now=call.now(),
+            now=ctx.now(),
             models={_API_VERSION: SCALE_MODEL},
-            convert=_no_other_version,
+            convert=_no_conversion,
         )
-        if not only_owned(old, merged):
-            # An applied Scale that changes anything is never taken: who applies may only come to own what is there.
-            raise errors.UnknownReasonError(f"failed to convert new object ({body.shown(sent.value)}) {_NO_VERSION}")
-        sent.complain(call, options)
+        if not only_managers_changed(old, merged):
+            # kube-apiserver fails on every applied Scale that changes a value; only managers can change.
+            raise errors.UnknownReasonError(f"failed to convert new object ({body.shown(applied.value)}) {_NO_VERSION}")
+        applied.report_duplicates(ctx, options)
         scale, _ = _decode(merged)
-        body.check_name(scale, call.name)
-        scale["metadata"]["name"] = call.name
+        body.check_name(scale, ctx.name)
+        scale["metadata"]["name"] = ctx.name
         return scale
 
-    return applied
+    return apply
 
 
-async def _no_other_version(_: JsonObject, __: str) -> JsonObject | None:
+async def _no_conversion(_: JsonObject, __: str) -> JsonObject | None:
     return None
 
 
-async def _change(
-    call: RequestContext,
-    accepted: ResponseFormat,
-    change: Change,
+async def _change_scale(
+    ctx: RequestContext,
+    response_format: ResponseFormat,
+    change: ScaleChange,
     options: WriteOptions,
+    origin: Origin,
     *,
-    whole: bool = False,
-    applied: bool = False,
+    tracked: bool = False,
 ) -> Response:
-    """Change the Scale of an object, and by it the object. `whole`: the client sent the Scale itself."""
-    paths = call.resource.replicas_paths
+    """Change the Scale of an object and, through it, the object. `tracked`: the change has set managedFields."""
+    paths = ctx.resource.replicas_paths
 
-    async def through_scale(old: JsonObject) -> JsonObject:
-        if whole:
-            # Whether it is the object that the client means is asked before what it holds.
-            check_uid(call, await change({}), old, options.dry_run)
-        before, found = _scale_of(call, old)
-        if not found:
+    async def change_through_scale(old: JsonObject, write: Write) -> JsonObject:
+        if origin.replaces:
+            # kube-apiserver checks the uid before it reads the object's replicas.
+            check_uid(ctx, await change({}), old, dry_run=options.dry_run)
+        before, has_replicas = _scale_of(ctx, old)
+        if not has_replicas:
             before["spec"] = {"replicas": _UNSET}
         entries = old["metadata"].get("managedFields") or []
-        if owners := scaling.to_scale(entries, paths):
-            before["metadata"]["managedFields"] = owners
+        if scale_entries := scaling.to_scale(entries, paths):
+            before["metadata"]["managedFields"] = scale_entries
         scale = await change(before)
-        if not applied:
-            # A Scale that does not say its version loses its managers.
-            known = bool(scale["apiVersion"])
-            tracked = await _track(call, before, scale, options.field_manager) if known else []
-            scale["metadata"].pop("managedFields", None)
-            if tracked:
-                scale["metadata"]["managedFields"] = tracked
-        scale = await admitting.mutated(call, scale, before, options, _restored)
-        replicas = (scale.get("spec") or {}).get("replicas", 0)
-        path = _paths(call)["specReplicasPath"]
-        if replicas == _UNSET:
-            raise errors.BadRequestError(f"the spec replicas field {go_quote(path)} cannot be empty")
-        new = _with(old, split_path(path), replicas)
-        meta = new["metadata"] = dict(old["metadata"])
-        given = scale["metadata"].get("resourceVersion")
-        if given:
-            meta["resourceVersion"] = given
-        scaled = scale["metadata"].get("managedFields") or []
-        entries = scaling.to_parent(entries, scaled, api_version=call.version.api_version, paths=paths)
-        if entries:
-            meta["managedFields"] = entries
+        if not tracked:
+            await _track(ctx, before, scale, options.field_manager)
+        scale = await admit_scale(ctx, scale, before, write, _decode_mutated)
+        return _apply_scale(ctx, old, scale, entries)
+
+    data = await change_object(ctx, change_through_scale, options, origin, lambda obj: _scale_of(ctx, obj)[0])
+    scale, _ = _scale_of(ctx, json_codec.decode(data))
+    return _respond(ctx, response_format, scale)
+
+
+async def _track(ctx: RequestContext, before: JsonObject, scale: JsonObject, manager: str) -> None:
+    """Set the managedFields of a Scale. A Scale without apiVersion loses its managers."""
+    tracked: list[JsonObject] = []
+    if scale["apiVersion"]:
+        tracked = await managed.update(
+            before,
+            scale,
+            manager=manager_name(manager, ctx.request.headers.get(b"user-agent", b"")),
+            api_version=_API_VERSION,
+            subresource="scale",
+            now=ctx.now(),
+            models={_API_VERSION: SCALE_MODEL},
+            convert=_no_conversion,
+        )
+    scale["metadata"].pop("managedFields", None)
+    if tracked:
+        scale["metadata"]["managedFields"] = tracked
+
+
+def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entries: list[JsonObject]) -> JsonObject:
+    """Return the object with the replicas, resourceVersion and managers of its Scale."""
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    path = _paths(ctx)["specReplicasPath"]
+    if replicas == _UNSET:
+        raise errors.BadRequestError(f"the spec replicas field {go_quote(path)} cannot be empty")
+    new = _with_value(old, split_path(path), replicas)
+    meta = new["metadata"] = dict(old["metadata"])
+    if stated := scale["metadata"].get("resourceVersion"):
+        meta["resourceVersion"] = stated
+    scale_entries = scale["metadata"].get("managedFields") or []
+    entries = scaling.to_parent(
+        entries, scale_entries, api_version=ctx.version.api_version, paths=ctx.resource.replicas_paths
+    )
+    if entries:
+        meta["managedFields"] = entries
+    else:
+        meta.pop("managedFields", None)
+    return new
+
+
+def _respond(ctx: RequestContext, response_format: ResponseFormat, scale: JsonObject) -> Response:
+    return respond.object_response(ctx, response_format, 200, json_codec.encode_ordered(scale), SCALES)
+
+
+def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
+    """Decode the Scale in the request body. Return it with the messages of the strict decoder."""
+    data = ctx.request.body
+    try:
+        if media == "yaml":
+            value, strict_errors = yaml_codec.decode_strict(data)
+        elif media == "protobuf":
+            api_version, kind, message = decode_envelope(data)
+            value, strict_errors = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []
         else:
-            meta.pop("managedFields", None)
-        return new
-
-    data = await change_object(
-        call, through_scale, options, whole=whole, applied=True, shown=lambda obj: _scale_of(call, obj)[0]
-    )
-    scale, _ = _scale_of(call, json_codec.decode(data))
-    return _answer(call, accepted, scale)
+            value = json_codec.decode(data, spelled=True)
+            strict_errors = json_codec.duplicate_field_errors(data, value)
+        scale, unknown = _decode(value)
+    except (errors.BadRequestError, yaml_codec.MalformedYAMLError, ProtobufError):
+        raise errors.BadRequestError(_UNREGISTERED_TYPE) from None
+    return scale, strict_errors + unknown
 
 
-async def _track(call: RequestContext, before: JsonObject, scale: JsonObject, manager: str) -> list[JsonObject]:
-    return await managed.update(
-        before,
-        scale,
-        manager=manager_name(manager, call.request.headers.get(b"user-agent", b"")),
-        api_version=_API_VERSION,
-        subresource="scale",
-        now=call.now(),
-        models={_API_VERSION: SCALE_MODEL},
-        convert=_no_other_version,
-    )
-
-
-def _answer(call: RequestContext, accepted: ResponseFormat, scale: JsonObject) -> Response:
-    return answer.object_answer(call, accepted, 200, json_codec.encode_ordered(scale), SCALES)
+def _warn(ctx: RequestContext, strict_errors: list[str], field_validation: str) -> None:
+    if field_validation == "Warn":
+        for text in strict_errors:
+            ctx.request.warn(text)
 
 
 def _decode(value: object) -> tuple[JsonObject, list[str]]:
-    """A Scale, which need not say that it is one, and its unknown fields in a strict reader's words."""
+    """Decode a Scale, which may omit its type. Return it with messages about unknown fields."""
     stated, kind = json_codec.read_type_meta(value)
     api_version, kind = stated or _API_VERSION, kind or "Scale"
     if (api_version, kind) != (_API_VERSION, "Scale"):
         raise errors.BadRequestError(
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "k8s.io/client-go/scale/util.go:146"'
         )
-    named = {**(value if isinstance(value, dict) else {}), "apiVersion": api_version, "kind": kind}
-    scale, unknown = machinery.decode(named, SCALE, report=True)
+    typed = {**(value if isinstance(value, dict) else {}), "apiVersion": api_version, "kind": kind}
+    scale, unknown = machinery.decode(typed, SCALE, report=True)
     return {**scale, "apiVersion": stated}, [f"unknown field {go_quote(path)}" for path in unknown]
 
 
-def _restored(made: JsonObject) -> JsonObject:
-    """The Scale that others have made of one. Raises Unexplained, in the words of a converter in memory."""
+def _decode_mutated(mutated: JsonObject) -> JsonObject:
+    """Decode a Scale that mutating admission has changed. Raise UnknownReasonError with Go's conversion error."""
     from polykind.apis.machinery import from_unstructured
 
-    if not made.get("apiVersion"):
+    if not mutated.get("apiVersion"):
         raise errors.UnknownReasonError("Object 'apiVersion' is missing in 'unstructured object has no version'")
-    if (made["apiVersion"], made["kind"]) != (_API_VERSION, "Scale"):
+    if (mutated["apiVersion"], mutated["kind"]) != (_API_VERSION, "Scale"):
         raise errors.UnknownReasonError(
-            f'no kind "{made["kind"]}" is registered for version "{made["apiVersion"]}" in scheme '
+            f'no kind "{mutated["kind"]}" is registered for version "{mutated["apiVersion"]}" in scheme '
             '"k8s.io/client-go/kubernetes/scheme/register.go:82"'
         )
-    if why := from_unstructured.complaint(made, SCALE):
-        raise errors.UnknownReasonError(f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {why}")
-    return _decode(made)[0]
+    if reason := from_unstructured.complaint(mutated, SCALE):
+        raise errors.UnknownReasonError(
+            f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {reason}"
+        )
+    return _decode(mutated)[0]
 
 
-def _paths(call: RequestContext) -> JsonObject:
-    if call.version.scale is None:
+def _paths(ctx: RequestContext) -> JsonObject:
+    if ctx.version.scale is None:
         raise AssertionError("no scale subresource")
-    return call.version.scale
+    return ctx.version.scale
 
 
 def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
-    """The value at a path, None where there is none; a 500 where something else stands there."""
+    """Return the value at a path; None if there is none. Raise a 500 error if it has another type."""
     value, problem = nested_value(obj, path, kind, name)
     if problem:
         raise errors.UnknownReasonError(problem)
@@ -285,27 +293,27 @@ def _nested(obj: JsonObject, path: str, kind: type, name: str) -> Any:
 
 
 def _int32(obj: JsonObject, path: str) -> int | None:
-    """The number at a path, of which no more than 32 bits are kept."""
-    found: int | None = _nested(obj, path, int, "int64")
-    return found if found is None else (found + 2**31) % 2**32 - 2**31
+    """Return the integer at a path, truncated to 32 bits as in Go; None if there is none."""
+    value: int | None = _nested(obj, path, int, "int64")
+    return value if value is None else (value + 2**31) % 2**32 - 2**31
 
 
-def _with(obj: JsonObject, keys: list[str], value: int) -> JsonObject:
-    """The object with a value at a path; what is not on the path is shared."""
-    out = below = dict(obj)
+def _with_value(obj: JsonObject, keys: list[str], value: int) -> JsonObject:
+    """Return the object with a value at a path. Everything outside the path is shared with the original."""
+    copy = parent = dict(obj)
     for at, key in enumerate(keys[:-1]):
-        found = below.get(key, {})
-        if not isinstance(found, dict):
+        child = parent.get(key, {})
+        if not isinstance(child, dict):
             where = ".".join(keys[: at + 1])
             raise errors.UnknownReasonError(f"value cannot be set because .{where} is not a map[string]interface{{}}")
-        below[key] = below = dict(found)
-    below[keys[-1]] = value
-    return out
+        parent[key] = parent = dict(child)
+    parent[keys[-1]] = value
+    return copy
 
 
-def _scale_of(call: RequestContext, obj: JsonObject) -> tuple[JsonObject, bool]:
-    """The Scale of an object, and whether its replicas are set."""
-    paths, meta = _paths(call), obj["metadata"]
+def _scale_of(ctx: RequestContext, obj: JsonObject) -> tuple[JsonObject, bool]:
+    """Return the Scale of an object, and True if its replicas are set."""
+    paths, meta = _paths(ctx), obj["metadata"]
     replicas = _int32(obj, paths["specReplicasPath"])
     status = _int32(obj, paths["statusReplicasPath"]) or 0
     selector = ""

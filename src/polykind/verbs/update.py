@@ -1,4 +1,4 @@
-"""update: an object replaced, whole or its status; and the walk that every change of an object takes."""
+"""update: replace an object or its status; and the stages that every change of a stored object passes."""
 
 from __future__ import annotations
 
@@ -12,177 +12,172 @@ from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
 from polykind.schema import metadata_validation, names
 from polykind.schema.equality import deep_equal
-from polykind.verbs import admitting, answer, managing, payload, revisions
-from polykind.verbs.commit import LostRace, as_given, commit, modified, remove
+from polykind.verbs import respond
+from polykind.verbs.admit import admit, approve
+from polykind.verbs.commit import LostRaceError, commit, modified_error, remove
 from polykind.verbs.context import RequestContext
 from polykind.verbs.create import create_object
-from polykind.verbs.lifecycle import match_namespace
+from polykind.verbs.decode import decode
+from polykind.verbs.metadata import (
+    check_name,
+    dedupe_owners,
+    ignore_resource_version,
+    keep_manager_times,
+    match_namespace,
+    resource_version_error,
+    track_update,
+)
+from polykind.verbs.write import PUT, Origin, Write
 
-Change = Callable[[JsonObject], Awaitable[JsonObject]]
-"""From the object as it is to the object as it shall be, both at the request's version."""
+Change = Callable[[JsonObject, Write], Awaitable[JsonObject]]
+"""Returns the new object for an old one, both at the request's version, and notes on the write what it has learnt."""
+View = Callable[[JsonObject], JsonObject]
 
 
-async def update(call: RequestContext) -> Response:
-    accepted = answer.negotiated(call)
-    options = UpdateOptions.from_query(call.query)
-    unused = [_sent(call, options)]
+async def update(ctx: RequestContext) -> Response:
+    response_format = respond.negotiate(ctx)
+    options = UpdateOptions.from_query(ctx.query)
+    decoded = [_decode_update(ctx, options)]
 
-    async def replaced(_: JsonObject) -> JsonObject:
-        # Whoever lost a race has changed what was sent, and reads it again.
-        return unused.pop() if unused else _sent(call, options)
+    async def replace(_: JsonObject, write: Write) -> JsonObject:
+        # An attempt that lost a race has changed the decoded object, so the next one decodes the body again.
+        sent = decoded.pop() if decoded else _decode_update(ctx, options)
+        write.integers_only = sent.integers_only
+        return sent.obj
 
-    if call.resource.creates_on_update:
-        created = await _created(call, options)
+    if ctx.resource.creates_on_update:
+        created = await _create_if_missing(ctx, options)
         if created is not None:
-            return answer.object_answer(call, accepted, 201, created)
-    data = await change_object(call, replaced, options, whole=True)
-    return answer.object_answer(call, accepted, 200, data)
+            return respond.object_response(ctx, response_format, 201, created)
+    data = await change_object(ctx, replace, options, PUT)
+    return respond.object_response(ctx, response_format, 200, data)
 
 
-def _sent(call: RequestContext, options: UpdateOptions) -> JsonObject:
-    """The object in the body."""
-    obj = payload.read(call, options.field_validation).obj
-    match_namespace(call, obj["metadata"])
-    check_name(call, obj)
-    managing.dedupe_owners(call, obj["metadata"])
-    return obj
+def _decode_update(ctx: RequestContext, options: UpdateOptions) -> Write:
+    write = decode(ctx, PUT, options)
+    match_namespace(ctx, write.obj["metadata"])
+    check_name(ctx, write.obj)
+    dedupe_owners(ctx, write.obj["metadata"])
+    return write
 
 
-async def _created(call: RequestContext, options: UpdateOptions) -> bytes | None:
-    """An update where nothing is yet: a create. None where something is."""
-    await call.backend.cache.wait_until_fresh(call.resource.cache)
-    if call.resource.cache.get(call.key) is not None or names.path_segment(call.name):
+async def _create_if_missing(ctx: RequestContext, options: UpdateOptions) -> bytes | None:
+    """Create the object of a PUT. Return None if it exists."""
+    await ctx.backend.cache.wait_until_fresh(ctx.resource.cache)
+    if ctx.resource.cache.get(ctx.key) is not None or names.path_segment(ctx.name):
         return None
-    obj = _sent(call, options)
-    check_uid(call, obj, {"metadata": {}}, options.dry_run)
-    revisions.pass_over(obj["metadata"], options.dry_run)
+    write = _decode_update(ctx, options)
+    check_uid(ctx, write.obj, {"metadata": {}}, dry_run=options.dry_run)
+    ignore_resource_version(write.obj["metadata"], dry_run=options.dry_run)
+    write.options = CreateOptions(options.dry_run, options.field_manager)
     try:
-        return await create_object(call, obj, CreateOptions(options.dry_run, options.field_manager))
+        return await create_object(ctx, write)
     except errors.AlreadyExistsError:
         return None
 
 
-def check_name(call: RequestContext, obj: JsonObject) -> None:
-    name = obj["metadata"].get("name")
-    if not name:
-        raise errors.BadRequestError(
-            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
-        )
-    if name != call.name:
-        raise errors.BadRequestError(
-            f"the name of the object ({name}) does not match the name on the URL ({call.name})"
-        )
-
-
 async def change_object(
-    call: RequestContext,
-    change: Change,
-    options: WriteOptions,
-    *,
-    whole: bool,
-    applied: bool = False,
-    shown: Callable[[JsonObject], JsonObject] | None = None,
+    ctx: RequestContext, change: Change, options: WriteOptions, origin: Origin, admission_view: View | None = None
 ) -> bytes:
-    """Change an object until nobody else was faster; what a read of it gives.
+    """Change a stored object and return its representation. Retry if another write was faster.
 
-    `whole`: the client sent the object itself, so its resourceVersion and uid are conditions. `applied`: the change
-    has seen to managedFields itself. `shown`: what those who may refuse are shown of an object; those who may change it
-    have then been asked by the change.
+    `admission_view` turns an object into what validating admission sees of it, such as its Scale. The change has then
+    already run mutating admission.
     """
-    kind, cache = call.resource, call.resource.cache
-    old: JsonObject
+    cache, representer = ctx.resource.cache, ctx.version.representer
     while True:
-        await call.backend.cache.wait_until_fresh(cache)
-        entry = cache.get(call.key)
-        if entry is None:
-            raise call.missing()
-        form = call.version.representer.ready(entry) or await call.version.representer.view(entry)
-        old, call.was_whole = json_codec.decode_flagged(form.data)
-        new = changed = await change(old)
-        _share(new, old)
-        if whole:
-            check_uid(call, new, old, options.dry_run)
-        if not applied:
-            await managing.updated(call, new, old, options.field_manager)
-        if shown is None and call.backend.admission.mutates:
-            new = await admitting.mutated(call, new, old, options)
-        if call.version.strategy.grants:
-            from polykind.verbs import granting
+        await ctx.backend.cache.wait_until_fresh(cache)
+        cached = cache.get(ctx.key)
+        if cached is None:
+            raise ctx.not_found()
+        representation = representer.ready(cached) or await representer.view(cached)
+        old, old_integers_only = json_codec.decode_flagged(representation.data)
+        write = Write({}, origin, options, old, cached, old_integers_only=old_integers_only)
+        write.normalized = not origin.merges
+        write.obj = await change(old, write)
+        _share_unchanged(write.obj, old)
+        if origin.replaces:
+            check_uid(ctx, write.obj, old, dry_run=options.dry_run)
+        if not origin.merges:
+            await track_update(ctx, write)
+        if admission_view is None and ctx.backend.admission.mutates:
+            await admit(ctx, write)
+        if ctx.version.strategy.grants:
+            from polykind.verbs.privileges import check_escalation
 
-            await granting.check(call, new, old)
-        made = applied or new is not changed
-        conditional = _check_revision(call, new, old, entry) and whole
-        match_namespace(call, new["metadata"])
-        managing.dedupe_owners(call, new["metadata"], made=True)
-        new = _prepared(call, new, old)
-        if not call.unread:
-            managing.keep_times(new, old)
-        if call.backend.admission.validates:
-            told = (new, old) if shown is None else (shown(new), shown(old))
-            await admitting.approve(call, *told, options)
+            await check_escalation(ctx, write.obj, old)
+        conditional = _check_resource_version(ctx, write.obj, old, cached) and origin.replaces
+        match_namespace(ctx, write.obj["metadata"])
+        dedupe_owners(ctx, write.obj["metadata"], after_admission=True)
+        write.obj = _prepare(ctx, write.obj, old)
+        _validate(ctx, write.obj, old)
+        if not write.raw_metadata:
+            keep_manager_times(write.obj, old)
+        if ctx.backend.admission.validates:
+            await approve(ctx, write, admission_view)
         try:
-            if _finished(new) and not kind.has_spec_finalizers(new):
-                return await _finish(call, new, entry, options.dry_run)
-            form = await commit(call, call.key, new, entry, options.dry_run, made=made)
-        except LostRace:
+            if _last_finalizer_removed(write.obj) and not ctx.resource.has_spec_finalizers(write.obj):
+                return await _delete_finalized(ctx, write, cached)
+            representation = await commit(ctx, ctx.key, write)
+        except LostRaceError:
             if conditional:
-                raise modified(call, call.name) from None
+                raise modified_error(ctx, ctx.name) from None
             continue
         if not options.dry_run:
-            await call.resource.after_write(call.name)
-        return form.data
+            await ctx.resource.after_write(ctx.name)
+        return representation.data
 
 
-def _share(new: JsonObject, old: JsonObject) -> None:
-    """Make the parts that have not changed one and the same, so that nobody need compare them again."""
+def _share_unchanged(new: JsonObject, old: JsonObject) -> None:
+    """Replace unchanged fields of the new object by the old ones, so that later comparisons are by identity."""
     for name, value in new.items():
         before = old.get(name)
         if value is not before and name != "metadata" and deep_equal(value, before):
             new[name] = before
 
 
-def check_uid(call: RequestContext, new: JsonObject, old: JsonObject, dry_run: bool) -> None:
-    """Refuse where the client means another object, whoever else has yet to be asked."""
-    kind, uid = call.resource, new["metadata"].get("uid")
+def check_uid(ctx: RequestContext, new: JsonObject, old: JsonObject, *, dry_run: bool) -> None:
+    """Raise a ConflictError if the client states the uid of another object."""
+    resource, uid = ctx.resource, new["metadata"].get("uid")
     if uid and uid != old["metadata"].get("uid"):
-        # Keys are told as the store knows them; a dry run does not get that far.
-        prefix = f"/{kind.cache.prefix.removeprefix(call.backend.cache.prefix)}" if dry_run else kind.cache.prefix
-        key = f"{prefix}{call.key}"
-        why = (
-            f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: "
+        # The message has the key in the store; a dry run does not reach the layer that adds the server's prefix.
+        cache_prefix = resource.cache.prefix
+        prefix = f"/{cache_prefix.removeprefix(ctx.backend.cache.prefix)}" if dry_run else cache_prefix
+        reason = (
+            f"StorageError: invalid object, Code: 4, Key: {prefix}{ctx.key}, ResourceVersion: 0, AdditionalErrorMsg: "
             f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['metadata'].get('uid', '')}"
         )
-        raise errors.conflict(kind.plural, kind.group, call.name, why)
+        raise errors.conflict(resource.plural, resource.group, ctx.name, reason)
 
 
-def _check_revision(call: RequestContext, new: JsonObject, old: JsonObject, entry: CachedObject) -> bool:
-    """Whether a revision is insisted on; refuse if it is another."""
-    meta, kind = new["metadata"], call.resource
-    given = meta.get("resourceVersion")
-    if not given or given == "0":
-        if call.version.strategy.unconditional_update:
+def _check_resource_version(ctx: RequestContext, new: JsonObject, old: JsonObject, cached: CachedObject) -> bool:
+    """Return True if the write states a resourceVersion. Raise an error if it is not the stored one."""
+    meta, resource = new["metadata"], ctx.resource
+    stated = meta.get("resourceVersion")
+    if not stated or stated == "0":
+        if ctx.version.strategy.unconditional_update:
             meta["resourceVersion"] = old["metadata"]["resourceVersion"]
             return False
-        complaint = errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-        raise errors.InvalidError(kind.plural, kind.group, call.name, [complaint])
-    if given != str(entry.revision):
-        if nonsense := revisions.unparsable(given):
-            raise errors.UnknownReasonError(nonsense)
-        raise modified(call, call.name)
+        error = errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.InvalidError(resource.plural, resource.group, ctx.name, [error])
+    if stated != str(cached.revision):
+        if reason := resource_version_error(stated):
+            raise errors.UnknownReasonError(reason)
+        raise modified_error(ctx, ctx.name)
     return True
 
 
-def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObject:
-    """The new object with what clients may not change put back, and judged."""
-    version, before = call.version, old["metadata"]
+def _prepare(ctx: RequestContext, new: JsonObject, old: JsonObject) -> JsonObject:
+    """Return the new object with the old values of all fields that the endpoint cannot change."""
+    strategy, before = ctx.version.strategy, old["metadata"]
     if not new.get("apiVersion"):
         raise errors.InternalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
-    if call.subresource == "status":
-        new = version.strategy.prepare_status(new, old)
+    if ctx.subresource == "status":
+        new = strategy.prepare_status(new, old)
     meta = new["metadata"]
-    for kept in ("uid", "creationTimestamp"):
-        if not meta.get(kept) and before.get(kept):
-            meta[kept] = before[kept]
+    for name in ("uid", "creationTimestamp"):
+        if not meta.get(name) and before.get(name):
+            meta[name] = before[name]
     meta["creationTimestamp"] = before.get("creationTimestamp", meta.get("creationTimestamp"))
     if "deletionTimestamp" in before:
         meta["deletionTimestamp"] = before["deletionTimestamp"]
@@ -192,38 +187,40 @@ def _prepared(call: RequestContext, new: JsonObject, old: JsonObject) -> JsonObj
         meta["generation"] = before["generation"]
     else:
         meta.pop("generation", None)
-    if call.subresource == "status":
-        judge = version.strategy.validate_status
-    elif call.subresource == "finalize":
-        version.strategy.prepare_finalize(new, old)
-        judge = version.strategy.validate_finalize
-    else:
-        version.strategy.prepare_update(new, old)
-        judge = version.strategy.validate_update
-    found = metadata_validation.validate_object_meta(
-        meta, namespaced=call.resource.namespaced, name_rule=names.path_segment
-    )
-    found += metadata_validation.validate_object_meta_update(meta, before)
-    validation = judge(new, old)
-    found += validation.errors
-    if version.strategy.reads_params and not (found or call.subresource or call.backend.authorizer.allows_everything):
-        from polykind.verbs import params
-
-        found = params.problems(call, new, old)
-    version.strategy.canonicalize(new)
-    for text in validation.ratcheted:
-        call.request.warn(text)
-    if found:
-        raise errors.InvalidError(
-            new.get("kind", ""), new["apiVersion"].rpartition("/")[0], meta.get("name", ""), found
-        )
-    for text in version.strategy.warnings(new, old):
-        call.request.warn(text)
+    if ctx.subresource == "finalize":
+        strategy.prepare_finalize(new, old)
+    elif ctx.subresource != "status":
+        strategy.prepare_update(new, old)
     return new
 
 
-def _finished(new: JsonObject) -> bool:
-    """The last finalizer of an object that is being deleted has gone."""
+def _validate(ctx: RequestContext, new: JsonObject, old: JsonObject) -> None:
+    """Validate the new object and send warnings. Raise InvalidError if it is invalid."""
+    strategy, meta = ctx.version.strategy, new["metadata"]
+    validate = {"status": strategy.validate_status, "finalize": strategy.validate_finalize}.get(
+        ctx.subresource, strategy.validate_update
+    )
+    field_errors = metadata_validation.validate_object_meta(
+        meta, namespaced=ctx.resource.namespaced, name_rule=names.path_segment
+    )
+    field_errors += metadata_validation.validate_object_meta_update(meta, old["metadata"])
+    validation = validate(new, old)
+    field_errors += validation.errors
+    if strategy.reads_params and not (field_errors or ctx.subresource or ctx.backend.authorizer.allows_everything):
+        from polykind.verbs.privileges import param_errors
+
+        field_errors = param_errors(ctx, new, old)
+    strategy.canonicalize(new)
+    for text in validation.ratcheted:
+        ctx.request.warn(text)
+    if field_errors:
+        group = new["apiVersion"].rpartition("/")[0]
+        raise errors.InvalidError(new.get("kind", ""), group, meta.get("name", ""), field_errors)
+    for text in strategy.warnings(new, old):
+        ctx.request.warn(text)
+
+
+def _last_finalizer_removed(new: JsonObject) -> bool:
     meta = new["metadata"]
     return (
         bool(meta.get("deletionTimestamp"))
@@ -232,10 +229,10 @@ def _finished(new: JsonObject) -> bool:
     )
 
 
-async def _finish(call: RequestContext, new: JsonObject, entry: CachedObject, dry_run: bool) -> bytes:
-    """Delete instead of writing: the reply is the object as it came in, which no storage has made anything of."""
-    data = json_codec.encode(as_given(call, new))
-    if not dry_run:
-        await remove(call, call.key, entry)
-        await call.resource.after_write(call.name)
+async def _delete_finalized(ctx: RequestContext, write: Write, cached: CachedObject) -> bytes:
+    """Delete the object instead of storing it. The response is the object of the request."""
+    data = json_codec.encode(write.as_applied())
+    if not write.options.dry_run:
+        await remove(ctx, ctx.key, cached)
+        await ctx.resource.after_write(ctx.name)
     return data

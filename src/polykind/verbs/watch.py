@@ -1,9 +1,9 @@
-"""watch: what happens to a resource from here on."""
+"""watch: stream the changes of a resource."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 
 from polykind import errors
 from polykind.cache.resource_cache import ObjectChange
@@ -12,137 +12,142 @@ from polykind.cache.watcher import Watcher
 from polykind.codec import negotiation
 from polykind.http.messages import Response, Stream
 from polykind.http.options import ListOptions
-from polykind.resources.resource import Resource
-from polykind.verbs import revisions
 from polykind.verbs.context import RequestContext
-from polykind.verbs.projection import projection_for
-from polykind.verbs.selected import Selected
+from polykind.verbs.metadata import parse_resource_version
+from polykind.verbs.selection import RequestSelection
+from polykind.verbs.watch_encoding import encoder_for
 
-_SHORTEST, _SPREAD = 1800.0, 1800.0
+_MIN_TIMEOUT, _TIMEOUT_JITTER = 1800.0, 1800.0
 
 
-async def watch(call: RequestContext) -> Response | Stream:
-    accept = call.request.header(b"accept")
-    if call.version.is_builtin:
+async def watch(ctx: RequestContext) -> Response | Stream:
+    accept = ctx.request.header(b"accept")
+    if ctx.version.is_builtin:
         negotiation.check_names_media_type(accept, streams=True)
-    negotiation.negotiate(accept, offers=call.version.media)
-    options = ListOptions.from_query(call.query, watch=True)
-    selected = Selected(call, options)
-    named = options.field_selector
-    if call.name and not named.empty and named.name != call.name:
+    negotiation.negotiate(accept, offers=ctx.version.media)
+    options = ListOptions.from_query(ctx.query, watch=True)
+    selection = RequestSelection(ctx, options)
+    field_selector = options.field_selector
+    if ctx.name and not field_selector.empty and field_selector.name != ctx.name:
         raise errors.BadRequestError("fieldSelector metadata.name doesn't match requested name")
-    revision = revisions.parse(options.resource_version, listing=False)
-    # What can be listed cannot always be watched: yaml has no streams.
-    projection = projection_for(call, negotiation.negotiate_watch(accept, offers=call.version.media))
-    cache, api = call.resource.cache, call.backend
-    await api.cache.wait_until_fresh(cache, call.asked)
+    revision = parse_resource_version(options.resource_version, for_list=False)
+    # The second negotiation excludes YAML, which a list can be sent in but a stream cannot.
+    encoder = encoder_for(ctx, negotiation.negotiate_watch(accept, offers=ctx.version.media))
+    cache, backend = ctx.resource.cache, ctx.backend
+    await backend.cache.wait_until_fresh(cache, ctx.revision_read)
     initial = options.send_initial_events
     if initial is None:
         initial = options.resource_version in ("", "0")
     try:
-        if initial and revision > api.cache.revision:
-            await api.cache.wait_for_revision(revision)
+        if initial and revision > backend.cache.revision:
+            await backend.cache.wait_for_revision(revision)
     except errors.RequestTimeoutError as error:
-        return Response(200, projection.error(error), projection.content_type)
+        return Response(200, encoder.error(error), encoder.content_type)
     if not revision:
-        revision = max(cache.revision, api.cache.revision)
-    timeout = float(options.timeout_seconds or 0) or _SHORTEST + random.random() * _SPREAD  # noqa: S311
+        revision = max(cache.revision, backend.cache.revision)
+    timeout = float(options.timeout_seconds or 0) or _MIN_TIMEOUT + random.random() * _TIMEOUT_JITTER  # noqa: S311
     past: list[ObjectChange] = []
     if not initial:
         try:
-            if revision < call.resource.watchable_since:
-                raise errors.ExpiredError(f"too old resource version: {revision} ({call.resource.watchable_since})")
-            past = await api.cache.changes_since(cache, revision)
+            if revision < ctx.resource.watchable_since:
+                raise errors.ExpiredError(f"too old resource version: {revision} ({ctx.resource.watchable_since})")
+            past = await backend.cache.changes_since(cache, revision)
         except errors.ExpiredError as error:
-            return Response(200, projection.error(error), projection.content_type)
-    # From here to the first await nothing else happens: no change can fall between the past and the present.
-    channel = _channel(call, selected, projection)
-    watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, api.bookmark_interval)
+            return Response(200, encoder.error(error), encoder.content_type)
+    # There is no await between reading the past changes and joining the channel, so no change is missed.
+    channel = _join_channel(ctx, selection, encoder)
+    watcher = Watcher(channel, 0, options.allow_watch_bookmarks, timeout, backend.bookmark_interval)
     channel.join(watcher)
-    if projection.key is None:
-        # What it tells once goes with the first event: what happens meanwhile must not take it.
+    if encoder.key is None:
+        # The column headers go with the first event, so later changes wait until the first events are encoded.
         channel.pause()
-    begun: list[bytes] = []
+    sent: list[bytes] = []
     try:
         if initial:
-            told = bool(options.send_initial_events and options.allow_watch_bookmarks)
-            await _begin_with_state(call, watcher, channel, selected, begun, told)
+            end_bookmark = bool(options.send_initial_events and options.allow_watch_bookmarks)
+            await _start_with_state(ctx, watcher, channel, selection, sent, end_bookmark=end_bookmark)
         else:
-            await _begin_with_past(call, watcher, channel, past, revision)
+            await _start_with_past(ctx, watcher, channel, past, revision)
     except errors.APIError as error:
-        # By now the client is told in the stream, after what could be told before.
+        # kube-apiserver has already sent the response head, so the error is an event of the stream.
         channel.leave(watcher)
-        return Response(200, b"".join([*begun, projection.error(error)]), projection.content_type)
+        return Response(200, b"".join([*sent, encoder.error(error)]), encoder.content_type)
     except BaseException:
         channel.leave(watcher)
         raise
-    if watcher.has_initial_events() and projection.unsupported:
+    if watcher.has_initial_events() and encoder.unsupported:
         channel.leave(watcher)
-        return Response(200, b"", projection.content_type)
+        return Response(200, b"", encoder.content_type)
     channel.resume()
-    return Stream(watcher.start, watcher.on_end, projection.content_type)
+    return Stream(watcher.start, watcher.on_end, encoder.content_type)
 
 
-def _channel(call: RequestContext, selected: Selected, projection: Projection) -> WatchChannel:
-    """The channel of this question: one for all who ask the same."""
-    kind = call.resource
-    shared = projection.key if projection.key is not None else id(projection)
-    key = (call.version.version, selected.key, shared)
-    channel = kind.channels.get(key)
+def _join_channel(ctx: RequestContext, selection: RequestSelection, encoder: Projection) -> WatchChannel:
+    """Return the channel that all watches with the same version, selection and encoding share."""
+    resource = ctx.resource
+    encoding = encoder.key if encoder.key is not None else id(encoder)
+    key = (ctx.version.version, selection.key, encoding)
+    channel = resource.channels.get(key)
     if channel is None:
-        metrics = call.backend.metrics
-        sent = metrics.watch_events.of(kind.group, call.version.version, kind.plural).add
-        channel = WatchChannel(
-            kind.cache, call.version.representer, selected, projection, sent, lambda: _forget(kind, key)
+        sent = ctx.backend.metrics.watch_events.of(resource.group, ctx.version.version, resource.plural).add
+        channel = resource.channels[key] = WatchChannel(
+            resource.cache,
+            ctx.version.representer,
+            selection,
+            encoder,
+            sent,
+            lambda: resource.remove_channel(key),
         )
-        kind.channels[key] = channel
     return channel
 
 
-async def _begin_with_state(
-    call: RequestContext, watcher: Watcher, channel: WatchChannel, selected: Selected, begun: list[bytes], told: bool
+async def _start_with_state(
+    ctx: RequestContext,
+    watcher: Watcher,
+    channel: WatchChannel,
+    selection: RequestSelection,
+    sent: list[bytes],
+    *,
+    end_bookmark: bool,
 ) -> None:
-    """ADDED for every object there is; if it is to be `told`, a bookmark for the end of them.
+    """Start with an ADDED event for every object and, if `end_bookmark`, a bookmark after them.
 
-    If one cannot be shown, those before it are in `begun`.
+    If an object cannot be converted, raise the error; `sent` then has the events of the objects before it.
     """
-    cache = call.resource.cache
-    entries = [e for e in selected.entries() if selected.may_match(e)]
-    watcher.after = max(cache.revision, call.backend.cache.revision)
+    cache, representer = ctx.resource.cache, ctx.version.representer
+    objects = [cached for cached in selection.candidates() if selection.may_match(cached)]
+    watcher.after = max(cache.revision, ctx.backend.cache.revision)
     try:
-        forms = await call.version.representer.view_many(entries)
+        representations = await representer.view_many(objects)
     except errors.APIError:
-        for entry in entries:
-            form = await call.version.representer.view(entry)
-            if selected.everything or selected.matches(form):
-                begun.append(channel.projection.event("ADDED", channel.encode_object(form, 0)))
+        for cached in objects:
+            representation = await representer.view(cached)
+            if selection.everything or selection.matches(representation):
+                sent.append(channel.projection.event("ADDED", channel.encode_object(representation, 0)))
         raise
-    chosen = [f for f in forms if selected.everything or selected.matches(f)]
+    selected = [r for r in representations if selection.everything or selection.matches(r)]
 
-    def added() -> Iterator[bytes]:
-        for form in chosen:
-            yield channel.projection.event("ADDED", channel.encode_object(form, 0))
-        if told:
+    def events() -> Iterator[bytes]:
+        for representation in selected:
+            yield channel.projection.event("ADDED", channel.encode_object(representation, 0))
+        if end_bookmark:
             yield channel.projection.event("BOOKMARK", channel.projection.bookmark(watcher.after, True))
 
-    watcher.initial_events = added()
+    watcher.initial_events = events()
 
 
-async def _begin_with_past(
-    call: RequestContext, watcher: Watcher, channel: WatchChannel, past: list[ObjectChange], revision: int
+async def _start_with_past(
+    ctx: RequestContext, watcher: Watcher, channel: WatchChannel, past: list[ObjectChange], revision: int
 ) -> None:
-    """What has happened since the revision that the client has seen."""
+    """Start with the events of all changes since the client's revision."""
     watcher.after = max(revision, past[-1].revision if past else 0)
-    entries = list(dict.fromkeys(e for o in past for e in channel.states_to_represent(o)))
-    made = dict(zip(entries, await call.version.representer.view_many(entries), strict=True))
+    objects = list(dict.fromkeys(cached for change in past for cached in channel.states_to_represent(change)))
+    representations = await ctx.version.representer.view_many(objects)
+    by_object = dict(zip(objects, representations, strict=True))
     events = []
-    for occurrence in past:
-        event = channel.event(occurrence, made)
+    for change in past:
+        event = channel.event(change, by_object)
         if event is not None:
-            kind, form, stamp = event
-            events.append(channel.projection.event(kind, channel.encode_object(form, stamp)))
+            kind, representation, stamp = event
+            events.append(channel.projection.event(kind, channel.encode_object(representation, stamp)))
     watcher.initial_events = events
-
-
-def _forget(kind: Resource, key: Hashable) -> None:
-    kind.channels.pop(key, None)

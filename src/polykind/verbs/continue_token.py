@@ -1,4 +1,4 @@
-"""Continue tokens: where a list goes on, and as of which revision."""
+"""Continue tokens: the position and revision at which the next page of a list starts."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _EXPIRED = (
 )
 
 
-def _space(call: RequestContext) -> str:
-    """What the keys of the objects of a list begin with: tokens leave it out."""
-    return f"{call.namespace}/" if call.namespace is not None and call.resource.namespaced else ""
+def _key_prefix(ctx: RequestContext) -> str:
+    """Return the common prefix of the keys in a list, which tokens omit."""
+    return f"{ctx.namespace}/" if ctx.namespace is not None and ctx.resource.namespaced else ""
 
 
-def encode(call: RequestContext, revision: int, key: str) -> str:
-    """The token that goes on after a key, at a revision (-1: whatever is newest)."""
-    start = key.removeprefix(_space(call))
+def encode(ctx: RequestContext, revision: int, key: str) -> str:
+    """Return the token that continues after a key at a revision; -1 stands for the newest revision."""
+    start = key.removeprefix(_key_prefix(ctx))
     raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": f"{start}\x00"})
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
-def decode(token: str, call: RequestContext, asked: str) -> tuple[int, str]:
-    """The revision (0: newest) and the key to go on after."""
-    version, revision, start = _read(_bytes(token))
+def decode(token: str, ctx: RequestContext, resource_version: str) -> tuple[int, str]:
+    """Return the revision (0: newest) and the key to continue after. Raise BadRequestError if the token is invalid."""
+    version, revision, start = _decode_fields(_decode_base64(token))
     if version != _VERSION:
         raise _invalid(f"continue key is not valid: server does not recognize this encoded version {version}")
     if revision == 0:
@@ -55,40 +55,39 @@ def decode(token: str, call: RequestContext, asked: str) -> tuple[int, str]:
     path = start if start.startswith("/") else f"/{start}"
     if posixpath.normpath(path) != path or path.startswith("//"):
         raise _invalid(f"continue key is not valid: {start}")
-    if asked not in ("", "0"):
+    if resource_version not in ("", "0"):
         raise errors.BadRequestError("specifying resource version is not allowed when using continue")
-    return max(revision, 0), _space(call) + path[1:].rstrip("\x00")
+    return max(revision, 0), _key_prefix(ctx) + path[1:].rstrip("\x00")
 
 
-def _bytes(token: str) -> bytes:
-    """What a token holds: base64 for URLs, without padding."""
+def _decode_base64(token: str) -> bytes:
     try:
         return decode_base64_url(token)
     except Base64Error as error:
         raise _invalid(f"continue key is not valid: {error}") from None
 
 
-def _read(raw: bytes) -> tuple[str, int, str]:
-    """The fields of a token; what is not there is empty."""
+def _decode_fields(raw: bytes) -> tuple[str, int, str]:
+    """Return the fields of a token; absent ones are empty."""
     try:
         value, _ = json_codec.decode_literal(raw)
     except json_codec.MalformedJSONError as error:
         raise _invalid(f"continue key is not valid: {error.text}") from None
-    run = Decoding(report=False)
-    fields = _TOKEN.decode({} if value is None else value, None, run)
-    if run.refusal is not None:
-        raise _invalid(f"continue key is not valid: {run.refusal}")
+    decoding = Decoding(report=False)
+    fields = _TOKEN.decode({} if value is None else value, None, decoding)
+    if decoding.refusal is not None:
+        raise _invalid(f"continue key is not valid: {decoding.refusal}")
     return fields["v"], fields["rv"], fields["start"]
 
 
-def _invalid(why: str) -> errors.BadRequestError:
-    return errors.BadRequestError(f"invalid continue token: {why}")
+def _invalid(reason: str) -> errors.BadRequestError:
+    return errors.BadRequestError(f"invalid continue token: {reason}")
 
 
-def expired(call: RequestContext, after: str) -> errors.ExpiredError:
-    """The revision is gone: a list begins anew, a continued one may go on with what is there now."""
+def expired(ctx: RequestContext, after: str) -> errors.ExpiredError:
+    """Return the error for a compacted revision. A continued list gets a token that continues inconsistently."""
     if not after:
         return errors.ExpiredError("The resourceVersion for the provided list is too old.")
     error = errors.ExpiredError(_EXPIRED)
-    error.metadata = {"continue": encode(call, -1, after)}
+    error.metadata = {"continue": encode(ctx, -1, after)}
     return error

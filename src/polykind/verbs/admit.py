@@ -1,0 +1,221 @@
+"""The admission stages of a write. Writes of the server itself have no user and skip admission."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from polykind import errors
+from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
+from polykind.apply import entries
+from polykind.apply.model import Type
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
+from polykind.http.messages import first_value
+from polykind.http.options import DeleteOptions, WriteOptions
+from polykind.schema import object_meta
+from polykind.verbs.context import RequestContext
+from polykind.verbs.metadata import metadata_decode_error
+from polykind.verbs.write import Write
+
+_SCALE = ("Scale", "autoscaling/v1")
+_INVALID_MANAGERS = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests: "
+)
+
+
+async def admit(ctx: RequestContext, write: Write) -> bool:
+    """Run mutating admission on a create or an update. Return True if it has replaced the object."""
+    if not ctx.backend.admission.mutates or ctx.request.user is None:
+        return False
+    original = write.obj
+    mutated = await _mutate(ctx, ctx.version.strategy.for_admission(original), write)
+    if mutated is None:
+        return False
+    write.obj = mutated
+    write.normalized = write.values_validated = write.integers_only = False
+    write.raw_metadata = {}
+    if not ctx.version.is_builtin:
+        write.metadata_error = metadata_decode_error(mutated["metadata"])
+        mutated["metadata"], _ = object_meta.coerce(mutated["metadata"], strict=False)
+    _restore_invalid_managers(ctx, mutated["metadata"], original["metadata"])
+    return True
+
+
+async def admit_scale(
+    ctx: RequestContext,
+    scale: JsonObject,
+    old: JsonObject,
+    write: Write,
+    decode_scale: Callable[[JsonObject], JsonObject],
+) -> JsonObject:
+    """Run mutating admission on the Scale of an object. Return the Scale, decoded again if it has been replaced."""
+    if not ctx.backend.admission.mutates or ctx.request.user is None:
+        return scale
+    mutated = await _mutate(ctx, scale, write, old, decode_scale)
+    if mutated is None:
+        return scale
+    _restore_invalid_managers(ctx, mutated["metadata"], scale["metadata"])
+    return mutated
+
+
+async def _mutate(
+    ctx: RequestContext,
+    obj: JsonObject,
+    write: Write,
+    old: JsonObject | None = None,
+    default: Callable[[JsonObject], JsonObject] | None = None,
+) -> JsonObject | None:
+    """Return the object that mutating admission makes of `obj`; None if it changes nothing."""
+    old = write.old if old is None else old
+    attributes = _attributes(ctx, CREATE if old is None else UPDATE, obj, old, write.options)
+    if default is not None:
+        attributes.default = default
+    await ctx.backend.admission.mutate(attributes)
+    if not attributes.changed:
+        return None
+    if attributes.obj is None:
+        raise AssertionError("mutating admission has removed the object")
+    return attributes.obj
+
+
+def _restore_invalid_managers(ctx: RequestContext, meta: JsonObject, original: JsonObject) -> None:
+    """Restore managedFields, with a warning, if admission has made them invalid."""
+    if reason := entries.complaint(meta.get("managedFields")):
+        meta.pop("managedFields", None)
+        if "managedFields" in original:
+            meta["managedFields"] = original["managedFields"]
+        ctx.request.warn(_INVALID_MANAGERS + reason)
+
+
+async def approve(ctx: RequestContext, write: Write, view: Callable[[JsonObject], JsonObject] | None = None) -> None:
+    """Run validating admission on a create or an update. `view` turns an object into what admission sees of it."""
+    if ctx.backend.admission.validates and ctx.request.user is not None:
+        obj, old = write.obj, write.old
+        if view is not None:
+            obj, old = view(obj), None if old is None else view(old)
+        operation = CREATE if old is None else UPDATE
+        await ctx.backend.admission.validate(_attributes(ctx, operation, obj, old, write.options))
+
+
+async def approve_delete(ctx: RequestContext, old: JsonObject, options: DeleteOptions, *, named: bool) -> None:
+    """Run mutating and validating admission on a delete. `named`: the URL names the object, not a collection."""
+    admission = ctx.backend.admission
+    if not (admission.mutates or admission.validates) or ctx.request.user is None:
+        return
+    attributes = _attributes(ctx, DELETE, None, old, options)
+    if not named:
+        attributes.name = ""
+    await admission.mutate(attributes)
+    await admission.validate(attributes)
+
+
+def _attributes(
+    ctx: RequestContext,
+    operation: str,
+    obj: JsonObject | None,
+    old: JsonObject | None,
+    options: WriteOptions | DeleteOptions,
+) -> Attributes:
+    resource, version = ctx.resource, ctx.version
+    payload = _SCALE if ctx.subresource == "scale" else (resource.kind, version.api_version)
+    meta = (obj or old or {}).get("metadata") or {}
+    name = ctx.name or meta.get("name") or ""
+    return Attributes(
+        operation,
+        Resource(
+            resource.group,
+            version.version,
+            resource.plural,
+            ctx.subresource,
+            *payload,
+            resource.namespaced,
+            tuple(resource.versions),
+            tuple(name for name, one in resource.versions.items() if one.has(ctx.subresource)),
+        ),
+        ctx.namespace or (name if (resource.group, resource.plural) == ("", "namespaces") else ""),
+        name,
+        obj,
+        old,
+        _options_object(ctx, operation, options),
+        options.dry_run,
+        ctx.user,
+        version.representer.convert_for_admission,
+        lambda mutated: _default(ctx, mutated),
+        lambda: _namespace_object(ctx, obj, old),
+        ctx.request.warn,
+        patience=ctx.request.timeout,
+        model=lambda api_version: _root_type(ctx, api_version),
+        complaint=lambda mutated: _strict_decode_error(ctx, mutated),
+        authorizer=ctx.backend.authorizer,
+        typed=version.is_builtin and ctx.subresource != "scale",
+    )
+
+
+def _root_type(ctx: RequestContext, api_version: str) -> Type | None:
+    # kube-apiserver finds no type for a Scale.
+    model = ctx.resource.models.get(api_version) if ctx.subresource != "scale" else None
+    return model.root if model is not None else None
+
+
+def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
+    """Return why a mutated object cannot be decoded strictly; "" if it can, or if a later stage rejects it."""
+    version = ctx.version
+    if not version.is_builtin:
+        return "" if isinstance(obj.get("metadata") or {}, dict) else "system metadata was not initialized"
+    try:
+        version.codec.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
+        decoded = version.codec.decode(json_codec.decode(json_codec.encode(obj)), report_unknown=True)
+    except object_meta.BadObjectMetaError as error:
+        return error.why
+    except errors.APIError:
+        return ""
+    unknown = ", ".join(f"unknown field {go_quote(path)}" for path in decoded.unknown_fields)
+    return f"strict decoding error: {unknown}" if unknown else ""
+
+
+def _default(ctx: RequestContext, obj: JsonObject) -> JsonObject:
+    """Set the defaults of a mutated object at the version that it states."""
+    stated = obj.get("apiVersion")
+    if ctx.version.is_builtin:
+        ctx.version.codec.check_kind(obj["kind"], obj["apiVersion"])
+    for version in ctx.resource.versions.values():
+        if version.api_version == stated:
+            metadata = obj.get("metadata")
+            defaulted = version.codec.default(obj)
+            if not version.is_builtin and isinstance(metadata, dict):
+                # Invalid metadata stays as it is until all webhooks have run.
+                defaulted["metadata"] = metadata
+            return defaulted
+    obj["metadata"] = metadata if isinstance(metadata := obj.get("metadata"), dict) else {}
+    return obj
+
+
+def _options_object(ctx: RequestContext, operation: str, options: WriteOptions | DeleteOptions) -> JsonObject:
+    """Return the CreateOptions, UpdateOptions or DeleteOptions; a patch has those of the resulting operation."""
+    obj: JsonObject = {"kind": f"{operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
+    if options.dry_run:
+        obj["dryRun"] = ["All"]
+    if isinstance(options, DeleteOptions):
+        conditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+        stated = {
+            "gracePeriodSeconds": options.grace_period_seconds,
+            "preconditions": {k: v for k, v in conditions.items() if v is not None} or None,
+            "orphanDependents": options.orphan_dependents,
+            "propagationPolicy": options.propagation_policy,
+        }
+    else:
+        stated = {name: first_value(ctx.query, name) or None for name in ("fieldManager", "fieldValidation")}
+    return obj | {name: value for name, value in stated.items() if value is not None}
+
+
+def _namespace_object(ctx: RequestContext, obj: JsonObject | None, old: JsonObject | None) -> JsonObject | None:
+    """Return the namespace of the request; a write of a Namespace is in the namespace that it writes."""
+    if (ctx.resource.group, ctx.resource.plural) == ("", "namespaces"):
+        return obj if obj is not None else old
+    namespaces = ctx.backend.registry.kind("", "namespaces")
+    if namespaces is None or not ctx.namespace:
+        return None
+    cached = namespaces.cache.get(ctx.namespace)
+    return cached.decode() if cached is not None else None

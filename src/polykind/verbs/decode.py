@@ -1,0 +1,214 @@
+"""The first stage of a write: decode the request body into an object of the request's version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from polykind import errors
+from polykind.codec import json_codec, negotiation, yaml_codec
+from polykind.codec.protobuf_envelope import decode_envelope
+from polykind.codec.protobuf_wire import ProtobufError
+from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
+from polykind.http.options import WriteOptions
+from polykind.verbs.context import RequestContext
+from polykind.verbs.write import Origin, Write
+
+_QUOTED_BYTES = 30
+"""How much of an unrecognized body an error message quotes."""
+
+
+class _TypeMeta(msgspec.Struct, rename="camel"):
+    """The type of an object, read from a body that cannot be decoded as a whole."""
+
+    api_version: str | None = None
+    kind: str | None = None
+
+
+def decode(ctx: RequestContext, origin: Origin, options: WriteOptions) -> Write:
+    """Decode the request body: parse, check its kind, coerce, prune and default.
+
+    Unknown and duplicate fields are errors or warnings, as `options.field_validation` says. Raise BadRequestError if
+    the body is not an object of the request's kind and version.
+    """
+    version, body, field_validation = ctx.version, ctx.request.body, options.field_validation
+    media = negotiation.body_media(ctx.request.header(b"content-type"), offers=version.media)
+    duplicates: list[str] = []
+    integers_only = False
+    if media == "protobuf":
+        value = _decode_protobuf(ctx, body)
+    else:
+        value, integers_only, duplicates = _parse(ctx, body, media, field_validation)
+        if not _states_expected_type(ctx, value):
+            value = _with_type_meta(ctx, value, media, field_validation)
+    version_error = _version_error(ctx, value.get("apiVersion", ""))
+    if version_error is not None and version.is_builtin:
+        raise version_error
+    decoded = version.codec.decode(value, report_unknown=field_validation != "Ignore")
+    unknown = decoded.unknown_fields
+    if duplicates and media == "json":
+        duplicates = relevant_duplicates(ctx, duplicates, unknown, value)
+    strict_errors = duplicates + unknown_field_errors(ctx, unknown)
+    if duplicates and unknown and version.is_builtin and media == "json":
+        strict_errors = json_codec.sort_strict_errors(strict_errors, body)
+    if field_validation == "Strict" and strict_errors:
+        if media == "yaml" and duplicates:
+            strict_errors[: len(duplicates)] = [yaml_codec.strict_error(duplicates)]
+        raise _cannot_be_handled(value, value["kind"], f"strict decoding error: {', '.join(strict_errors)}")
+    for text in strict_errors:
+        ctx.request.warn(text)
+    if version_error is not None:
+        raise version_error
+    return Write(decoded.obj, origin, options, values_validated=decoded.validated, integers_only=integers_only)
+
+
+def unknown_field_errors(ctx: RequestContext, paths: list[str]) -> list[str]:
+    """Return kube-apiserver's messages for unknown fields. Only the decoder of built-in types escapes the path."""
+    return [
+        f"unknown field {go_quote(path)}" if ctx.version.is_builtin else f'unknown field "{path}"' for path in paths
+    ]
+
+
+def relevant_duplicates(ctx: RequestContext, duplicates: list[str], unknown: list[str], value: Any) -> list[str]:
+    """Drop the messages about duplicate fields that the decoder of a built-in type does not see.
+
+    It looks neither into unknown fields nor into fields with a decoder of their own.
+    """
+    if not ctx.version.is_builtin:
+        return duplicates
+    own_decoders = ctx.version.codec.own_decoder_paths(value)
+    return [
+        message
+        for message in duplicates
+        if not any(_lies_in(message, path, '".[') for path in unknown)
+        and not any(_lies_in(message, path, ".[") for path in own_decoders)
+    ]
+
+
+def _lies_in(message: str, path: str, following: str) -> bool:
+    """True if a message is about a path followed by one of some characters; a quotation mark is the path's end."""
+    prefix = f"duplicate field {go_quote(path)[:-1]}"
+    return message.startswith(prefix) and message[len(prefix)] in following
+
+
+def _states_expected_type(ctx: RequestContext, value: Any) -> bool:
+    """True if the body is a custom object of the request's kind and apiVersion, as nearly all are."""
+    if type(value) is not dict or ctx.version.is_builtin:
+        return False
+    return value.get("apiVersion") == ctx.version.api_version and value.get("kind") == ctx.resource.kind
+
+
+def _version_error(ctx: RequestContext, stated: str) -> errors.BadRequestError | None:
+    expected = ctx.version.api_version
+    if stated == expected:
+        return None
+    return errors.BadRequestError(
+        f"the API version in the data ({stated}) does not match the expected API version ({expected})"
+    )
+
+
+def _parse(ctx: RequestContext, body: bytes, media: str, field_validation: str) -> tuple[Any, bool, list[str]]:
+    """Return the parsed body, True if its numbers are known to be integers, and messages about duplicate fields."""
+    integers_only = False
+    try:
+        if media == "yaml":
+            value, duplicates = yaml_codec.decode_strict(body)
+            if ctx.version.is_builtin:
+                # kube-apiserver converts YAML to JSON with sorted keys, which orders the unknown fields.
+                value = json_codec.decode(json_codec.encode(value))
+        elif ctx.version.is_builtin:
+            value, integers_only = json_codec.decode_literal(body)
+            duplicates = json_codec.duplicate_field_errors(body, value)
+        else:
+            value, integers_only, duplicates = json_codec.decode_strict(body)
+        return value, integers_only, duplicates if field_validation != "Ignore" else []
+    except json_codec.MalformedJSONError as error:
+        if error.syntax:
+            raise _unrecognized(ctx, error.message) from None
+        raise _cannot_be_handled(_type_meta(ctx, *_stated_type(body)), ctx.resource.kind, error.text) from None
+    except yaml_codec.MalformedYAMLError as error:
+        raise _unrecognized(ctx, str(error)) from None
+
+
+def _stated_type(body: bytes) -> tuple[str, str]:
+    """Return the apiVersion and kind of a body that cannot be decoded as a whole."""
+    try:
+        stated = msgspec.json.decode(body, type=_TypeMeta)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return "", ""
+    return stated.api_version or "", stated.kind or ""
+
+
+def _with_type_meta(ctx: RequestContext, value: Any, media: str, field_validation: str) -> JsonObject:
+    """Return the body with apiVersion and kind. A built-in object may omit them, a custom object may not."""
+    try:
+        api_version, kind = json_codec.read_type_meta(value)
+    except errors.BadRequestError as error:
+        raise _unrecognized(ctx, error.message) from None
+    type_meta = _type_meta(ctx, api_version, kind)
+    if ctx.version.is_builtin:
+        ctx.version.codec.check_kind(type_meta["kind"], type_meta["apiVersion"])
+        return {**value, **type_meta} if value else type_meta
+    if not value or not value.get("kind"):
+        raise _kind_missing(ctx, value, type_meta, media, field_validation)
+    if value.get("apiVersion", "") is None:
+        reason = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise _cannot_be_handled({"kind": kind}, ctx.resource.kind, reason)
+    obj: JsonObject = value
+    return obj
+
+
+def _kind_missing(
+    ctx: RequestContext, value: Any, type_meta: JsonObject, media: str, field_validation: str
+) -> errors.BadRequestError:
+    """Return the error for a custom object without kind, which depends on whether kube-apiserver decodes strictly."""
+    if field_validation != "Ignore":
+        return _unrecognized(ctx, f"Object 'Kind' is missing in '{_text(ctx.request.body)}'")
+    decoded = json_codec.encode(value) if media == "yaml" else ctx.request.body
+    return _cannot_be_handled(type_meta, ctx.resource.kind, f"Object 'Kind' is missing in '{_text(decoded)}'")
+
+
+def _decode_protobuf(ctx: RequestContext, body: bytes) -> JsonObject:
+    """Decode a protobuf body, whose unknown fields are ignored."""
+    try:
+        api_version, kind, message = decode_envelope(body)
+    except ProtobufError as error:
+        raise _unrecognized(ctx, str(error)) from None
+    type_meta = _type_meta(ctx, "" if api_version.count("/") > 1 else api_version, kind)
+    ctx.version.codec.check_kind(type_meta["kind"], type_meta["apiVersion"])
+    try:
+        return {**ctx.version.codec.from_message(message), **type_meta}
+    except ProtobufError as error:
+        raise _cannot_be_handled(type_meta, ctx.resource.kind, str(error)) from None
+
+
+def _type_meta(ctx: RequestContext, api_version: str, kind: str) -> JsonObject:
+    return {"kind": kind or ctx.resource.kind, "apiVersion": api_version or ctx.version.api_version}
+
+
+def _cannot_be_handled(value: JsonObject, expected: str, reason: str) -> errors.BadRequestError:
+    """Return the error for a body that states its type but cannot be decoded as the expected one."""
+    version = value.get("apiVersion", "").rpartition("/")[2]
+    return errors.BadRequestError(f'{value["kind"]} in version "{version}" cannot be handled as a {expected}: {reason}')
+
+
+def _unrecognized(ctx: RequestContext, reason: str) -> errors.BadRequestError:
+    """Return the error for a body that does not state its type."""
+    return errors.BadRequestError(
+        f"the object provided is unrecognized (must be of type {ctx.resource.kind}): {reason} "
+        f"({_summary(ctx.request.body)})"
+    )
+
+
+def _summary(body: bytes) -> str:
+    """Return the beginning of a body: as text if it looks like JSON, else in hexadecimal."""
+    if not body:
+        return "<empty>"
+    head, more = body[:_QUOTED_BYTES], " ..." if len(body) > _QUOTED_BYTES else ""
+    return (_text(head) if body.startswith(b"{") else head.hex()) + more
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")

@@ -1,0 +1,180 @@
+"""Stages of a write that handle metadata: namespace, name, resourceVersion, owners and field managers."""
+
+from __future__ import annotations
+
+from polykind import errors
+from polykind.apply import managed
+from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
+from polykind.http.options import WriteOptions, manager_name
+from polykind.schema import metadata_validation, names, object_meta
+from polykind.verbs.context import RequestContext
+from polykind.verbs.write import POST, Write
+
+_SERVER_FIELDS = frozenset(("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"))
+"""Metadata that a POST cannot set."""
+_OVERWRITTEN = frozenset(("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"))
+"""Metadata that the server sets on every write, so that errors in it have no effect."""
+_MAX_REVISION = 2**64 - 1
+
+# ---------------------------------------------------------------------- namespace and name
+
+
+async def check_namespace(ctx: RequestContext, name: str) -> None:
+    """Raise an error unless the namespace of a create exists and is not terminating."""
+    if not ctx.resource.namespaced:
+        return
+    namespaces = ctx.backend.registry.kind("", "namespaces")
+    if namespaces is None:
+        raise AssertionError("namespaces are always served")
+    await ctx.backend.cache.load(namespaces.cache)
+    namespace = ctx.namespace or ""
+    cached = namespaces.cache.get(namespace)
+    if cached is None:
+        # Another replica may have created it a moment ago.
+        await ctx.backend.cache.wait_until_fresh(namespaces.cache)
+        cached = namespaces.cache.get(namespace)
+    if cached is None:
+        if reasons := names.path_segment(namespace):
+            # kube-apiserver looks the namespace up with its own HTTP client, which rejects such a name.
+            raise errors.InternalError(f"invalid resource name {go_quote(namespace)}: [{' '.join(reasons)}]")
+        raise errors.NotFoundError("namespaces", "", namespace)
+    if cached.terminating():
+        reason = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        raise errors.ForbiddenError(ctx.resource.plural, ctx.resource.group, name, reason, causes=[cause])
+
+
+def match_namespace(ctx: RequestContext, meta: JsonObject) -> None:
+    """Set the namespace from the URL. Raise BadRequestError if the object names another one."""
+    if not ctx.resource.namespaced:
+        meta.pop("namespace", None)
+        return
+    stated = meta.get("namespace")
+    if stated and stated != ctx.namespace:
+        raise errors.BadRequestError(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    meta["namespace"] = ctx.namespace or ""
+
+
+def check_name(ctx: RequestContext, obj: JsonObject) -> None:
+    """Raise BadRequestError unless the object has the name of the URL."""
+    name = obj["metadata"].get("name")
+    if not name:
+        raise errors.BadRequestError(
+            f"the name of the object ({ctx.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != ctx.name:
+        raise errors.BadRequestError(f"the name of the object ({name}) does not match the name on the URL ({ctx.name})")
+
+
+# ---------------------------------------------------------------------- resourceVersion
+
+
+def parse_resource_version(text: str, *, for_list: bool) -> int:
+    """Return the revision; 0 if the text is empty. As in kube-apiserver, a malformed one is a 400 only for a list."""
+    if not text:
+        return 0
+    reason = resource_version_error(text)
+    if not reason:
+        return int(text)
+    message = f"resourceVersion: Invalid value: {go_quote(text)}: {reason}"
+    if for_list:
+        raise errors.BadRequestError(f"invalid resource version: {message}")
+    raise errors.UnknownReasonError(message)
+
+
+def resource_version_error(text: str) -> str:
+    """Return why a text is not a resourceVersion, in the words of Go's ParseUint; "" if it is one."""
+    if text.isascii() and text.isdigit():
+        reason = "value out of range" if int(text) > _MAX_REVISION else ""
+    else:
+        reason = "invalid syntax"
+    return f"strconv.ParseUint: parsing {go_quote(text)}: {reason}" if reason else ""
+
+
+def ignore_resource_version(meta: JsonObject, *, dry_run: bool) -> None:
+    """Remove the resourceVersion of an object that a PUT or an apply creates. Raise an error if it is malformed.
+
+    A dry run keeps it, because its response shows it.
+    """
+    stated = meta.get("resourceVersion", "")
+    if stated and (reason := resource_version_error(stated)):
+        raise errors.UnknownReasonError(reason)
+    if not dry_run:
+        meta.pop("resourceVersion", None)
+
+
+# ---------------------------------------------------------------------- owners and field managers
+
+
+def dedupe_owners(ctx: RequestContext, meta: JsonObject, *, after_admission: bool = False) -> None:
+    """Drop duplicate owner references with a warning, which says whether they were found after admission."""
+    for warning in metadata_validation.dedupe_owner_references(meta, after_admission=after_admission):
+        ctx.request.warn(warning)
+
+
+async def track_create(ctx: RequestContext, write: Write) -> None:
+    """Set managedFields for a create. A POST first loses the fields that only the server sets."""
+    meta = write.obj["metadata"]
+    if write.origin is POST:
+        for name in _SERVER_FIELDS & meta.keys():
+            del meta[name]
+    _set_managers(meta, await _track(ctx, write))
+
+
+async def track_update(ctx: RequestContext, write: Write) -> None:
+    """Set managedFields for an update or a patch. An object of another kind has no known fields, so no managers."""
+    new = write.obj
+    known = new.get("kind") == ctx.resource.kind and new.get("apiVersion") in ctx.resource.models
+    _set_managers(new["metadata"], await _track(ctx, write) if known else [])
+
+
+def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
+    if managed_fields:
+        meta["managedFields"] = managed_fields
+    else:
+        meta.pop("managedFields", None)
+
+
+async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:
+    stated = write.options.field_manager if isinstance(write.options, WriteOptions) else ""
+    return await managed.update(
+        write.old,
+        write.obj,
+        manager=manager_name(stated, ctx.request.headers.get(b"user-agent", b"")),
+        api_version=ctx.version.api_version,
+        subresource=ctx.subresource,
+        now=ctx.now(),
+        models=ctx.resource.models,
+        convert=ctx.version.representer.convert,
+        reset=ctx.resource.reset(ctx.version, ctx.subresource),
+    )
+
+
+def keep_manager_times(new: JsonObject, old: JsonObject) -> None:
+    """Keep the old managedFields if only their times differ, so that the write changes nothing."""
+    if "managedFields" in old["metadata"] and managed.same_but_times(old, new):
+        new["metadata"]["managedFields"] = old["metadata"]["managedFields"]
+
+
+# ---------------------------------------------------------------------- metadata that a merge or a webhook produced
+
+
+def metadata_decode_error(metadata: JsonObject) -> str:
+    """Return why Go's decoder rejects metadata, apart from the fields that the server overwrites; "" if it does not."""
+    try:
+        object_meta.coerce({name: value for name, value in metadata.items() if name not in _OVERWRITTEN}, strict=True)
+    except object_meta.BadObjectMetaError as error:
+        return error.why
+    return ""
+
+
+def raw_metadata(stated: JsonObject, coerced: JsonObject) -> JsonObject:
+    """Return the metadata fields that coercion has changed, such as empty maps and values of a wrong type."""
+    return {k: v for k, v in stated.items() if k not in _OVERWRITTEN and coerced.get(k, ...) != v}

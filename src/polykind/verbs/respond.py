@@ -1,0 +1,220 @@
+"""The last stage of a request: the response in JSON, YAML or protobuf, with whole objects, Tables or metadata only."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+
+from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
+from polykind.codec import json_codec, negotiation, partial_metadata, yaml_codec
+from polykind.codec.negotiation import ResponseFormat, Transform
+from polykind.codec.protobuf_envelope import encode_envelope, encode_list, encode_object
+from polykind.codec.table import TableFormat
+from polykind.contract import JsonObject
+from polykind.http.messages import JSON, Response
+from polykind.http.options import include_object
+from polykind.verbs.context import RequestContext
+
+_YAML = b"application/yaml"
+_PROTOBUF = b"application/vnd.kubernetes.protobuf"
+_NUMBERS = {"v1": (1, 2), "v1beta1": (2, 1)}
+"""The protobuf field numbers of metadata and items in a PartialObjectMetadataList, by version."""
+_GZIP = ((b"Content-Encoding", b"gzip"), (b"Vary", b"Accept-Encoding"))
+_SLICE = 200
+"""Objects that are encoded before the coroutine yields to the event loop."""
+
+Encode = Callable[[JsonObject], bytes]
+
+
+def negotiate(ctx: RequestContext, transforms: frozenset[Transform] = negotiation.OBJECT_TRANSFORMS) -> ResponseFormat:
+    """Return the format that the Accept header asks for. Raise NotAcceptableError if there is none."""
+    accept = ctx.request.header(b"accept")
+    if ctx.version.is_builtin:
+        negotiation.check_names_media_type(accept, streams=ctx.request.method == "GET" and not ctx.name)
+    response_format = negotiation.negotiate(accept, offers=ctx.version.media, transforms=transforms)
+    if negotiation.is_pretty(ctx.query, ctx.request.header(b"user-agent")):
+        return replace(response_format, pretty=True)
+    return response_format
+
+
+def _sends_stored_bytes(response_format: ResponseFormat) -> bool:
+    """True if the response is the JSON of the representation as it is."""
+    return response_format.media == "json" and response_format.as_kind is None and not response_format.pretty
+
+
+def object_response(
+    ctx: RequestContext, response_format: ResponseFormat, status: int, data: bytes, table: TableFormat | None = None
+) -> Response:
+    """Return a response with one object. `table` has the columns of an object of another kind, such as a Scale."""
+    if _sends_stored_bytes(response_format):
+        body = data + b"\n"
+        if len(body) > negotiation.GZIP_ABOVE:
+            return _compress(ctx, Response(status, body))
+        return Response(status, body)
+    obj = _decode(data)
+    if response_format.as_kind == "Table":
+        include = _include_object(ctx)
+        obj = (table or ctx.version.representer.table).table(
+            [obj],
+            {"resourceVersion": obj["metadata"].get("resourceVersion", "")},
+            ctx.backend.clock.now(),
+            include=include,
+            version=response_format.as_version,
+        )
+        return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
+    if response_format.as_kind == "PartialObjectMetadata":
+        obj = partial_metadata.partial_object(obj, response_format.as_version)
+        if response_format.media == "protobuf":
+            return _protobuf_response(ctx, encode_object(obj, PARTIAL_OBJECT_METADATA), status)
+        return _encode_response(ctx, response_format, status, obj, json_codec.encode_ordered)
+    if response_format.as_kind is not None:
+        raise partial_metadata.not_a_list_error("*v1.Scale" if table is not None else ctx.version.object_type)
+    if response_format.media == "protobuf":
+        version = ctx.version
+        return _protobuf_response(
+            ctx, encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj)), status
+        )
+    return _encode_response(
+        ctx, response_format, status, obj, json_codec.encode if table is None else json_codec.encode_ordered
+    )
+
+
+def status_response(ctx: RequestContext, response_format: ResponseFormat, status: JsonObject) -> Response:
+    """Return a response with a Status, whose keys keep their order."""
+    if response_format.media == "protobuf":
+        return _protobuf_response(ctx, encode_object(status, STATUS))
+    return _encode_response(ctx, response_format, 200, status, json_codec.encode_ordered)
+
+
+def _protobuf_response(ctx: RequestContext, body: bytes, status: int = 200) -> Response:
+    return _compress(ctx, Response(status, body, _PROTOBUF))
+
+
+def _encode_response(
+    ctx: RequestContext,
+    response_format: ResponseFormat,
+    status: int,
+    value: JsonObject,
+    encode: Encode = json_codec.encode,
+) -> Response:
+    if response_format.media == "yaml":
+        return _compress(ctx, Response(status, yaml_codec.encode(value), _YAML))
+    encoded = encode(value)
+    if response_format.pretty:
+        return _compress(ctx, Response(status, json_codec.indent(encoded)))
+    return _compress(ctx, Response(status, encoded + b"\n"))
+
+
+def _compress(ctx: RequestContext, response: Response) -> Response:
+    """Compress a long body if the client accepts gzip."""
+    body = response.body if isinstance(response.body, bytes) else b""
+    if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), len(body)):
+        return Response(response.status, gzip.compress(body, 1), response.content_type, response.headers + _GZIP)
+    return response
+
+
+async def list_response(
+    ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
+) -> Response:
+    """Return a response with a list of objects. A long list is encoded in slices, to not block the event loop."""
+    version = ctx.version
+    if _sends_stored_bytes(response_format):
+        return await _parts_response(ctx, version.representer.list_parts(list(items), metadata))
+    if response_format.as_kind == "PartialObjectMetadata":
+        raise partial_metadata.is_a_list_error(version.list_type)
+    if response_format.media == "protobuf":
+        return await _protobuf_list(ctx, response_format, items, metadata)
+    if response_format.as_kind == "Table":
+        table, now, include = version.representer.table, ctx.backend.clock.now(), _include_object(ctx)
+        value = table.table([], metadata, now, include=include, version=response_format.as_version)
+        members = [table.row(o, now, include, response_format.as_version) async for o in _decode_all(items)]
+        return await _long_list(ctx, response_format, value, "rows", members, json_codec.encode_ordered)
+    if response_format.as_kind is not None:
+        value = partial_metadata.partial_list([], metadata, response_format.as_version)
+        members = [partial_metadata.partial_object(o, response_format.as_version) async for o in _decode_all(items)]
+        return await _long_list(ctx, response_format, value, "items", members, json_codec.encode_ordered)
+    value = {"apiVersion": version.api_version, "kind": version.resource.list_kind, "metadata": metadata, "items": []}
+    members = [version.representer.as_item(o) async for o in _decode_all(items)]
+    return await _long_list(ctx, response_format, value, "items", members, json_codec.encode)
+
+
+async def _long_list(
+    ctx: RequestContext,
+    response_format: ResponseFormat,
+    value: JsonObject,
+    key: str,
+    members: list[JsonObject],
+    encode: Encode,
+) -> Response:
+    """Return a response with a document whose only field `key` is a long list, encoded in slices."""
+    if members:
+        value[key] = members
+    if response_format.media == "yaml":
+        body = await asyncio.to_thread(yaml_codec.encode, value)
+        return await _parts_response(ctx, [body], _YAML)
+    if members:
+        value[key] = []
+    empty = b'"%b":[]' % key.encode()
+    head, found, tail = encode(value).partition(empty)
+    parts = [head + found.removesuffix(b"]")]
+    for start in range(0, len(members), _SLICE):
+        chunk = b",".join([encode(m) for m in members[start : start + _SLICE]])
+        parts.append(b"," + chunk if start else chunk)
+        await asyncio.sleep(0)
+    parts.append(b"]" + tail if found else tail)
+    if response_format.pretty:
+        return await _parts_response(ctx, [await asyncio.to_thread(lambda: json_codec.indent(b"".join(parts)))])
+    parts.append(b"\n")
+    return await _parts_response(ctx, parts)
+
+
+async def _parts_response(ctx: RequestContext, parts: list[bytes], content_type: bytes = JSON) -> Response:
+    """Return a response with a body in parts, compressed if the client accepts gzip."""
+    if negotiation.wants_gzip(ctx.request.header(b"accept-encoding"), sum(map(len, parts))):
+        body = await asyncio.to_thread(lambda: gzip.compress(b"".join(parts), 1))
+        return Response(200, body, content_type, _GZIP)
+    return Response(200, parts, content_type)
+
+
+async def _protobuf_list(
+    ctx: RequestContext, response_format: ResponseFormat, items: Sequence[bytes], metadata: JsonObject
+) -> Response:
+    """Return a protobuf list of objects or of their metadata. Yield after each object, because it may be large."""
+    version, messages = ctx.version, []
+    for data in items:
+        obj = _decode(data)
+        if response_format.as_kind is None:
+            messages.append(version.codec.to_message(obj))
+        else:
+            messages.append(encode_message(partial_metadata.partial_object(obj), PARTIAL_OBJECT_METADATA))
+        await asyncio.sleep(0)
+    if response_format.as_kind is None:
+        return _protobuf_response(ctx, encode_list(version.api_version, version.resource.list_kind, metadata, messages))
+    api_version, numbers = (
+        f"{response_format.as_group}/{response_format.as_version}",
+        _NUMBERS[response_format.as_version],
+    )
+    return _protobuf_response(
+        ctx, encode_list(api_version, response_format.as_kind, metadata, messages, numbers=numbers)
+    )
+
+
+async def _decode_all(items: Sequence[bytes]) -> AsyncIterator[JsonObject]:
+    for index, data in enumerate(items):
+        if index % _SLICE == _SLICE - 1:
+            await asyncio.sleep(0)
+        yield _decode(data)
+
+
+def _include_object(ctx: RequestContext) -> str:
+    return include_object(ctx.query)
+
+
+def _decode(data: bytes) -> JsonObject:
+    value = json_codec.decode(data)
+    if not isinstance(value, dict):
+        raise AssertionError("a representation is not a JSON object")
+    return value

@@ -1,0 +1,98 @@
+"""The objects that a list, a watch or a deletecollection selects."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from polykind.cache.cached_object import CachedObject, Representation
+from polykind.codec import json_codec
+from polykind.http.options import ListOptions
+from polykind.selectors import selectable_fields
+from polykind.verbs.context import RequestContext
+
+
+class RequestSelection:
+    """A request's selection: the namespace and name of its path, a label selector and a field selector."""
+
+    __slots__ = (
+        "_cache",
+        "_fields",
+        "_labels",
+        "_namespaced",
+        "_path_namespace",
+        "_paths",
+        "everything",
+        "key",
+        "name",
+        "namespace",
+    )
+
+    def __init__(self, ctx: RequestContext, options: ListOptions) -> None:
+        version = ctx.version
+        allowed = {"metadata.name", *map(selectable_fields.selector_name, version.selectable)}
+        if ctx.resource.namespaced:
+            allowed.add("metadata.namespace")
+        self._labels = options.label_selector
+        self._fields = options.field_selector
+        self._fields.check_fields(allowed, version.unknown_field_label)
+        self._paths = (".metadata.name", ".metadata.namespace", *version.selectable)
+        self._cache = ctx.resource.cache
+        self._namespaced = ctx.resource.namespaced
+        self._path_namespace = ctx.namespace
+        self.namespace = ctx.namespace
+        self.name: str | None = ctx.name or self._fields.name
+        if self.namespace is None and self._namespaced and self._fields.namespace is not None:
+            self.namespace = self._fields.namespace
+        requirements = self._fields.requirements
+        pinned = {requirement.field for requirement in requirements if requirement.equal}
+        only_pins = all(r.equal for r in requirements) and pinned <= {"metadata.name", "metadata.namespace"}
+        contradictory = len(pinned) < len(requirements) or (self.namespace, self.name) != (
+            self._fields.namespace if "metadata.namespace" in pinned else self.namespace,
+            self._fields.name if "metadata.name" in pinned else self.name,
+        )
+        self.everything = self._labels.empty and only_pins and not contradictory
+        """True if every object with the selected namespace and name matches."""
+        if error := ctx.invalid_key_error(self.name):
+            raise error
+        self.key: Hashable = (self.namespace, self.name, str(self._labels), str(self._fields))
+
+    @property
+    def has_selector(self) -> bool:
+        """True if there is a label or field selector; kube-apiserver then omits remainingItemCount."""
+        return not (self._labels.empty and self._fields.empty)
+
+    @property
+    def by_path_only(self) -> bool:
+        """True if the selection has no name, and no namespace but the path's."""
+        return self.name is None and self.namespace == self._path_namespace
+
+    @property
+    def single(self) -> bool:
+        """True if at most one key of the store can match."""
+        return self.name is not None and (self.namespace is not None or not self._namespaced)
+
+    def matches(self, representation: Representation) -> bool:
+        """True if the label selector and the field selector match."""
+        if not self._labels.matches(representation.labels):
+            return False
+        if self._fields.empty:
+            return True
+        if representation.fields is None:
+            value = json_codec.decode(representation.data)
+            is_object = isinstance(value, dict)
+            representation.fields = selectable_fields.selectable_field_texts(value, self._paths) if is_object else {}
+        return self._fields.matches(representation.fields.get)
+
+    def may_match(self, cached: CachedObject) -> bool:
+        """False if the namespace or the name of the object rules it out."""
+        return (self.name is None or cached.name == self.name) and (
+            self.namespace is None or cached.namespace == self.namespace
+        )
+
+    def candidates(self, after: str = "") -> list[CachedObject]:
+        """Return the cached objects that can match and whose keys follow `after`."""
+        if self.name is not None and self.single:
+            key = f"{self.namespace}/{self.name}" if self._namespaced else self.name
+            cached = self._cache.get(key) if key > after else None
+            return [cached] if cached is not None else []
+        return self._cache.snapshot(self.namespace, after)

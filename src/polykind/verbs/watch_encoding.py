@@ -1,0 +1,157 @@
+"""Encoding of watch events: JSON or protobuf, with whole objects, Tables or metadata only."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from polykind import errors
+from polykind.apis.meta.types import PARTIAL_OBJECT_METADATA, STATUS
+from polykind.codec import json_codec, partial_metadata
+from polykind.codec.negotiation import ResponseFormat
+from polykind.codec.protobuf_envelope import encode_envelope, encode_object, encode_watch_frame
+from polykind.contract import JsonObject
+from polykind.http.messages import JSON
+from polykind.http.options import include_object
+from polykind.verbs.context import RequestContext
+
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+def encoder_for(ctx: RequestContext, response_format: ResponseFormat) -> JsonEncoder:
+    """Return the encoder for the events of a watch."""
+    version, protobuf = response_format.as_version, response_format.media == "protobuf"
+    if response_format.as_kind == "Table":
+        return TableEncoder(ctx, version)
+    if response_format.as_kind == "PartialObjectMetadata":
+        return PartialProtobufEncoder(ctx, version) if protobuf else PartialJsonEncoder(ctx, version)
+    if response_format.as_kind == "PartialObjectMetadataList":
+        return ErrorOnlyProtobufEncoder(ctx) if protobuf else ErrorOnlyJsonEncoder(ctx)
+    return ProtobufEncoder(ctx) if protobuf else JsonEncoder(ctx)
+
+
+class JsonEncoder:
+    """Encodes events in JSON around representations, which it does not decode."""
+
+    key: Hashable | None = "json"
+    content_type = JSON
+    unsupported = False
+
+    def __init__(self, ctx: RequestContext) -> None:
+        self._ctx = ctx
+
+    def encode(self, data: bytes) -> bytes:
+        return data
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        return json_codec.encode(self._bookmark_object(revision, initial_end))
+
+    def event(self, kind: str, data: bytes) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
+
+    def error(self, error: errors.APIError) -> bytes:
+        return self.event("ERROR", json_codec.encode_ordered(error.as_watch_error().status()))
+
+    def _bookmark_object(self, revision: int, initial_end: bool) -> JsonObject:
+        version = self._ctx.version
+        meta: JsonObject = {"resourceVersion": str(revision)}
+        if initial_end:
+            meta["annotations"] = {_INITIAL_EVENTS_END: "true"}
+        obj = {"apiVersion": version.api_version, "kind": self._ctx.resource.kind, "metadata": meta}
+        return version.codec.ordered(obj)
+
+
+class PartialJsonEncoder(JsonEncoder):
+    """Encodes events with PartialObjectMetadata in JSON."""
+
+    def __init__(self, ctx: RequestContext, version: str) -> None:
+        super().__init__(ctx)
+        self._version = version
+        self.key = ("partial json", version)
+
+    def encode(self, data: bytes) -> bytes:
+        return json_codec.encode_ordered(partial_metadata.partial_object(json_codec.decode(data), self._version))
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        obj = self._bookmark_object(revision, initial_end)
+        return json_codec.encode_ordered(partial_metadata.partial_object(obj, self._version))
+
+
+class TableEncoder(JsonEncoder):
+    """Encodes events with one-row Tables. Only the first has column headers, so watchers cannot share an encoder."""
+
+    def __init__(self, ctx: RequestContext, version: str) -> None:
+        super().__init__(ctx)
+        self.key = None
+        self._version = version
+        self._include = include_object(ctx.query)
+        self._headers_sent = False
+
+    def encode(self, data: bytes) -> bytes:
+        return self._encode_table(json_codec.decode(data))
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        return self._encode_table(self._bookmark_object(revision, initial_end))
+
+    def _encode_table(self, obj: JsonObject) -> bytes:
+        table = self._ctx.version.representer.table.table(
+            [obj],
+            {"resourceVersion": obj["metadata"].get("resourceVersion", "")},
+            self._ctx.backend.clock.now(),
+            include=self._include,
+            version=self._version,
+            headers=not self._headers_sent,
+        )
+        self._headers_sent = True
+        return json_codec.encode_ordered(table)
+
+
+class ProtobufEncoder(JsonEncoder):
+    """Encodes events with whole objects as length-prefixed protobuf frames."""
+
+    key: Hashable | None = "protobuf"
+    content_type = b"application/vnd.kubernetes.protobuf;stream=watch"
+
+    def encode(self, data: bytes) -> bytes:
+        return self._encode_object(json_codec.decode(data))
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        return self._encode_object(self._bookmark_object(revision, initial_end))
+
+    def event(self, kind: str, data: bytes) -> bytes:
+        return encode_watch_frame(kind, data)
+
+    def error(self, error: errors.APIError) -> bytes:
+        return encode_watch_frame("ERROR", encode_object(error.as_watch_error().status(), STATUS))
+
+    def _encode_object(self, obj: JsonObject) -> bytes:
+        version = self._ctx.version
+        return encode_envelope(version.api_version, version.resource.kind, version.codec.to_message(obj))
+
+
+class PartialProtobufEncoder(ProtobufEncoder):
+    """Encodes events with PartialObjectMetadata in protobuf, also for custom objects."""
+
+    def __init__(self, ctx: RequestContext, version: str) -> None:
+        super().__init__(ctx)
+        self._version = version
+        self.key = ("partial protobuf", version)
+
+    def _encode_object(self, obj: JsonObject) -> bytes:
+        return encode_object(partial_metadata.partial_object(obj, self._version), PARTIAL_OBJECT_METADATA)
+
+
+class ErrorOnlyJsonEncoder(JsonEncoder):
+    """Encodes errors of a watch that asks for PartialObjectMetadataList, which no event can contain."""
+
+    key: Hashable | None = "errors in json"
+    unsupported = True
+
+
+class ErrorOnlyProtobufEncoder(ProtobufEncoder):
+    """Encodes errors of such a watch in protobuf."""
+
+    key: Hashable | None = "errors in protobuf"
+    unsupported = True
+
+    def _encode_object(self, obj: JsonObject) -> bytes:
+        return b""

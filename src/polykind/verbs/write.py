@@ -1,0 +1,63 @@
+"""The value that a write carries from stage to stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from polykind.cache.cached_object import CachedObject
+from polykind.contract import JsonObject
+from polykind.http.options import DeleteOptions, WriteOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The kind of request that a write comes from. The write stages differ only in these properties."""
+
+    name: str
+    named_by_path: bool = True
+    """True if the URL names the object; a POST takes the name from the body."""
+    replaces: bool = False
+    """True if the client sends the whole object, so that its uid and resourceVersion are preconditions."""
+    merges: bool = False
+    """True if the object results from a merge: its managedFields are complete, and no schema has pruned it."""
+
+
+POST = Origin("post", named_by_path=False)
+PUT = Origin("put", replaces=True)
+PATCH = Origin("patch")
+APPLY = Origin("apply", merges=True)
+SCALE_PUT = Origin("scale put", replaces=True, merges=True)
+SCALE_PATCH = Origin("scale patch", merges=True)
+DELETE = Origin("delete")
+
+
+@dataclass(slots=True)
+class Write:
+    """One write of one request: the object on its way to the store, and what the stages have learnt about it."""
+
+    obj: JsonObject
+    """The new object at the request's version."""
+    origin: Origin
+    options: WriteOptions | DeleteOptions
+    old: JsonObject | None = None
+    """The object before the write, at the request's version; None for a create."""
+    cached: CachedObject | None = None
+    """The stored object that the write replaces; None for a create."""
+    values_validated: bool = False
+    """True if decoding has already validated the values against the schema."""
+    integers_only: bool = False
+    """True if the request's body is known to contain no floats, which encode faster."""
+    old_integers_only: bool = False
+    """True if that is known of the old object."""
+    normalized: bool = True
+    """False if apply, scale or a mutating webhook has produced the object, so that no schema has pruned it."""
+    metadata_error: str = ""
+    """The decode error of metadata that apply or a webhook has produced; a conversion fails with it."""
+    raw_metadata: JsonObject = field(default_factory=dict)
+    """Applied metadata that is stored as it was sent, although a read returns it differently or not at all."""
+
+    def as_applied(self) -> JsonObject:
+        """Return the object with its metadata as it was applied, except for fields that the server has set since."""
+        meta = self.obj["metadata"]
+        raw = {k: v for k, v in self.raw_metadata.items() if k not in meta or k in ("labels", "annotations")}
+        return {**self.obj, "metadata": {**meta, **raw}}
