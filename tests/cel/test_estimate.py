@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polykind.cel import environment
-from polykind.cel.bounds import MAX_UINT64, Range
+from polykind.cel.call_cost_estimate import MAX_UINT64, Range
 from polykind.cel.cost_estimate import estimate_cost
 from polykind.contract import JsonObject
 from tests.cel.support import declared

@@ -1,45 +1,69 @@
-"""Closures that make lists and maps."""
+"""Closures that construct lists, maps and structs from literals."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from polykind.cel.activation import Closure, Frame, Interpretable
+from polykind.cel.activation import Closure, Frame, Plan
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.runtime_values import Optional
+from polykind.cel.to_native import value_string
 
 
-def list_literal(runs: Sequence[Closure], optional: Container[int], made: type[list[Any]]) -> Closure:
-    """A list of what each gives; of what is optional, only what is there."""
+def list_literal(items: Sequence[Closure], optional: Container[int], list_class: type[list[Any]]) -> Closure:
+    """Return a closure for a list. Items at the `optional` indexes are left out if they are absent."""
     if not optional:
-        if made is not list:
-            return lambda frame: made([run(frame) for run in runs])
-        return lambda frame: [run(frame) for run in runs]
+        if list_class is not list:
+            return lambda frame: list_class([item(frame) for item in items])
+        return lambda frame: [item(frame) for item in items]
 
-    def build(frame: Frame) -> list[Any]:
-        found = made()
-        for index, run in enumerate(runs):
-            value = run(frame)
+    def construct(frame: Frame) -> list[Any]:
+        result = list_class()
+        for index, item in enumerate(items):
+            value = item(frame)
             if index not in optional:
-                found.append(value)
+                result.append(value)
             elif value.present:
-                found.append(value.value)
-        return found
+                result.append(value.value)
+        return result
 
-    return build
+    return construct
 
 
-def map_literal(entries: Sequence[tuple[Interpretable, Interpretable, bool]], made: type[dict[Any, Any]]) -> Closure:
-    """A map of keys to values; of what is optional, only what is there."""
+def map_literal(entries: Sequence[tuple[Plan, Plan, bool]], map_class: type[dict[Any, Any]]) -> Closure:
+    """Return a closure for a map of (key, value, optional) entries. Absent optional entries are left out."""
 
-    def build(frame: Frame) -> dict[Any, Any]:
-        found = made()
-        for key, value, optional in entries:
-            name, item = key.run(frame), value.run(frame)
+    def construct(frame: Frame) -> dict[Any, Any]:
+        result = map_class()
+        for key_plan, value_plan, optional in entries:
+            key, value = key_plan.run(frame), value_plan.run(frame)
             if optional:
-                if not item.present:
+                if not value.present:
                     continue
-                item = item.value
-            found[name] = item
-        return found
+                value = value.value
+            result[key] = value
+        return result
 
-    return build
+    return construct
+
+
+def struct_literal(construct: Callable[[dict[str, Any]], Any], fields: Sequence[tuple[str, Plan, bool]]) -> Closure:
+    """Return a closure for a struct of (name, value, optional) fields. Absent optional fields are left out."""
+
+    def evaluate(frame: Frame) -> Any:
+        values: dict[str, Any] = {}
+        for name, plan, optional in fields:
+            value = plan.run(frame)
+            if optional:
+                if not isinstance(value, Optional):
+                    message = f"cannot initialize optional entry '{name}' from non-optional value"
+                    raise EvalError(f"{message} {value_string(value)}")
+                if not value.present:
+                    values.pop(name, None)
+                    continue
+                value = value.value
+            values[name] = value
+        return construct(values)
+
+    return evaluate

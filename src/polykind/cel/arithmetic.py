@@ -1,4 +1,4 @@
-"""Numbers: 64 bits wide, never wrapping around; conversions between the kinds."""
+"""Arithmetic on 64-bit numbers with overflow errors, and conversions between number types."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from polykind.cel.ast import UInt
 from polykind.cel.evaluation_errors import EvalError
 
 MIN_INT, MAX_INT, MAX_UINT = -(2**63), 2**63 - 1, 2**64 - 1
-_integer = re.compile(r"[+-]?[0-9]+").fullmatch
-_unsigned = re.compile(r"[0-9]+").fullmatch
-_decimal = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?").fullmatch
-_word = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE).fullmatch
-_HEX = re.compile(r"[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+").fullmatch
-_apart = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
+_is_decimal_int = re.compile(r"[+-]?[0-9]+").fullmatch
+_is_decimal_uint = re.compile(r"[0-9]+").fullmatch
+_is_decimal_float = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?").fullmatch
+_is_inf_or_nan = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE).fullmatch
+_is_hex_float = re.compile(r"[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+").fullmatch
+_misplaced_underscore = re.compile(r"(?<![0-9a-fA-FxX])_|_(?![0-9a-fA-F])")
 _BOOLS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -51,7 +51,7 @@ def negate(value: int) -> int:
 
 
 def divide(left: int, right: int) -> int:
-    """Cut towards zero."""
+    """Divide and truncate towards zero, as Go does."""
     if right == 0:
         raise EvalError("division by zero")
     quotient = abs(left) // abs(right)
@@ -59,13 +59,13 @@ def divide(left: int, right: int) -> int:
 
 
 def modulo(left: int, right: int) -> int:
-    """With the sign of the dividend."""
+    """Return the remainder with the sign of the dividend, as Go does."""
     if right == 0:
         raise EvalError("modulus by zero")
     if left == MIN_INT and right == -1:
         raise EvalError("integer overflow")
-    rest = abs(left) % abs(right)
-    return rest if left >= 0 else -rest
+    remainder = abs(left) % abs(right)
+    return remainder if left >= 0 else -remainder
 
 
 def add_unsigned(left: int, right: int) -> UInt:
@@ -112,49 +112,49 @@ def double_to_uint(value: float) -> UInt:
     return UInt(int(value))
 
 
-def _mistaken(kind: str) -> EvalError:
+def _conversion_error(kind: str) -> EvalError:
     return EvalError(f"type conversion error from 'string' to '{kind}'")
 
 
 def string_to_int(text: str) -> int:
-    if len(text) > 400 or not _integer(text) or not MIN_INT <= int(text) <= MAX_INT:
-        raise _mistaken("int")
+    if len(text) > 400 or not _is_decimal_int(text) or not MIN_INT <= int(text) <= MAX_INT:
+        raise _conversion_error("int")
     return int(text)
 
 
 def string_to_uint(text: str) -> UInt:
-    if len(text) > 400 or not _unsigned(text) or int(text) > MAX_UINT:
-        raise _mistaken("uint")
+    if len(text) > 400 or not _is_decimal_uint(text) or int(text) > MAX_UINT:
+        raise _conversion_error("uint")
     return UInt(int(text))
 
 
 def string_to_double(text: str) -> float:
     if "_" in text:
-        if _apart.search(text):
-            raise _mistaken("double")
+        if _misplaced_underscore.search(text):
+            raise _conversion_error("double")
         text = text.replace("_", "")
-    if _decimal(text) or _word(text):
+    if _is_decimal_float(text) or _is_inf_or_nan(text):
         value = float(text)
-        if value in (math.inf, -math.inf) and _decimal(text):
-            raise _mistaken("double")
+        if value in (math.inf, -math.inf) and _is_decimal_float(text):
+            raise _conversion_error("double")
         return value
-    if _HEX(text):
+    if _is_hex_float(text):
         try:
             return float.fromhex(text)
         except (ValueError, OverflowError):
-            raise _mistaken("double") from None
-    raise _mistaken("double")
+            raise _conversion_error("double") from None
+    raise _conversion_error("double")
 
 
 def string_to_bool(text: str) -> bool:
-    found = _BOOLS.get(text)
-    if found is None:
-        raise _mistaken("bool")
-    return found
+    value = _BOOLS.get(text)
+    if value is None:
+        raise _conversion_error("bool")
+    return value
 
 
 def double_to_string(value: float) -> str:
-    """The shortest form; an exponent below 1e-4 and from 1e6 on."""
+    """Return the shortest decimal form, with an exponent below 1e-4 and from 1e6 on, as Go's %g does."""
     if value != value:
         return "NaN"
     if value in (math.inf, -math.inf):
@@ -162,10 +162,10 @@ def double_to_string(value: float) -> str:
     sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
     text = "".join(map(str, digits))
     exponent = len(text) + int(power) - 1
-    shown = "-" if sign else ""
+    minus = "-" if sign else ""
     if value == 0:
-        return f"{shown}0"
+        return f"{minus}0"
     if exponent < -4 or exponent >= 6:
         fraction = f".{text[1:]}" if len(text) > 1 else ""
-        return f"{shown}{text[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-    return shown + format(Decimal(text).scaleb(int(power)), "f")
+        return f"{minus}{text[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    return minus + format(Decimal(text).scaleb(int(power)), "f")

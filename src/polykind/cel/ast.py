@@ -1,4 +1,4 @@
-"""The tree of an expression: what the parser makes, the checker annotates, and the rest reads."""
+"""The abstract syntax tree of an expression; the checker adds types and overloads to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INDEX_FUNCTIONS = frozenset({"_[_]", "_[?_]"})
 
 
 class UInt(int):
-    """An unsigned integer; to Python an int, to CEL a type of its own."""
+    """A CEL uint, which is a type of its own beside int."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ LiteralValue: TypeAlias = bool | int | float | str | bytes | None
 
 @dataclass(eq=False, slots=True)
 class BaseExpr:
-    """One expression; `at` is the offset that complaints about it name."""
+    """An expression; error messages name its `offset` in the text."""
 
     offset: int
     type: Type = field(default=DYN, init=False)
@@ -41,7 +41,7 @@ class Ident(BaseExpr):
 
 @dataclass(eq=False, slots=True)
 class Select(BaseExpr):
-    """A field of an operand; with `test`, whether it is there."""
+    """A field selection; with `test_only`, the presence test of the has() macro."""
 
     operand: Expr
     name: str
@@ -50,7 +50,7 @@ class Select(BaseExpr):
 
 @dataclass(eq=False, slots=True)
 class Call(BaseExpr):
-    """A function; `overloads` are those that the checker found to fit."""
+    """A function call; `overloads` are the ids of the overloads that the checker resolved."""
 
     function: str
     target: Expr | None
@@ -85,7 +85,11 @@ class StructExpr(BaseExpr):
 
 @dataclass(eq=False, slots=True)
 class Comprehension(BaseExpr):
-    """A fold over a list or a map. `macro` says which shape it has: known shapes run without following the fold."""
+    """A comprehension over a list or a map.
+
+    `macro` names its shape: the planner has a specialized closure for most macros. `parts` are the macro's arguments,
+    shared with `loop_step`.
+    """
 
     macro: str
     iter_range: Expr
@@ -106,7 +110,7 @@ Expr: TypeAlias = Literal | Ident | Select | Call | ListExpr | MapExpr | StructE
 
 
 def children(node: Expr) -> list[Expr]:
-    """What stands directly below a node, in the order of the text."""
+    """Return the direct subexpressions in the order of the text."""
     if isinstance(node, Select):
         return [node.operand]
     if isinstance(node, Call):
@@ -123,18 +127,18 @@ def children(node: Expr) -> list[Expr]:
 
 
 def copy_expr(node: Expr) -> Expr:
-    """The same expression in new nodes. What stands in two places, as the parts of a fold do, still does."""
-    made: dict[int, Expr] = {}
+    """Return a deep copy. Nodes that occur twice, as the parts of a comprehension do, are copied once."""
+    copies: dict[int, Expr] = {}
 
     def copy(node: Expr) -> Expr:
-        if id(node) not in made:
-            made[id(node)] = _copied(node, copy)
-        return made[id(node)]
+        if id(node) not in copies:
+            copies[id(node)] = _copy_node(node, copy)
+        return copies[id(node)]
 
     return copy(node)
 
 
-def _copied(node: Expr, copy: Callable[[Expr], Expr]) -> Expr:
+def _copy_node(node: Expr, copy: Callable[[Expr], Expr]) -> Expr:
     if isinstance(node, Literal):
         return Literal(node.offset, node.value)
     if isinstance(node, Ident):
@@ -166,7 +170,7 @@ def _copied(node: Expr, copy: Callable[[Expr], Expr]) -> Expr:
 
 
 def qualified_name(node: Expr | None) -> str | None:
-    """a.b.c as a name, None if the expression is anything else."""
+    """Return the name that a chain of selections such as a.b.c spells. Return None for any other expression."""
     parts: list[str] = []
     while isinstance(node, Select) and not node.test_only:
         parts.append(node.name)
@@ -177,7 +181,7 @@ def qualified_name(node: Expr | None) -> str | None:
 
 
 def is_attribute(node: Expr) -> bool:
-    """Whether a field or an element can be looked up together with what leads to it."""
+    """True for cel-go's attributes: variables, selections, indexes and conditionals, which resolve as one path."""
     if isinstance(node, Call):
         return node.function in INDEX_FUNCTIONS or node.function == "_?._" or is_conditional(node)
     return isinstance(node, Ident) or (isinstance(node, Select) and not node.test_only)

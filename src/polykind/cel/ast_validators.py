@@ -1,23 +1,23 @@
-"""What is looked at in a tree after its types: literals that could never be read, lists and maps of mixed types."""
+"""AST validators: checks after type checking, for literals that cannot be parsed and for mixed-type aggregates.
+
+These are cel-go's validators of duration, timestamp, regex, format and homogeneous aggregate literals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from polykind.cel import cel_types
-from polykind.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
+from polykind.cel.ast import Call, Expr, ListExpr, Literal, MapExpr, children
 from polykind.cel.cel_types import Type, unwrap_optional
 from polykind.cel.constant_folding import constant_value
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.library.regex import compile_regex
 from polykind.cel.library.string_format import CLAUSE_ERRORS, Clause, FormatError, parse_format
 from polykind.cel.source import Source
-from polykind.cel.well_known_types import REGISTERED_TYPES, WELL_KNOWN_TYPES
 from polykind.golang.regexp import PatternError
 
-_SHOWN = "list map int uint double bool string timestamp bytes duration type null"
-_FITTING = {
-    "s": frozenset(_SHOWN.split()),
+_STRING_CLAUSE_KINDS = "list map int uint double bool string timestamp bytes duration type null"
+_CLAUSE_KINDS = {
+    "s": frozenset(_STRING_CLAUSE_KINDS.split()),
     "d": frozenset({"int", "uint"}),
     "f": frozenset({"double", "string"}),
     "e": frozenset({"double", "string"}),
@@ -25,103 +25,66 @@ _FITTING = {
     "x": frozenset({"int", "uint", "string", "bytes"}),
     "o": frozenset({"int", "uint"}),
 }
-REGEX_FUNCTIONS = frozenset({"matches", "find", "findAll"})
-"""Functions that are given a pattern."""
+"""Kinds of arguments that each formatting clause accepts."""
 _RUNTIME_NAMES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration", "null": "null_type"}
 
 
-def validate_ast(tree: Expr, source: Source) -> None:
-    """Reports to the source."""
-    for node, exempt in _walk(tree):
-        if isinstance(node, ListExpr) and not exempt:
-            _list(node, source)
-        elif isinstance(node, MapExpr) and not exempt:
-            _map(node, source)
-        elif isinstance(node, Call):
-            _call(node, source)
-
-
-def instantiation_error(tree: Expr) -> str | None:
-    """What is wrong with a constant that is computed when the program is made, None if nothing is."""
-    found: list[tuple[int, str]] = []
-    for node, _ in _walk(tree):
-        if isinstance(node, Ident | Select) and node.type.kind == "type":
-            name = (qualified_name(node) or "").removeprefix(".")
-            if node.type.params and _undefined(name, node.type.params[0]):
-                found.append((node.offset, f"reference to undefined type: {name}"))
-        if not isinstance(node, Call):
-            continue
-        try:
-            if node.function in REGEX_FUNCTIONS:
-                args = [*([node.target] if node.target is not None else []), *node.args]
-                given = constant_value(args[1]) if len(args) > 1 else None
-                if given is not None and isinstance(given[0], str):
-                    compile_regex(given[0])
-            else:
-                constant_value(node)
-        except (EvalError, PatternError) as wrong:
-            found.append((node.offset, str(wrong)))
-    return min(found)[1] if found else None
-
-
-def _undefined(name: str, type_: Type) -> bool:
-    """Whether a name is of a type that values can be made of, but which is not there when expressions run."""
-    if name in REGISTERED_TYPES:
-        return False
-    return name in WELL_KNOWN_TYPES or (type_.kind == "struct" and type_.name == name)
-
-
-def _walk(tree: Expr) -> Iterator[tuple[Expr, bool]]:
-    """All nodes, and whether each stands in the arguments of format()."""
-    pending = [(tree, False)]
+def validate_ast(ast: Expr, source: Source) -> None:
+    """Report invalid literals and mixed-type aggregates to the source; format() arguments may be of mixed types."""
+    pending = [(ast, False)]
     while pending:
-        node, exempt = pending.pop()
-        yield node, exempt
-        inside = exempt or (isinstance(node, Call) and node.function == "format")
-        pending.extend((child, inside) for child in children(node))
+        node, in_format = pending.pop()
+        in_format_args = in_format or (isinstance(node, Call) and node.function == "format")
+        pending.extend((child, in_format_args) for child in children(node))
+        if isinstance(node, ListExpr) and not in_format:
+            _validate_list(node, source)
+        elif isinstance(node, MapExpr) and not in_format:
+            _validate_map(node, source)
+        elif isinstance(node, Call):
+            _validate_call(node, source)
 
 
-def _mismatch(source: Source, node: Expr, wanted: Type, found: Type) -> None:
-    source.report(node.offset, f"expected type '{wanted}' but found '{found}'")
+def _report_mismatch(source: Source, node: Expr, expected: Type, actual: Type) -> None:
+    source.report(node.offset, f"expected type '{expected}' but found '{actual}'")
 
 
-def _list(node: ListExpr, source: Source) -> None:
+def _validate_list(node: ListExpr, source: Source) -> None:
     first: Type | None = None
     for index, item in enumerate(node.items):
-        found = unwrap_optional(item.type)[0] if index in node.optional else item.type
+        actual = unwrap_optional(item.type)[0] if index in node.optional else item.type
         if first is None:
-            first = found
-        elif not _equivalent(first, found):
-            _mismatch(source, item, first, found)
+            first = actual
+        elif not _is_equivalent(first, actual):
+            _report_mismatch(source, item, first, actual)
             break
 
 
-def _map(node: MapExpr, source: Source) -> None:
-    keys: Type | None = None
-    values: Type | None = None
+def _validate_map(node: MapExpr, source: Source) -> None:
+    key_type: Type | None = None
+    value_type: Type | None = None
     for entry in node.entries:
-        value = unwrap_optional(entry.value.type)[0] if entry.optional else entry.value.type
-        if keys is None or values is None:
-            keys, values = entry.key.type, value
+        actual = unwrap_optional(entry.value.type)[0] if entry.optional else entry.value.type
+        if key_type is None or value_type is None:
+            key_type, value_type = entry.key.type, actual
             continue
-        if not _equivalent(keys, entry.key.type):
-            _mismatch(source, entry.key, keys, entry.key.type)
-        if not _equivalent(values, value):
-            _mismatch(source, entry.value, values, value)
+        if not _is_equivalent(key_type, entry.key.type):
+            _report_mismatch(source, entry.key, key_type, entry.key.type)
+        if not _is_equivalent(value_type, actual):
+            _report_mismatch(source, entry.value, value_type, actual)
 
 
-def _equivalent(first: Type, second: Type) -> bool:
-    """The same but for type parameters."""
+def _is_equivalent(first: Type, second: Type) -> bool:
+    """True if the types are equal apart from type parameters."""
     if first.kind == "param" or second.kind == "param":
         return True
     if first.kind != second.kind or first.name != second.name or len(first.params) != len(second.params):
         return False
-    return all(_equivalent(a, b) for a, b in zip(first.params, second.params, strict=True))
+    return all(_is_equivalent(a, b) for a, b in zip(first.params, second.params, strict=True))
 
 
-def _call(node: Call, source: Source) -> None:
+def _validate_call(node: Call, source: Source) -> None:
     if node.function == "format" and node.target is not None:
-        _format(node, source)
+        _validate_format(node, source)
         return
     if node.function not in ("duration", "timestamp", "matches") or not node.args:
         return
@@ -137,40 +100,37 @@ def _call(node: Call, source: Source) -> None:
         source.report(arg.offset, f"invalid {node.function} argument")
 
 
-def _format(node: Call, source: Source) -> None:
+def _validate_format(node: Call, source: Source) -> None:
     text, args = node.target, node.args
     if not isinstance(text, Literal) or not isinstance(text.value, str) or len(args) != 1:
         return
     items = args[0]
     if not isinstance(items, ListExpr):
         return
-    given = iter(items.items)
+    remaining = iter(items.items)
     try:
         for part in parse_format(text.value, len(items.items), literal=True):
-            bad = _unfit(part.kind, next(given)) if isinstance(part, Clause) else None
-            if bad is not None and isinstance(part, Clause):
-                name = _RUNTIME_NAMES.get(bad.type.kind, bad.type.name)
-                source.report(bad.offset, f"error during formatting: {CLAUSE_ERRORS[part.kind].format(name)}")
+            invalid = _invalid_argument(part.kind, next(remaining)) if isinstance(part, Clause) else None
+            if invalid is not None and isinstance(part, Clause):
+                name = _RUNTIME_NAMES.get(invalid.type.kind, invalid.type.name)
+                source.report(invalid.offset, f"error during formatting: {CLAUSE_ERRORS[part.kind].format(name)}")
                 return
-    except FormatError as wrong:
-        source.report(node.offset, str(wrong))
+    except FormatError as error:
+        source.report(node.offset, str(error))
         return
-    if left := len(list(given)):
+    if unused := len(list(remaining)):
         count = len(items.items)
-        source.report(
-            node.offset, f"too many arguments supplied to string.format (expected {count - left}, got {count})"
-        )
+        message = f"too many arguments supplied to string.format (expected {count - unused}, got {count})"
+        source.report(node.offset, message)
 
 
-def _unfit(kind: str, item: Expr) -> Expr | None:
-    """The expression that a clause cannot show, None if all is well."""
-    if item.type is not cel_types.DYN and item.type.kind not in _FITTING[kind]:
+def _invalid_argument(kind: str, item: Expr) -> Expr | None:
+    """Return the argument, or the item in it, that a clause cannot format. Return None if there is none."""
+    if item.type is not cel_types.DYN and item.type.kind not in _CLAUSE_KINDS[kind]:
         return item
-    if kind != "s":
-        return None
-    if isinstance(item, ListExpr | MapExpr):
-        for inner in children(item):
-            found = _unfit(kind, inner)
-            if found is not None:
-                return found
+    if kind == "s" and isinstance(item, ListExpr | MapExpr):
+        for child in children(item):
+            invalid = _invalid_argument(kind, child)
+            if invalid is not None:
+                return invalid
     return None

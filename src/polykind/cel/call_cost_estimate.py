@@ -1,4 +1,4 @@
-"""What a call may cost before anything is known but the sizes its arguments can have."""
+"""Cost estimates of function calls, from the sizes that their arguments can have."""
 
 from __future__ import annotations
 
@@ -8,20 +8,55 @@ from typing import NamedTuple, Protocol
 
 from polykind.cel import cel_types
 from polykind.cel.ast import Expr, Literal
-from polykind.cel.bounds import MAX_UINT64, UNKNOWN, Range, exactly
 from polykind.cel.cel_types import Type
 from polykind.cel.runtime_cost import AUTHORIZER_CHECK_COST, UNIT_COST_FUNCTIONS
 
-_ONCE = 0.1
-_REGEX = 0.25
-_LONGEST_FORMAT = 64
-_LONGEST_NAME_REGEX = 128
-_ADDRESS = Range(4, 16)
-_ONE = exactly(1)
+MAX_UINT64 = 2**64 - 1
+STRING_TRAVERSAL_FACTOR = 0.1
+REGEX_STRING_LENGTH_FACTOR = 0.25
+_MAX_FORMAT_SIZE = 64
+_MAX_NAME_REGEX_SIZE = 128
 
 
-class ArgumentEstimate(NamedTuple):
-    """An argument: its expression, its type, where its value comes from, and its size as far as it is known."""
+class Range(NamedTuple):
+    """The minimum and maximum of a size or cost. Its arithmetic saturates at the largest uint64."""
+
+    min: int
+    max: int
+
+    def plus(self, other: Range) -> Range:
+        return Range(min(self.min + other.min, MAX_UINT64), min(self.max + other.max, MAX_UINT64))
+
+    def times(self, other: Range) -> Range:
+        return Range(min(self.min * other.min, MAX_UINT64), min(self.max * other.max, MAX_UINT64))
+
+    def scaled(self, factor: float) -> Range:
+        """Multiply and round up, in float64 arithmetic as cel-go does."""
+        return Range(_scaled(self.min, factor), _scaled(self.max, factor))
+
+    def union(self, other: Range) -> Range:
+        return Range(min(self.min, other.min), max(self.max, other.max))
+
+
+def exactly(value: int) -> Range:
+    return Range(value, value)
+
+
+UNKNOWN = Range(0, MAX_UINT64)
+ZERO = Range(0, 0)
+ONE = exactly(1)
+_ADDRESS_SIZE = Range(4, 16)
+
+
+def _scaled(value: int, factor: float) -> int:
+    if value > 0 and factor > 0 and float(value) > 2.0**64 / factor:
+        return MAX_UINT64
+    product = math.ceil(float(value) * factor)
+    return MAX_UINT64 if product >= 2**64 else product
+
+
+class Argument(NamedTuple):
+    """An argument: its expression, its type, the schema path of its value, and its size if known."""
 
     node: Expr | None
     type: Type
@@ -30,280 +65,246 @@ class ArgumentEstimate(NamedTuple):
 
 
 class CallEstimate(NamedTuple):
+    """The estimated cost of a call without its arguments, and the size of its result if known."""
+
     cost: Range
     result_size: Range | None = None
 
 
 class SizeProvider(Protocol):
-    """How large what lies at a path can be."""
+    """Knows the sizes that the schema allows."""
 
-    def size_at(self, path: tuple[str, ...]) -> Range | None: ...
-
-
-CallEstimator = Callable[[ArgumentEstimate | None, Sequence[ArgumentEstimate], SizeProvider, str], CallEstimate | None]
+    def size_at(self, path: tuple[str, ...]) -> Range | None:
+        """Return the size of the values at a schema path. Return None if the schema does not describe them."""
 
 
-def _size(arg: ArgumentEstimate, sizes: SizeProvider) -> Range:
-    if arg.size is not None:
-        return arg.size
-    found = sizes.size_at(arg.path)
-    return found if found is not None else UNKNOWN
+class EstimatedCall(NamedTuple):
+    """A call of one overload whose cost is to be estimated."""
+
+    target: Argument | None
+    args: Sequence[Argument]
+    sizes: SizeProvider
+    overload: str
+
+    def size(self, arg: Argument) -> Range:
+        if arg.size is not None:
+            return arg.size
+        size = self.sizes.size_at(arg.path)
+        return size if size is not None else UNKNOWN
 
 
-def _element(target: ArgumentEstimate) -> ArgumentEstimate | None:
+Estimator = Callable[[EstimatedCall], CallEstimate | None]
+"""Returns None for a call that it does not know, which then costs what a standard function costs."""
+
+
+def _element(target: Argument) -> Argument | None:
     if not target.type.params:
         return None
     path = (*target.path, "@items") if target.path else ()
-    return ArgumentEstimate(None, target.type.params[0], path, None)
+    return Argument(None, target.type.params[0], path, None)
 
 
-def _traversed(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None:
-        return None
-    element = _element(target)
-    if element is None:
-        return CallEstimate(_size(target, sizes).scaled(_ONCE))
-    each = _ONE
-    if element.type.kind in ("string", "bytes"):
-        each = each.plus(_size(element, sizes).scaled(_ONCE))
-    return CallEstimate(_size(target, sizes).times(each))
-
-
-def _text_call(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None:
-        return None
-    size = _size(target, sizes)
-    return CallEstimate(size.scaled(_ONCE), size)
-
-
-def _url(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if len(args) != 1:
-        return None
-    size = _size(args[0], sizes)
-    return CallEstimate(size.scaled(_ONCE), size)
-
-
-def _replace(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None or len(args) < 2:
-        return None
-    size, old, new = _size(target, sizes), _size(args[0], sizes), _size(args[1], sizes)
-    if old.min == 0:
-        most, kept_most = min(size.max + 1, MAX_UINT64), size.max
-    elif new.max <= old.min:
-        most, kept_most = 0, size.max
-    else:
-        most, kept_most = math.ceil(size.max / old.min), 0
-    if old.max == 0:
-        least, kept_least = min(size.min + 1, MAX_UINT64), size.min
-    elif old.max <= new.min:
-        least, kept_least = 0, size.min
-    else:
-        least, kept_least = math.ceil(size.min / old.max), 0
-    result = Range(least, most).times(new).plus(Range(kept_least, kept_most))
-    return CallEstimate(size.scaled(2 * _ONCE), result)
-
-
-def _split(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None:
-        return None
-    size = _size(target, sizes)
-    most = size.max
-    if len(args) > 1:
-        limit = _literal(args[1])
-        if limit is not None:
-            most = limit % 2**64
-    return CallEstimate(size.scaled(2 * _ONCE), Range(0, most))
-
-
-def _literal(arg: ArgumentEstimate) -> int | None:
+def _int_literal(arg: Argument) -> int | None:
     node = arg.node
     if isinstance(node, Literal) and type(node.value) is int:
         return node.value
     return None
 
 
-def _join(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None:
+def _non_negative_literal(arg: Argument, default: int) -> int:
+    value = _int_literal(arg)
+    return default if value is None else max(value, 0)
+
+
+def _list_traversal(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None:
         return None
-    items = _size(target, sizes)
-    element = _element(target)
-    size = items.times(_size(element, sizes)) if element is not None else Range(0, 0)
-    if args:
+    element = _element(call.target)
+    if element is None:
+        return CallEstimate(call.size(call.target).scaled(STRING_TRAVERSAL_FACTOR))
+    element_cost = ONE
+    if element.type.kind in ("string", "bytes"):
+        element_cost = element_cost.plus(call.size(element).scaled(STRING_TRAVERSAL_FACTOR))
+    return CallEstimate(call.size(call.target).times(element_cost))
+
+
+def _string_traversal(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None:
+        return None
+    size = call.size(call.target)
+    return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+
+
+def _url(call: EstimatedCall) -> CallEstimate | None:
+    if len(call.args) != 1:
+        return None
+    size = call.size(call.args[0])
+    return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+
+
+def _replace(call: EstimatedCall) -> CallEstimate | None:
+    """The result has as many replacements as old strings can fit, and the characters between them."""
+    if call.target is None or len(call.args) < 2:
+        return None
+    size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
+    if old.min == 0:
+        max_count, max_kept = min(size.max + 1, MAX_UINT64), size.max
+    elif new.max <= old.min:
+        max_count, max_kept = 0, size.max
+    else:
+        max_count, max_kept = math.ceil(size.max / old.min), 0
+    if old.max == 0:
+        min_count, min_kept = min(size.min + 1, MAX_UINT64), size.min
+    elif old.max <= new.min:
+        min_count, min_kept = 0, size.min
+    else:
+        min_count, min_kept = math.ceil(size.min / old.max), 0
+    result = Range(min_count, max_count).times(new).plus(Range(min_kept, max_kept))
+    return CallEstimate(size.scaled(2 * STRING_TRAVERSAL_FACTOR), result)
+
+
+def _split(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None:
+        return None
+    size = call.size(call.target)
+    limit = _int_literal(call.args[1]) if len(call.args) > 1 else None
+    max_items = limit % 2**64 if limit is not None else size.max
+    return CallEstimate(size.scaled(2 * STRING_TRAVERSAL_FACTOR), Range(0, max_items))
+
+
+def _join(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None:
+        return None
+    items = call.size(call.target)
+    element = _element(call.target)
+    size = items.times(call.size(element)) if element is not None else ZERO
+    if call.args:
         separators = Range(max(items.min - 1, 0), max(items.max - 1, 0))
-        size = size.plus(_size(args[0], sizes).times(separators))
-    return CallEstimate(size.scaled(_ONCE), size)
+        size = size.plus(call.size(call.args[0]).times(separators))
+    return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
 
 
-def _find(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None or not args:
+def _find(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None or not call.args:
         return None
-    size = _size(target, sizes)
-    cost = size.plus(_ONE).scaled(_ONCE).times(_size(args[0], sizes).scaled(_REGEX))
-    return CallEstimate(cost, Range(0, size.max))
+    size = call.size(call.target)
+    regex_cost = call.size(call.args[0]).scaled(REGEX_STRING_LENGTH_FACTOR)
+    return CallEstimate(size.plus(ONE).scaled(STRING_TRAVERSAL_FACTOR).times(regex_cost), Range(0, size.max))
 
 
-def _parsed(factor: float) -> CallEstimator:
-    def estimate(
-        target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-    ) -> CallEstimate | None:
-        if overload == "cidr_ip":
-            return CallEstimate(_ONE)
-        return CallEstimate(_size(args[0], sizes).scaled(factor)) if args else None
+def _parse(factor: float) -> Estimator:
+    def estimate(call: EstimatedCall) -> CallEstimate | None:
+        if call.overload == "cidr_ip":
+            return CallEstimate(ONE)
+        return CallEstimate(call.size(call.args[0]).scaled(factor)) if call.args else None
 
     return estimate
 
 
-def _one(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate:
-    return CallEstimate(_ONE)
-
-
-def _contains_ip(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if not args:
+def _contains_ip(call: EstimatedCall) -> CallEstimate | None:
+    if not call.args:
         return None
-    cost = _ADDRESS.plus(_ADDRESS).scaled(_ONCE)
-    if overload == "cidr_contains_ip_string":
-        cost = cost.plus(_size(args[0], sizes).scaled(_ONCE))
+    cost = _ADDRESS_SIZE.plus(_ADDRESS_SIZE).scaled(STRING_TRAVERSAL_FACTOR)
+    if call.overload == "cidr_contains_ip_string":
+        cost = cost.plus(call.size(call.args[0]).scaled(STRING_TRAVERSAL_FACTOR))
     return CallEstimate(cost)
 
 
-def _contains_cidr(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if not args:
+def _contains_cidr(call: EstimatedCall) -> CallEstimate | None:
+    if not call.args:
         return None
-    cost = _ADDRESS.plus(_ADDRESS).scaled(_ONCE).plus(_ADDRESS.scaled(_ONCE)).plus(_ONE)
-    if overload == "cidr_contains_cidr_string":
-        cost = cost.plus(_size(args[0], sizes).scaled(_ONCE))
+    compare_cost = _ADDRESS_SIZE.plus(_ADDRESS_SIZE).scaled(STRING_TRAVERSAL_FACTOR)
+    cost = compare_cost.plus(_ADDRESS_SIZE.scaled(STRING_TRAVERSAL_FACTOR)).plus(ONE)
+    if call.overload == "cidr_contains_cidr_string":
+        cost = cost.plus(call.size(call.args[0]).scaled(STRING_TRAVERSAL_FACTOR))
     return CallEstimate(cost)
 
 
-def _validate(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if not args:
+def _validate(call: EstimatedCall) -> CallEstimate | None:
+    if not call.args:
         return None
-    return CallEstimate(_size(args[0], sizes).scaled(_ONCE).scaled(_LONGEST_NAME_REGEX * _REGEX))
+    traversal = call.size(call.args[0]).scaled(STRING_TRAVERSAL_FACTOR)
+    return CallEstimate(traversal.scaled(_MAX_NAME_REGEX_SIZE * REGEX_STRING_LENGTH_FACTOR))
 
 
-def _check(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate:
-    return CallEstimate(exactly(AUTHORIZER_CHECK_COST))
-
-
-def _selector(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if len(args) != 1:
+def _selector(call: EstimatedCall) -> CallEstimate | None:
+    """Traversing the string, and for every second character a requirement, which is a list and a struct."""
+    if len(call.args) != 1:
         return None
-    size = _size(args[0], sizes)
-    return CallEstimate(exactly(10).plus(size.scaled(_ONCE)).plus(size.scaled(0.5).scaled(50)))
+    size = call.size(call.args[0])
+    return CallEstimate(exactly(10).plus(size.scaled(STRING_TRAVERSAL_FACTOR)).plus(size.scaled(0.5).scaled(50)))
 
 
-def _equal(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
+def _equals(call: EstimatedCall) -> CallEstimate | None:
+    args = call.args
     if len(args) != 2 or args[0].type != args[1].type:
         return None
     match args[0].type:
         case cel_types.IP | cel_types.CIDR:
-            return CallEstimate(_ONE)
+            return CallEstimate(ONE)
         case cel_types.FORMAT:
-            return CallEstimate(Range(1, _LONGEST_FORMAT).scaled(_ONCE))
+            return CallEstimate(Range(1, _MAX_FORMAT_SIZE).scaled(STRING_TRAVERSAL_FACTOR))
         case cel_types.URL:
             size = args[1].size
-            return CallEstimate(Range(1, size.max if size is not None else 1).scaled(_ONCE))
-    return CallEstimate(_ONE) if args[0].type in cel_types.LIBRARY_STRUCTS else None
+            return CallEstimate(Range(1, size.max if size is not None else 1).scaled(STRING_TRAVERSAL_FACTOR))
+    return CallEstimate(ONE) if args[0].type in cel_types.LIBRARY_STRUCTS else None
 
 
-def _allocated(factor: float, size: Range) -> CallEstimate:
-    return CallEstimate(size.scaled(factor).plus(_ONE).plus(exactly(10)), size)
+def _list_result(factor: float, size: Range) -> CallEstimate:
+    """The estimate of a call that allocates a list."""
+    return CallEstimate(size.scaled(factor).plus(ONE).plus(exactly(10)), size)
 
 
-def _natural(arg: ArgumentEstimate, otherwise: int) -> int:
-    value = _literal(arg)
-    return otherwise if value is None else max(value, 0)
-
-
-def _slice(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None or len(args) != 2:
+def _slice(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None or len(call.args) != 2:
         return None
-    start, end = _natural(args[0], 0), _natural(args[1], _size(target, sizes).max)
-    return _allocated(1, exactly((end - start) % 2**64))
+    start = _non_negative_literal(call.args[0], 0)
+    end = _non_negative_literal(call.args[1], call.size(call.target).max)
+    return _list_result(1, exactly((end - start) % 2**64))
 
 
-def _range(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    return _allocated(1, exactly(_natural(args[0], MAX_UINT64))) if len(args) == 1 else None
-
-
-def _reverse(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    return _allocated(1, _size(target, sizes)) if target is not None else None
-
-
-def _flatten(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None:
+def _range(call: EstimatedCall) -> CallEstimate | None:
+    if len(call.args) != 1:
         return None
-    depth = _natural(args[0], MAX_UINT64) if args else 1
-    return _allocated(float(depth), _size(target, sizes))
+    return _list_result(1, exactly(_non_negative_literal(call.args[0], MAX_UINT64)))
 
 
-def _distinct(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None:
+def _reverse(call: EstimatedCall) -> CallEstimate | None:
+    return _list_result(1, call.size(call.target)) if call.target is not None else None
+
+
+def _flatten(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None:
         return None
-    size = _size(target, sizes)
-    return _allocated(2.0, size.times(size))
+    depth = _non_negative_literal(call.args[0], MAX_UINT64) if call.args else 1
+    return _list_result(float(depth), call.size(call.target))
 
 
-def _sort(
-    target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-) -> CallEstimate | None:
-    if target is None:
+def _distinct(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None:
         return None
-    size = _size(args[0] if args else target, sizes)
-    factor = 2.1 if overload.startswith(("list_string_", "list_bytes_")) else 2.0
-    return _allocated(factor, size.times(size))
+    size = call.size(call.target)
+    return _list_result(2.0, size.times(size))
 
 
-def _sets(factor: float) -> CallEstimator:
-    def estimate(
-        target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate], sizes: SizeProvider, overload: str
-    ) -> CallEstimate | None:
-        if len(args) != 2:
+def _sort(call: EstimatedCall) -> CallEstimate | None:
+    if call.target is None:
+        return None
+    size = call.size(call.args[0] if call.args else call.target)
+    factor = 2.1 if call.overload.startswith(("list_string_", "list_bytes_")) else 2.0
+    return _list_result(factor, size.times(size))
+
+
+def _sets(factor: float) -> Estimator:
+    def estimate(call: EstimatedCall) -> CallEstimate | None:
+        if len(call.args) != 2:
             return None
-        return CallEstimate(_size(args[0], sizes).times(_size(args[1], sizes)).scaled(factor).plus(_ONE))
+        return CallEstimate(call.size(call.args[0]).times(call.size(call.args[1])).scaled(factor).plus(ONE))
 
     return estimate
 
 
-ESTIMATORS_BY_OVERLOAD: dict[str, CallEstimator] = {
+ESTIMATORS_BY_OVERLOAD: dict[str, Estimator] = {
     "list_slice": _slice,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
@@ -319,25 +320,28 @@ ESTIMATORS_BY_OVERLOAD: dict[str, CallEstimator] = {
         for word in ("sort", "sortByAssociatedKeys")
     },
 }
-"""Asked first, by the overload."""
+"""Tried first, by overload id."""
 
-ESTIMATORS_BY_FUNCTION: dict[str, CallEstimator] = {
-    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversed),
-    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _text_call),
+ESTIMATORS_BY_FUNCTION: dict[str, Estimator] = {
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _list_traversal),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _string_traversal),
     "url": _url,
     "replace": _replace,
     "split": _split,
     "join": _join,
     "find": _find,
     "findAll": _find,
-    **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _parsed(_ONCE)),
-    "ip.isCanonical": _parsed(2 * _ONCE),
-    **dict.fromkeys(UNIT_COST_FUNCTIONS.split(), _one),
+    **dict.fromkeys(
+        ("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"),
+        _parse(STRING_TRAVERSAL_FACTOR),
+    ),
+    "ip.isCanonical": _parse(2 * STRING_TRAVERSAL_FACTOR),
+    **dict.fromkeys(UNIT_COST_FUNCTIONS, lambda call: CallEstimate(ONE)),
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
     "validate": _validate,
-    "check": _check,
+    "check": lambda call: CallEstimate(exactly(AUTHORIZER_CHECK_COST)),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
-    "_==_": _equal,
+    "_==_": _equals,
 }
-"""Asked next, by the function."""
+"""Tried next, by function name."""

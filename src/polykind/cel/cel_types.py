@@ -1,10 +1,10 @@
-"""The types of CEL: primitive, parameterized, and those named by a schema or a library."""
+"""The type system of CEL: primitive and parameterized types, and types that a schema or a library names."""
 
 from __future__ import annotations
 
 
 class Type:
-    """A type; two are the same if kind, name and parameters are."""
+    """An immutable type; types with the same kind, name and parameters are equal."""
 
     __slots__ = ("_hash", "kind", "name", "params")
 
@@ -29,7 +29,7 @@ class Type:
         return self._hash
 
     def __str__(self) -> str:
-        """As error texts show it."""
+        """Return the name in error messages."""
         if not self.params:
             return self.name
         return f"{self.name}({', '.join(str(p) for p in self.params)})"
@@ -38,19 +38,19 @@ class Type:
 
     @property
     def declared_name(self) -> str:
-        """As the result of an expression is told."""
+        """The name in messages about an expression's result type."""
         if not self.params:
-            return _DECLARED.get(self.name, self.name)
+            return _DECLARED_NAMES.get(self.name, self.name)
         return f"{self.name}({', '.join(p.declared_name for p in self.params)})"
 
 
 class WrapperType(Type):
-    """A plain type whose place may be taken by null as well."""
+    """A primitive type or null, as protobuf's wrapper messages such as Int64Value have it."""
 
     __slots__ = ()
 
-    def __init__(self, plain: Type) -> None:
-        super().__init__(plain.kind, plain.name)
+    def __init__(self, primitive: Type) -> None:
+        super().__init__(primitive.kind, primitive.name)
 
     def __str__(self) -> str:
         return f"wrapper({self.name})"
@@ -62,7 +62,11 @@ class WrapperType(Type):
         return str(self)
 
 
-_DECLARED = {"null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
+_DECLARED_NAMES = {
+    "null": "null_type",
+    "timestamp": "google.protobuf.Timestamp",
+    "duration": "google.protobuf.Duration",
+}
 
 
 BOOL = Type("bool", "bool")
@@ -90,9 +94,10 @@ AUTHORIZER_TYPES = {
 }
 
 PRIMITIVES = {t.name: t for t in (BOOL, INT, UINT, DOUBLE, STRING, BYTES, DYN, TIMESTAMP, DURATION)}
-"""By the names they have in declarations."""
+"""By their names in function declarations."""
 
 LIBRARY_STRUCTS = frozenset({URL, QUANTITY, SEMVER, FORMAT, *AUTHORIZER_TYPES.values()})
+"""Types of Kubernetes' libraries, which have no fields."""
 
 
 def list_of(item: Type) -> Type:
@@ -120,7 +125,7 @@ def struct_type(name: str) -> Type:
 
 
 def unwrap_optional(t: Type) -> tuple[Type, bool]:
-    """What an optional holds, and whether the type was optional."""
+    """Return the value type of an optional and True, or any other type and False."""
     if t.kind == "opaque" and t.name == "optional_type":
         return t.params[0], True
     return t, False

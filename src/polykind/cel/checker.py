@@ -1,4 +1,4 @@
-"""Types for every node of a tree, and the overloads that each call may mean."""
+"""Type checker: assigns a type to every node of an AST and resolves the overloads of every call."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from polykind.cel.source import Source
 from polykind.cel.unification import Bindings, assign, assign_all, most_general, substitute
 from polykind.cel.well_known_types import ENUM_CONSTANTS, WELL_KNOWN_TYPES
 
-Fields = Callable[[str, str], Type | None]
-"""The type of a field of a named type, None if it has no such field."""
+FieldTypes = Callable[[str, str], Type | None]
+"""Returns the type of a field, given the name of a struct type and of the field, or None if there is no such field."""
 
 _TYPE_NAMES = {
     **{name: type_of(t) for name, t in cel_types.PRIMITIVES.items() if name not in ("dyn", "timestamp", "duration")},
@@ -53,20 +53,21 @@ _TYPE_NAMES = {
     "net.CIDR": type_of(cel_types.CIDR),
 }
 _SCALARS = frozenset(["bool", "bytes", "double", "int", "list", "string", "uint"])
-"""Types that the reference can look for fields in, though they have none."""
+"""Types that cel-go's type provider knows, so that the error is about the undefined field and not about the type."""
 
 
 class Checker:
-    """One check of one tree; `used` are the variables it names.
+    """Checks one AST; `used` are the names of the variables in it.
 
-    With `patches`, it may make objects and patches; `structs` are names of types that have `fields`.
+    `structs` are the names of declared struct types, whose field types `fields` returns. With `patches`, the
+    expression may construct Object and JSONPatch values.
     """
 
     def __init__(
         self,
         source: Source,
         variables: Mapping[str, Type],
-        fields: Fields,
+        fields: FieldTypes,
         *,
         structs: Container[str] = (),
         patches: bool = False,
@@ -79,12 +80,12 @@ class Checker:
         self.fields = fields
         self.bindings: Bindings = {}
         self.used: set[str] = set()
-        self._fresh = 0
+        self._param_count = 0
 
-    def check(self, tree: Expr) -> None:
-        """Gives every node its type; what is wrong is reported to the source."""
-        self._check(tree)
-        pending = [tree]
+    def check(self, ast: Expr) -> None:
+        """Assign a type to every node and report errors to the source."""
+        self._check(ast)
+        pending = [ast]
         while pending:
             node = pending.pop()
             node.type = substitute(self.bindings, node.type, free_to_dyn=True)
@@ -111,43 +112,44 @@ class Checker:
     # ------------------------------------------------------------------ names
 
     def _lookup(self, name: str) -> Type | None:
-        plain = name.removeprefix(".")
+        name = name.removeprefix(".")
         for scope in reversed(self.scopes):
-            if plain in scope:
-                self.used.add(plain)
-                return scope[plain]
-        return self._type_name(plain)
+            if name in scope:
+                self.used.add(name)
+                return scope[name]
+        return self._type_name(name)
 
     def _type_name(self, name: str) -> Type | None:
-        made = constructible_type(name) if self.patches else None
-        if made is None and name in WELL_KNOWN_TYPES:
-            made = WELL_KNOWN_TYPES[name].type
-        if made is None and name in self.structs:
-            made = cel_types.struct_type(name)
-        return type_of(made) if made is not None else _TYPE_NAMES.get(name)
+        """Return the type of a type's name, type(T). Return None if there is no type T of this name."""
+        type_ = constructible_type(name) if self.patches else None
+        if type_ is None and name in WELL_KNOWN_TYPES:
+            type_ = WELL_KNOWN_TYPES[name].type
+        if type_ is None and name in self.structs:
+            type_ = cel_types.struct_type(name)
+        return type_of(type_) if type_ is not None else _TYPE_NAMES.get(name)
 
     def _ident(self, node: Expr, name: str) -> Type:
-        found = self._lookup(name)
-        if found is None:
-            self.source.report(node.offset, f"undeclared reference to '{name}' (in container '')")
+        type_ = self._lookup(name)
+        if type_ is None:
+            self._report_undeclared(node, name)
             return ERROR
-        return found
+        return type_
 
     def _select(self, node: Select) -> None:
-        name = qualified_name(node)
-        named = self._type_name(name.removeprefix(".")) if name is not None else None
-        if named is not None:
-            node.type = named
+        name = (qualified_name(node) or "").removeprefix(".")
+        type_name = self._type_name(name) if name else None
+        if type_name is not None:
+            node.type = type_name
             return
-        if name is not None and name.removeprefix(".") in ENUM_CONSTANTS:
+        if name in ENUM_CONSTANTS:
             node.type = cel_types.INT
             return
-        if name is not None and name.removeprefix(".") in self.scopes[0]:
-            # A variable whose name has a dot in it.
-            node.type = self.scopes[0][name.removeprefix(".")]
+        if name and name in self.scopes[0]:
+            # A variable whose name contains a dot, such as authorizer.requestResource.
+            node.type = self.scopes[0][name]
             return
-        found = self._field(node, node.operand, node.name)
-        node.type = BOOL if node.test_only else substitute(self.bindings, found, free_to_dyn=False)
+        field_type = self._field(node, node.operand, node.name)
+        node.type = BOOL if node.test_only else substitute(self.bindings, field_type, free_to_dyn=False)
 
     def _field(self, node: Expr, operand: Expr, name: str, *, optional: bool = False) -> Type:
         self._check(operand)
@@ -156,14 +158,14 @@ class Checker:
         if target.kind == "map":
             result = target.params[1]
         elif target.kind == "struct":
-            found = None if target in cel_types.LIBRARY_STRUCTS else self._field_type(target.name, name)
-            if found is None:
-                if target in cel_types.LIBRARY_STRUCTS:
-                    self.source.report(node.offset, f"unexpected failed resolution of '{target.name}'")
-                else:
-                    self.source.report(node.offset, f"undefined field '{name}'")
+            is_opaque = target in cel_types.LIBRARY_STRUCTS
+            field_type = None if is_opaque else self._field_type(target.name, name)
+            if field_type is not None:
+                result = field_type
+            elif is_opaque:
+                self.source.report(node.offset, f"unexpected failed resolution of '{target.name}'")
             else:
-                result = found
+                self.source.report(node.offset, f"undefined field '{name}'")
         elif target.kind == "param":
             self._assign(DYN, target)
             result = DYN
@@ -173,9 +175,9 @@ class Checker:
             result = DYN
         return optional_of(result) if was_optional or optional else result
 
-    def _field_type(self, type_: str, name: str) -> Type | None:
-        made = constructible_field(type_, name) if self.patches else None
-        return made if made is not None else self.fields(type_, name)
+    def _field_type(self, type_name: str, field: str) -> Type | None:
+        field_type = constructible_field(type_name, field) if self.patches else None
+        return field_type if field_type is not None else self.fields(type_name, field)
 
     # ------------------------------------------------------------------ calls
 
@@ -183,207 +185,205 @@ class Checker:
         if node.function == "_?._":
             field = node.args[1]
             name = field.value if isinstance(field, Literal) else ""
-            found = self._field(node, node.args[0], str(name), optional=True)
+            field_type = self._field(node, node.args[0], str(name), optional=True)
             field.type = cel_types.STRING
-            node.type = substitute(self.bindings, found, free_to_dyn=False)
+            node.type = substitute(self.bindings, field_type, free_to_dyn=False)
             node.overloads = ("select_optional_field",)
             return
         for arg in node.args:
             self._check(arg)
+        name = node.function
         if node.target is None:
-            name = node.function.removeprefix(".")
-            functions = self.functions.get(name)
-            if functions is None:
-                self._undeclared(node, node.function)
-                return
-            node.function = name
-            self._resolve(node, functions)
+            name = name.removeprefix(".")
+        else:
+            prefix = qualified_name(node.target)
+            namespaced = f"{prefix.removeprefix('.')}.{name}" if prefix is not None else ""
+            if namespaced in self.functions:
+                name, node.target = namespaced, None
+            else:
+                self._check(node.target)
+        overloads = self.functions.get(name)
+        if overloads is None:
+            self._report_undeclared(node, node.function)
             return
-        prefix = qualified_name(node.target)
-        if prefix is not None and f"{prefix.removeprefix('.')}.{node.function}" in self.functions:
-            node.function = f"{prefix.removeprefix('.')}.{node.function}"
-            node.target = None
-            self._resolve(node, self.functions[node.function])
-            return
-        self._check(node.target)
-        functions = self.functions.get(node.function)
-        if functions is None:
-            self._undeclared(node, node.function)
-            return
-        self._resolve(node, functions)
+        node.function = name
+        self._resolve(node, overloads)
 
-    def _undeclared(self, node: Call, name: str) -> None:
+    def _report_undeclared(self, node: Expr, name: str) -> None:
         node.type = ERROR
         self.source.report(node.offset, f"undeclared reference to '{name}' (in container '')")
 
-    def _resolve(self, node: Call, functions: tuple[Overload, ...]) -> None:
+    def _resolve(self, node: Call, overloads: tuple[Overload, ...]) -> None:
+        """Resolve the overloads that accept the argument types; the result is dyn if their results differ."""
         if node.function in ("_&&_", "_||_"):
-            self._logical(node, functions[0].id)
+            self._logical(node, overloads[0].id)
             return
-        given = [*([node.target.type] if node.target is not None else []), *(arg.type for arg in node.args)]
+        arg_types = [*([node.target.type] if node.target is not None else []), *(arg.type for arg in node.args)]
         result: Type | None = None
-        chosen: list[str] = []
-        for overload in functions:
+        overload_ids: list[str] = []
+        for overload in overloads:
             if overload.member != (node.target is not None):
                 continue
-            args, gives = overload.args, overload.result
+            args, result_type = overload.args, overload.result
             if overload.params:
-                fresh: Bindings = {param: self._new_param() for param in overload.params}
+                # Each call gets type parameters of its own.
+                fresh: Bindings = {param: self._fresh_param() for param in overload.params}
                 args = tuple(substitute(fresh, arg, free_to_dyn=False) for arg in args)
-                gives = substitute(fresh, gives, free_to_dyn=False)
-            grown = assign_all(self.bindings, given, args)
-            if grown is None:
+                result_type = substitute(fresh, result_type, free_to_dyn=False)
+            bindings = assign_all(self.bindings, arg_types, args)
+            if bindings is None:
                 continue
-            self.bindings = grown
-            chosen.append(overload.id)
-            gives = substitute(self.bindings, gives, free_to_dyn=False)
+            self.bindings = bindings
+            overload_ids.append(overload.id)
+            result_type = substitute(self.bindings, result_type, free_to_dyn=False)
             if result is None:
-                result = gives
-            elif result.kind != "dyn" and gives != result:
+                result = result_type
+            elif result.kind != "dyn" and result_type != result:
                 result = DYN
         if result is None:
-            shown = [str(substitute(self.bindings, t, free_to_dyn=True)) for t in given]
-            signature = f"({', '.join(shown)})"
+            names = [str(substitute(self.bindings, t, free_to_dyn=True)) for t in arg_types]
+            signature = f"({', '.join(names)})"
             if node.target is not None:
-                signature = f"{shown[0]}.({', '.join(shown[1:])})"
+                signature = f"{names[0]}.({', '.join(names[1:])})"
             self.source.report(
                 node.offset, f"found no matching overload for '{node.function}' applied to '{signature}'"
             )
             node.type = ERROR
             return
         node.type = result
-        node.overloads = tuple(chosen)
+        node.overloads = tuple(overload_ids)
 
     def _logical(self, node: Call, overload: str) -> None:
-        fits = True
+        valid = True
         for arg in node.args:
             if not self._assign(arg.type, BOOL):
-                self._mismatch(arg, BOOL, arg.type)
-                fits = False
-        node.type = BOOL if fits else ERROR
-        node.overloads = (overload,) if fits else ()
+                self._report_mismatch(arg, BOOL, arg.type)
+                valid = False
+        node.type = BOOL if valid else ERROR
+        node.overloads = (overload,) if valid else ()
 
-    # ------------------------------------------------------------------ aggregates
+    # ------------------------------------------------------------------ aggregate literals
 
     def _list(self, node: ListExpr) -> None:
-        items: Type | None = None
+        item_type: Type | None = None
         for index, item in enumerate(node.items):
             self._check(item)
-            items = self._joined(items, self._item_type(item, index in node.optional))
-        node.type = list_of(items if items is not None else self._new_param())
+            item_type = self._join_types(item_type, self._item_type(item, index in node.optional))
+        node.type = list_of(item_type if item_type is not None else self._fresh_param())
 
     def _map(self, node: MapExpr) -> None:
-        keys: Type | None = None
-        values: Type | None = None
+        key_type: Type | None = None
+        value_type: Type | None = None
         for entry in node.entries:
             self._check(entry.key)
-            keys = self._joined(keys, entry.key.type)
+            key_type = self._join_types(key_type, entry.key.type)
             self._check(entry.value)
-            values = self._joined(values, self._item_type(entry.value, entry.optional))
-        if keys is None or values is None:
-            keys, values = self._new_param(), self._new_param()
-        node.type = map_of(keys, values)
+            value_type = self._join_types(value_type, self._item_type(entry.value, entry.optional))
+        if key_type is None or value_type is None:
+            key_type, value_type = self._fresh_param(), self._fresh_param()
+        node.type = map_of(key_type, value_type)
 
     def _item_type(self, item: Expr, optional: bool) -> Type:
         if not optional:
             return item.type
-        held, was_optional = unwrap_optional(item.type)
-        if not was_optional and held.kind != "dyn":
-            self._mismatch(item, optional_of(held), held)
-        return held
+        value_type, was_optional = unwrap_optional(item.type)
+        if not was_optional and value_type.kind != "dyn":
+            self._report_mismatch(item, optional_of(value_type), value_type)
+        return value_type
 
-    def _joined(self, before: Type | None, now: Type) -> Type:
-        if before is None:
-            return now
-        if self._assign(before, now):
-            return most_general(before, now)
-        return DYN
+    def _join_types(self, joined: Type | None, added: Type) -> Type:
+        """Return the most general of two types, or dyn if neither is assignable to the other."""
+        if joined is None:
+            return added
+        return most_general(joined, added) if self._assign(joined, added) else DYN
 
     def _struct(self, node: StructExpr) -> None:
-        found = self._lookup(node.name)
+        declared = self._lookup(node.name)
         node.type = ERROR
-        if found is None:
-            self.source.report(node.offset, f"undeclared reference to '{node.name}' (in container '')")
+        if declared is None:
+            self._report_undeclared(node, node.name)
             return
-        type_ = node.name.removeprefix(".")
-        if found.kind != "type":
-            self.source.report(node.offset, f"'{found.name}' is not a type")
-        elif found.params[0].kind in ("struct", "null") or type_ in WELL_KNOWN_TYPES:
-            node.type = found.params[0]
+        type_name = node.name.removeprefix(".")
+        if declared.kind != "type":
+            self.source.report(node.offset, f"'{declared.name}' is not a type")
+        elif declared.params[0].kind in ("struct", "null") or type_name in WELL_KNOWN_TYPES:
+            node.type = declared.params[0]
         else:
             self.source.report(node.offset, f"'{node.name}' is not a message type")
-        for at, name, value, optional in node.fields:
+        for offset, name, value, optional in node.fields:
             self._check(value)
-            given = self._item_type(value, optional)
-            wanted = self._set_type(at, type_, name)
-            if not self._assign(wanted, given):
-                self.source.report(at, f"expected type of field '{name}' is '{wanted}' but provided type is '{given}'")
+            actual = self._item_type(value, optional)
+            expected = self._assigned_field_type(offset, type_name, name)
+            if not self._assign(expected, actual):
+                message = f"expected type of field '{name}' is '{expected}' but provided type is '{actual}'"
+                self.source.report(offset, message)
 
-    def _set_type(self, at: int, type_: str, name: str) -> Type:
-        """The type of a field that is to be set."""
-        message = WELL_KNOWN_TYPES.get(type_)
-        found = message.field(name) if message is not None else self._field_type(type_, name)
-        if found is not None:
-            return found
-        if message is not None or type_ in self.structs or type_ in _SCALARS:
-            self.source.report(at, f"undefined field '{name}'")
-        elif type_ != "map":
-            resolved = "google.protobuf.NullValue" if type_ == "null_type" else type_
-            self.source.report(at, f"unexpected failed resolution of '{resolved}'")
+    def _assigned_field_type(self, offset: int, type_name: str, field: str) -> Type:
+        """Return the type of a field that a struct literal sets, or report that there is no such field."""
+        message = WELL_KNOWN_TYPES.get(type_name)
+        field_type = message.field(field) if message is not None else self._field_type(type_name, field)
+        if field_type is not None:
+            return field_type
+        if message is not None or type_name in self.structs or type_name in _SCALARS:
+            self.source.report(offset, f"undefined field '{field}'")
+        elif type_name != "map":
+            resolved = "google.protobuf.NullValue" if type_name == "null_type" else type_name
+            self.source.report(offset, f"unexpected failed resolution of '{resolved}'")
         return ERROR
 
-    # ------------------------------------------------------------------ folds
+    # ------------------------------------------------------------------ comprehensions
 
     def _comprehension(self, node: Comprehension) -> None:
         self._check(node.iter_range)
         self._check(node.accu_init)
-        ranged = substitute(self.bindings, node.iter_range.type, free_to_dyn=False)
-        accumulated = node.accu_init.type
+        range_type = substitute(self.bindings, node.iter_range.type, free_to_dyn=False)
+        accu_type = node.accu_init.type
         first = second = DYN
-        if ranged.kind == "list":
-            first = second = ranged.params[0]
+        if range_type.kind == "list":
+            first = second = range_type.params[0]
             if len(node.iter_vars) == 2:
                 first = cel_types.INT
-        elif ranged.kind == "map":
-            first, second = ranged.params
-        elif ranged.kind in ("dyn", "error", "param"):
-            self._assign(DYN, ranged)
+        elif range_type.kind == "map":
+            first, second = range_type.params
+        elif range_type.kind in ("dyn", "error", "param"):
+            self._assign(DYN, range_type)
         else:
             self.source.report(
                 node.iter_range.offset,
-                f"expression of type '{ranged}' cannot be range of a comprehension (must be list, map, or dynamic)",
+                f"expression of type '{range_type}' cannot be range of a comprehension (must be list, map, or dynamic)",
             )
             first = second = ERROR
-        self.scopes.append({node.accu_var: accumulated})
+        self.scopes.append({node.accu_var: accu_type})
         self.scopes.append(dict(zip(node.iter_vars, (first, second), strict=False)))
         self._check(node.loop_condition)
-        self._assert(node.loop_condition, BOOL)
+        self._require_type(node.loop_condition, BOOL)
         self._check(node.loop_step)
-        self._assert(node.loop_step, accumulated)
+        self._require_type(node.loop_step, accu_type)
         self.scopes.pop()
         self._check(node.result)
         self.scopes.pop()
         node.type = substitute(self.bindings, node.result.type, free_to_dyn=False)
 
-    def _assert(self, node: Expr, wanted: Type) -> None:
-        if not self._assign(wanted, node.type):
-            self._mismatch(node, wanted, node.type)
+    def _require_type(self, node: Expr, expected: Type) -> None:
+        if not self._assign(expected, node.type):
+            self._report_mismatch(node, expected, node.type)
 
-    # ------------------------------------------------------------------ small things
+    # ------------------------------------------------------------------ helpers
 
-    def _mismatch(self, node: Expr, wanted: Type, found: Type) -> None:
-        self.source.report(node.offset, f"expected type '{wanted}' but found '{found}'")
+    def _report_mismatch(self, node: Expr, expected: Type, actual: Type) -> None:
+        self.source.report(node.offset, f"expected type '{expected}' but found '{actual}'")
 
-    def _assign(self, given: Type, wanted: Type) -> bool:
-        grown = assign(self.bindings, given, wanted)
-        if grown is None:
+    def _assign(self, actual: Type, expected: Type) -> bool:
+        """True if one type is assignable to the other; then keep the new bindings of type parameters."""
+        bindings = assign(self.bindings, actual, expected)
+        if bindings is None:
             return False
-        self.bindings = grown
+        self.bindings = bindings
         return True
 
-    def _new_param(self) -> Type:
-        self._fresh += 1
-        return type_param(f"_var{self._fresh - 1}")
+    def _fresh_param(self) -> Type:
+        self._param_count += 1
+        return type_param(f"_var{self._param_count - 1}")
 
 
 def literal_type(node: Literal) -> Type:

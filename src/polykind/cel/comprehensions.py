@@ -1,31 +1,32 @@
-"""Closures for macros that go over lists and maps."""
+"""Closures for comprehensions: the macros that iterate over lists and maps, and bindings of variables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from polykind.cel.activation import Closure, Frame, Interpretable, check_cost_limit
+from polykind.cel.activation import Closure, Frame, Plan, check_cost_limit
 from polykind.cel.evaluation_errors import CEL_ERRORS, NO_OVERLOAD, EvalError, error_message
 from polykind.cel.runtime_values import SchemaObject, kind_of
 
-_QUANTIFIED = {"all": (False, 3), "exists": (True, 4)}
-_COLLECTED = 12
-_COUNTED = 2
+_QUANTIFIERS = {"all": (False, 3), "exists": (True, 4)}
+"""The predicate's result that ends the loop, and the cost of one iteration without the predicate."""
+_APPEND_COST = 12
+_COUNT_COST = 2
 _END = object()
 
 
-def _items(value: Any) -> Iterable[Any]:
-    """What one variable takes on: items, or keys."""
+def _single_values(value: Any) -> Iterable[Any]:
+    """Return the values of one iteration variable: the items of a list or the keys of a map."""
     if isinstance(value, list | dict):
         return value
     if isinstance(value, SchemaObject):
         return value.names()
-    raise _not_iterable(value)
+    raise EvalError(f"got 'types.{kind_of(value).capitalize()}', expected iterable type")
 
 
-def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
-    """What two variables take on: index and item, or key and value."""
+def _value_pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the values of two iteration variables: index and item, or key and value."""
     if isinstance(value, list):
         return enumerate(value)
     if isinstance(value, dict):
@@ -35,232 +36,225 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
     raise EvalError(f"unsupported comprehension range type: types.{kind_of(value).capitalize()}")
 
 
-def _not_iterable(value: Any) -> EvalError:
-    return EvalError(f"got 'types.{kind_of(value).capitalize()}', expected iterable type")
-
-
-def _walk(ranged: Closure, slots: Sequence[int]) -> Callable[[Frame], Iterable[None]]:
-    """Sets the variables to one element after the other."""
+def _iterator(iter_range: Closure, slots: Sequence[int]) -> Callable[[Frame], Iterable[None]]:
+    """Return a generator function that assigns one element after the other to the iteration variables."""
     if len(slots) == 1:
-        only = slots[0]
+        slot = slots[0]
 
-        def single(frame: Frame) -> Iterable[None]:
-            for item in _items(ranged(frame)):
-                frame[only] = item
+        def iterate(frame: Frame) -> Iterable[None]:
+            for item in _single_values(iter_range(frame)):
+                frame[slot] = item
                 yield
 
-        return single
+        return iterate
     first, second = slots
 
-    def double(frame: Frame) -> Iterable[None]:
-        for key, item in _pairs(ranged(frame)):
+    def iterate_pairs(frame: Frame) -> Iterable[None]:
+        for key, item in _value_pairs(iter_range(frame)):
             frame[first], frame[second] = key, item
             yield
 
-    return double
+    return iterate_pairs
 
 
 def macro_comprehension(
-    macro: str, ranged: Interpretable, slots: Sequence[int], parts: Sequence[Interpretable], *, fixed: bool = False
-) -> Interpretable:
-    """With `fixed`, what is collected is the same for every element: the list of it is made but once."""
-    if macro in _QUANTIFIED:
-        stop, step_cost = _QUANTIFIED[macro]
+    macro: str, iter_range: Plan, slots: Sequence[int], parts: Sequence[Plan], *, is_constant: bool
+) -> Plan:
+    """Plan a comprehension that a macro expands to; `parts` are the macro's arguments.
+
+    With `is_constant`, the expression that map() collects is a constant, whose list cel-go creates only once.
+    """
+    if macro in _QUANTIFIERS:
+        stop, step_cost = _QUANTIFIERS[macro]
         if len(slots) == 1:
-            return _quantified_single(ranged, slots[0], parts[0], stop, step_cost)
-        return _quantified(ranged, slots, parts[0], stop, step_cost)
+            return _single_quantifier(iter_range, slots[0], parts[0], stop, step_cost)
+        return _pair_quantifier(iter_range, slots, parts[0], stop, step_cost)
     if macro == "exists_one":
-        return _exactly_one(ranged, slots, parts[0])
-    return _collected(ranged, slots, parts, fixed)
+        return _exists_one(iter_range, slots, parts[0])
+    return _collect(iter_range, slots, parts, is_constant)
 
 
-def _quantified_single(
-    ranged: Interpretable, slot: int, predicate: Interpretable, stop: bool, step_cost: int
-) -> Interpretable:
-    """all() and exists() with one variable, where most of the work of rules is done."""
-    source, test = ranged.run, predicate.run
-    each = step_cost + predicate.cost
+def _single_quantifier(iter_range: Plan, slot: int, predicate: Plan, stop: bool, step_cost: int) -> Plan:
+    """Plan all() or exists() with one variable. This is the hot path of most rules."""
+    source, test = iter_range.run, predicate.run
+    iteration_cost = step_cost + predicate.cost
     go_on = not stop
 
     def run(frame: Frame) -> bool:
         values = source(frame)
-        failure: EvalError | None = None
-        rest = iter(values if type(values) is list else _items(values))
+        first_error: EvalError | None = None
+        rest = iter(values if type(values) is list else _single_values(values))
         for item in rest:
             frame[slot] = item
-            frame[0] += each
+            frame[0] += iteration_cost
             if frame[0] > frame[-1]:
                 check_cost_limit(frame)
             try:
-                found: object = test(frame)
-            except CEL_ERRORS as wrong:
-                failure = failure or EvalError(error_message(wrong))
+                result: object = test(frame)
+            except CEL_ERRORS as error:
+                first_error = first_error or EvalError(error_message(error))
                 continue
-            if found is stop:
-                _stop(frame, rest, step_cost)
+            if result is stop:
+                _charge_loop_condition(frame, rest, step_cost)
                 return stop
-            if found is not go_on:
-                failure = failure or EvalError(NO_OVERLOAD)
-        if failure is not None:
-            raise failure
+            if result is not go_on:
+                first_error = first_error or EvalError(NO_OVERLOAD)
+        if first_error is not None:
+            raise first_error
         return go_on
 
-    return Interpretable(run, ranged.cost + 1)
+    return Plan(run, iter_range.cost + 1)
 
 
-def _quantified(
-    ranged: Interpretable, slots: Sequence[int], predicate: Interpretable, stop: bool, step_cost: int
-) -> Interpretable:
-    walk, test = _walk(ranged.run, slots), predicate.run
-    each = step_cost + predicate.cost
+def _pair_quantifier(iter_range: Plan, slots: Sequence[int], predicate: Plan, stop: bool, step_cost: int) -> Plan:
+    """Plan all() or exists() with two variables."""
+    iterate, test = _iterator(iter_range.run, slots), predicate.run
+    iteration_cost = step_cost + predicate.cost
 
     def run(frame: Frame) -> bool:
-        failure: EvalError | None = None
-        rest = iter(walk(frame))
+        first_error: EvalError | None = None
+        rest = iter(iterate(frame))
         for _ in rest:
-            _spend(frame, each)
+            _charge(frame, iteration_cost)
             try:
-                found: object = test(frame)
-            except CEL_ERRORS as wrong:
-                failure = failure or EvalError(error_message(wrong))
+                result: object = test(frame)
+            except CEL_ERRORS as error:
+                first_error = first_error or EvalError(error_message(error))
                 continue
-            if found is stop:
-                _stop(frame, rest, step_cost)
+            if result is stop:
+                _charge_loop_condition(frame, rest, step_cost)
                 return stop
-            if found is not (not stop):
-                failure = failure or EvalError(NO_OVERLOAD)
-        if failure is not None:
-            raise failure
+            if result is not (not stop):
+                first_error = first_error or EvalError(NO_OVERLOAD)
+        if first_error is not None:
+            raise first_error
         return not stop
 
-    return Interpretable(run, ranged.cost + 1)
+    return Plan(run, iter_range.cost + 1)
 
 
-def _exactly_one(ranged: Interpretable, slots: Sequence[int], predicate: Interpretable) -> Interpretable:
-    walk, test = _walk(ranged.run, slots), _tested(predicate.run)
-    each = predicate.cost
+def _exists_one(iter_range: Plan, slots: Sequence[int], predicate: Plan) -> Plan:
+    iterate, test = _iterator(iter_range.run, slots), _error_as_value(predicate.run)
 
     def run(frame: Frame) -> bool:
         count = 0
-        failure: EvalError | None = None
-        for _ in walk(frame):
-            _spend(frame, each)
-            found = test(frame)
-            if found is True:
-                frame[0] += _COUNTED
+        last_error: EvalError | None = None
+        for _ in iterate(frame):
+            _charge(frame, predicate.cost)
+            result = test(frame)
+            if result is True:
+                frame[0] += _COUNT_COST
                 count += 1
-            elif found is not False:
-                failure = found
-        if failure is not None:
-            raise failure
+            elif result is not False:
+                last_error = result
+        if last_error is not None:
+            raise last_error
         return count == 1
 
-    return Interpretable(run, ranged.cost + 2)
+    return Plan(run, iter_range.cost + 2)
 
 
-def _collected(
-    ranged: Interpretable, slots: Sequence[int], parts: Sequence[Interpretable], fixed: bool
-) -> Interpretable:
-    """map() and filter(): one list grows, instead of a new one for every item.
+def _collect(iter_range: Plan, slots: Sequence[int], parts: Sequence[Plan], is_constant: bool) -> Plan:
+    """Plan map() or filter(): append to one list instead of concatenating a new list per item.
 
-    What fails does not end the fold: the last test that fails counts, else the first item.
+    An error does not end the loop. The result is the error of the last failed predicate, or of the first failed item.
     """
-    walk, (make, make_cost) = _walk(ranged.run, slots), parts[0]
-    make_cost += _COUNTED if fixed else _COLLECTED
-    test = _tested(parts[1].run) if len(parts) == 2 else None
-    each = parts[1].cost if len(parts) == 2 else 0
+    iterate, (make_item, item_cost) = _iterator(iter_range.run, slots), parts[0]
+    item_cost += _COUNT_COST if is_constant else _APPEND_COST
+    test = _error_as_value(parts[1].run) if len(parts) == 2 else None
+    test_cost = parts[1].cost if len(parts) == 2 else 0
 
     def run(frame: Frame) -> list[Any]:
-        found: list[Any] = []
-        failure: EvalError | None = None
-        for _ in walk(frame):
-            _spend(frame, each)
+        result: list[Any] = []
+        result_error: EvalError | None = None
+        for _ in iterate(frame):
+            _charge(frame, test_cost)
             if test is not None:
-                holds = test(frame)
-                if holds is not True:
-                    failure = failure if holds is False else holds
+                test_result = test(frame)
+                if test_result is not True:
+                    result_error = result_error if test_result is False else test_result
                     continue
-            frame[0] += make_cost
+            frame[0] += item_cost
             try:
-                found.append(make(frame))
-            except CEL_ERRORS as wrong:
-                failure = failure or EvalError(error_message(wrong))
-        _spend(frame, 0)
-        if failure is not None:
-            raise failure
-        return found
+                result.append(make_item(frame))
+            except CEL_ERRORS as error:
+                result_error = result_error or EvalError(error_message(error))
+        _charge(frame, 0)
+        if result_error is not None:
+            raise result_error
+        return result
 
-    return Interpretable(run, ranged.cost + 1)
+    return Plan(run, iter_range.cost + 1)
 
 
 def general_comprehension(
-    ranged: Interpretable, slots: Sequence[int], accumulator: int, initial: Interpretable, step: Interpretable
-) -> Interpretable:
-    """A fold as it is written: the accumulator becomes what each step gives, be it an error. Its map is a new one."""
-    walk = _walk(ranged.run, slots)
+    iter_range: Plan, slots: Sequence[int], accu_slot: int, accu_init: Plan, loop_step: Plan
+) -> Plan:
+    """Plan a comprehension that builds a new map. The accumulator takes the result of each step, even an error."""
+    iterate = _iterator(iter_range.run, slots)
 
     def run(frame: Frame) -> Any:
-        total: Any = dict(initial.run(frame))
-        for _ in walk(frame):
-            _spend(frame, step.cost)
-            frame[accumulator] = total
+        accumulated: Any = dict(accu_init.run(frame))
+        for _ in iterate(frame):
+            _charge(frame, loop_step.cost)
+            frame[accu_slot] = accumulated
             try:
-                total = step.run(frame)
-            except CEL_ERRORS as wrong:
-                total = EvalError(error_message(wrong))
-        if isinstance(total, EvalError):
-            raise total
-        return total
+                accumulated = loop_step.run(frame)
+            except CEL_ERRORS as error:
+                accumulated = EvalError(error_message(error))
+        if isinstance(accumulated, EvalError):
+            raise accumulated
+        return accumulated
 
-    return Interpretable(run, ranged.cost + initial.cost + 1)
+    return Plan(run, iter_range.cost + accu_init.cost + 1)
 
 
-def bind(slot: int, value: Interpretable, body: Interpretable) -> Interpretable:
-    """A body in which a variable has a value, be it an error."""
-    start, (result, cost) = value.run, body
+def bind(slot: int, value: Plan, body: Plan) -> Plan:
+    """Plan a body with a variable bound to a value. An error is raised only where the body uses the variable."""
+    evaluate, (result, cost) = value.run, body
 
     def run(frame: Frame) -> Any:
         try:
-            frame[slot] = start(frame)
-        except CEL_ERRORS as wrong:
-            frame[slot] = EvalError(error_message(wrong))
+            frame[slot] = evaluate(frame)
+        except CEL_ERRORS as error:
+            frame[slot] = EvalError(error_message(error))
         return result(frame)
 
-    return Interpretable(run, value.cost + cost)
+    return Plan(run, value.cost + cost)
 
 
 def accumulator(slot: int) -> Closure:
-    """What a fold has come to before a step."""
+    """Return a closure for an accumulator or bound variable, which raises the error that the slot may hold."""
 
     def get(frame: Frame) -> Any:
-        total = frame[slot]
-        if isinstance(total, EvalError):
-            raise total
-        return total
+        value = frame[slot]
+        if isinstance(value, EvalError):
+            raise value
+        return value
 
     return get
 
 
-def _stop(frame: Frame, rest: Iterator[Any], step_cost: int) -> None:
-    """Before an element that is left, it is asked whether to go on: that costs all of a step but the step itself."""
+def _charge_loop_condition(frame: Frame, rest: Iterator[Any], step_cost: int) -> None:
+    """Charge for the loop condition before the next element, if there is one: a step without the step's own cost."""
     if next(rest, _END) is not _END:
-        _spend(frame, step_cost - 1)
+        _charge(frame, step_cost - 1)
 
 
-def _spend(frame: Frame, cost: int) -> None:
+def _charge(frame: Frame, cost: int) -> None:
     frame[0] += cost
     if frame[0] > frame[-1]:
         check_cost_limit(frame)
 
 
-def _tested(run: Closure) -> Callable[[Frame], bool | EvalError]:
-    """A test that gives its error instead of raising it."""
+def _error_as_value(run: Closure) -> Callable[[Frame], bool | EvalError]:
+    """Return a predicate that returns its error instead of raising it."""
 
     def test(frame: Frame) -> bool | EvalError:
         try:
             value = run(frame)
-        except CEL_ERRORS as wrong:
-            return EvalError(error_message(wrong))
+        except CEL_ERRORS as error:
+            return EvalError(error_message(error))
         return value if type(value) is bool else EvalError(NO_OVERLOAD)
 
     return test

@@ -1,53 +1,100 @@
-"""Expressions that are computed once, when a program is made: literals, and what is made of nothing but them."""
+"""Constant folding: expressions that are evaluated once, when their program is instantiated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from polykind.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select
+from polykind.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select, children, qualified_name
+from polykind.cel.cel_types import Type
+from polykind.cel.evaluation_errors import EvalError
+from polykind.cel.library.regex import compile_regex
 from polykind.cel.overload_dispatch import dispatcher
+from polykind.cel.well_known_types import REGISTERED_TYPES, WELL_KNOWN_TYPES
+from polykind.golang.regexp import PatternError
 
 NameResolver = Callable[[Expr], tuple[Any] | None]
-"""The value that a name stands for, None if it is a variable."""
+"""Returns the constant that a name denotes in a 1-tuple, or None for a variable."""
 
+REGEX_FUNCTIONS = frozenset({"matches", "find", "findAll"})
+"""Functions whose second argument, counting the receiver, is a regular expression."""
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 
 
 def constant_value(
     node: Expr,
-    named: NameResolver = lambda node: None,
+    resolve_name: NameResolver = lambda node: None,
     *,
-    lists: type[list[Any]] = list,
-    maps: type[dict[Any, Any]] = dict,
+    list_class: type[list[Any]] = list,
+    map_class: type[dict[Any, Any]] = dict,
 ) -> tuple[Any] | None:
-    """The value of a literal, of a list or map of constants, or of a conversion of one. Raises EvalError."""
+    """Return the value of a literal, a list or map of constants, or a conversion of a constant, in a 1-tuple.
 
-    def found(node: Expr) -> tuple[Any] | None:
+    Return None for any other expression. Raises EvalError if a conversion fails.
+    """
+
+    def fold(node: Expr) -> tuple[Any] | None:
         if isinstance(node, Literal):
             return (node.value,)
         if isinstance(node, Ident | Select):
-            return named(node)
+            return resolve_name(node)
         if isinstance(node, ListExpr) and not node.optional:
-            items = _all(node.items)
-            return (lists(items),) if items is not None else None
+            items = fold_all(node.items)
+            return (list_class(items),) if items is not None else None
         if isinstance(node, MapExpr) and not any(entry.optional for entry in node.entries):
-            keys, values = _all([entry.key for entry in node.entries]), _all([entry.value for entry in node.entries])
+            keys = fold_all([entry.key for entry in node.entries])
+            values = fold_all([entry.value for entry in node.entries])
             if keys is None or values is None or any(isinstance(key, list | dict) for key in keys):
                 return None
-            return (maps(zip(keys, values, strict=True)),)
+            return (map_class(zip(keys, values, strict=True)),)
         if not isinstance(node, Call) or node.function not in _CONVERSIONS or len(node.args) != 1 or node.target:
             return None
-        inner = found(node.args[0])
-        return (dispatcher(node.function, node.overloads)(inner[0]),) if inner is not None else None
+        arg = fold(node.args[0])
+        return (dispatcher(node.function, node.overloads)(arg[0]),) if arg is not None else None
 
-    def _all(nodes: list[Expr]) -> list[Any] | None:
+    def fold_all(nodes: Sequence[Expr]) -> list[Any] | None:
         values = []
         for item in nodes:
-            value = found(item)
+            value = fold(item)
             if value is None:
                 return None
             values.append(value[0])
         return values
 
-    return found(node)
+    return fold(node)
+
+
+def instantiation_error(ast: Expr) -> str | None:
+    """Return the first error that cel-go reports when it instantiates the program. Return None if there is none.
+
+    cel-go then evaluates constant conversions, compiles constant regular expressions and resolves type names.
+    """
+    errors: list[tuple[int, str]] = []
+    pending = [ast]
+    while pending:
+        node = pending.pop()
+        pending.extend(children(node))
+        if isinstance(node, Ident | Select) and node.type.kind == "type":
+            name = (qualified_name(node) or "").removeprefix(".")
+            if node.type.params and _is_undefined_at_runtime(name, node.type.params[0]):
+                errors.append((node.offset, f"reference to undefined type: {name}"))
+        if not isinstance(node, Call):
+            continue
+        try:
+            if node.function in REGEX_FUNCTIONS:
+                args = [*([node.target] if node.target is not None else []), *node.args]
+                regex = constant_value(args[1]) if len(args) > 1 else None
+                if regex is not None and isinstance(regex[0], str):
+                    compile_regex(regex[0])
+            else:
+                constant_value(node)
+        except (EvalError, PatternError) as error:
+            errors.append((node.offset, str(error)))
+    return min(errors)[1] if errors else None
+
+
+def _is_undefined_at_runtime(name: str, type_: Type) -> bool:
+    """True for a type that the checker knows and whose name is no value at runtime."""
+    if name in REGISTERED_TYPES:
+        return False
+    return name in WELL_KNOWN_TYPES or (type_.kind == "struct" and type_.name == name)

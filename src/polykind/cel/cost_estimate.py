@@ -1,4 +1,4 @@
-"""The most that an expression can cost, for the largest values its schema allows."""
+"""Cost estimate of an expression, from the largest values that its schema allows; follows cel-go's checker/cost.go."""
 
 from __future__ import annotations
 
@@ -17,29 +17,34 @@ from polykind.cel.ast import (
     Select,
     children,
 )
-from polykind.cel.bounds import MAX_UINT64, UNKNOWN, ZERO, Range, exactly
 from polykind.cel.call_cost_estimate import (
     ESTIMATORS_BY_FUNCTION,
     ESTIMATORS_BY_OVERLOAD,
-    ArgumentEstimate,
+    MAX_UINT64,
+    ONE,
+    REGEX_STRING_LENGTH_FACTOR,
+    STRING_TRAVERSAL_FACTOR,
+    UNKNOWN,
+    ZERO,
+    Argument,
     CallEstimate,
+    EstimatedCall,
+    Range,
+    exactly,
 )
 from polykind.cel.cel_types import Type, unwrap_optional
 from polykind.cel.schema_types import DeclType
 
-_ONCE = 0.1
-_REGEX = 0.25
-_ONE = exactly(1)
-_STRUCT = exactly(40)
+_STRUCT_COST = exactly(40)
 _SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
-_COMPARED = frozenset(
+_COMPARISON_OVERLOADS = frozenset(
     [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]
 )
 
 
 class _Entry(NamedTuple):
-    """The sizes of a container's keys (or indexes) and values."""
+    """The sizes of a container's keys, or indexes, and of its values."""
 
     kind: str
     key: Range
@@ -52,20 +57,23 @@ class _Entry(NamedTuple):
 
 
 class _Local(NamedTuple):
+    """An iteration or accumulator variable: the schema path of its value and the sizes known of it."""
+
     path: tuple[str, ...]
     size: Range | None
     entry: _Entry | None
 
 
-def estimate_cost(tree: Expr, declared: DeclType) -> Range:
-    return _Estimator(declared).cost(tree)
+def estimate_cost(ast: Expr, decl_type: DeclType) -> Range:
+    """Return the minimum and maximum cost of a checked expression over a value of the declared type."""
+    return _Estimator(decl_type).cost(ast)
 
 
 class _Estimator:
-    """One walk over one tree; what it learns of sizes is kept by node."""
+    """Estimates one AST; keeps the path and the sizes of each node for the nodes around it."""
 
-    def __init__(self, declared: DeclType) -> None:
-        self.root = declared
+    def __init__(self, decl_type: DeclType) -> None:
+        self.root = decl_type
         self.paths: dict[Expr, tuple[str, ...]] = {}
         self.sizes: dict[Expr, Range] = {}
         self.entries: dict[Expr, _Entry] = {}
@@ -92,7 +100,7 @@ class _Estimator:
         if isinstance(node, Ident):
             local = self._local(node.name)
             self.paths[node] = local.path if local is not None else (node.name,)
-            return _ONE
+            return ONE
         if isinstance(node, Select):
             return self._select(node)
         if isinstance(node, Call):
@@ -103,12 +111,12 @@ class _Estimator:
             return self._map(node)
         if isinstance(node, Comprehension):
             return self._bind(node) if node.is_bind else self._comprehension(node)
-        cost = _STRUCT
+        cost = _STRUCT_COST
         for child in children(node):
             cost = cost.plus(self.cost(child))
         return cost
 
-    # ------------------------------------------------------------------ what is known of a node
+    # ------------------------------------------------------------------ paths and sizes of nodes
 
     def _local(self, name: str) -> _Local | None:
         stack = self.locals.get(name)
@@ -122,18 +130,15 @@ class _Estimator:
         return self.paths.get(node, ())
 
     def _size(self, node: Expr) -> Range | None:
-        known = self.sizes.get(node)
-        if known is not None:
-            return known
-        literal = _literal_size(node)
-        if literal is not None:
-            return literal
-        declared = self.size_at(self._path(node))
-        if declared is not None:
-            self.sizes[node] = declared
-            return declared
+        size = self.sizes.get(node) or _literal_size(node)
+        if size is not None:
+            return size
+        size = self.size_at(self._path(node))
+        if size is not None:
+            self.sizes[node] = size
+            return size
         if _is_scalar(node.type):
-            return _ONE
+            return ONE
         if isinstance(node, Ident):
             local = self._local(node.name)
             if local is not None:
@@ -144,38 +149,38 @@ class _Estimator:
         return self._size(node) or UNKNOWN
 
     def _entry(self, node: Expr) -> _Entry | None:
-        known = self.entries.get(node)
-        if known is not None:
-            return known
+        entry = self.entries.get(node)
+        if entry is not None:
+            return entry
         if isinstance(node, Ident):
             local = self._local(node.name)
             return local.entry if local is not None else None
         return None
 
-    def _keep(self, node: Expr, size: Range | None, entry: _Entry | None = None) -> None:
+    def _record(self, node: Expr, size: Range | None, entry: _Entry | None = None) -> None:
         if size is not None:
             self.sizes[node] = size
         if entry is not None:
             self.entries[node] = entry
 
-    def _argument(self, node: Expr) -> ArgumentEstimate:
+    def _argument(self, node: Expr) -> Argument:
         path = self._path(node)
         if path and path[0] in (ACCUMULATOR, "__result__"):
             path = ()
-        return ArgumentEstimate(node, node.type, path, self._size(node))
+        return Argument(node, node.type, path, self._size(node))
 
     # ------------------------------------------------------------------ simple nodes
 
     def _select(self, node: Select) -> Range:
         if node.type.kind == "type":
-            # The name of a type, with dots in it.
+            # A type's name with dots in it.
             self.paths[node] = (node.name,)
-            return _ONE
+            return ONE
         cost = self.cost(node.operand)
         if node.test_only:
             return cost
         if node.operand.type.kind in ("map", "struct"):
-            cost = cost.plus(_ONE)
+            cost = cost.plus(ONE)
         self.paths[node] = (*self._path(node.operand), node.name)
         return cost
 
@@ -185,7 +190,7 @@ class _Estimator:
         for item in node.items:
             total = total.plus(self.cost(item))
             items = items.union(self._size_or_unknown(item))
-        self.entries[node] = _Entry("list", _ONE, items)
+        self.entries[node] = _Entry("list", ONE, items)
         return total.plus(exactly(10))
 
     def _map(self, node: MapExpr) -> Range:
@@ -198,7 +203,7 @@ class _Estimator:
         self.entries[node] = _Entry("map", keys, values)
         return total.plus(exactly(30))
 
-    # ------------------------------------------------------------------ folds
+    # ------------------------------------------------------------------ comprehensions
 
     def _push(self, name: str, local: _Local) -> None:
         self.locals.setdefault(name, []).append(local)
@@ -209,17 +214,17 @@ class _Estimator:
             node.accu_var, _Local(self._path(node.accu_init), self._size(node.accu_init), self._entry(node.accu_init))
         )
         self._push_variables(node)
-        each = self.cost(node.loop_condition).plus(self.cost(node.loop_step))
+        iteration_cost = self.cost(node.loop_condition).plus(self.cost(node.loop_step))
         for name in node.iter_vars:
             self.locals[name].pop()
         total = total.plus(self.cost(node.result))
         self.locals[node.accu_var].pop()
         count = self._size_or_unknown(node.iter_range)
-        total = total.plus(count.times(each))
+        total = total.plus(count.times(iteration_cost))
         if isinstance(node.accu_init, Literal):
-            self._keep(node, self._size(node.accu_init))
+            self._record(node, self._size(node.accu_init))
         elif isinstance(node.accu_init, ListExpr | MapExpr):
-            self._keep(node, count, self._entry(node.loop_step))
+            self._record(node, count, self._entry(node.loop_step))
         return total
 
     def _push_variables(self, node: Comprehension) -> None:
@@ -244,7 +249,7 @@ class _Estimator:
         total = total.plus(self.cost(node.result))
         size, entry = self._size(node.result), self._entry(node.result)
         self.locals[node.accu_var].pop()
-        self._keep(node, size, entry)
+        self._record(node, size, entry)
         return total
 
     # ------------------------------------------------------------------ calls
@@ -252,10 +257,10 @@ class _Estimator:
     def _call(self, node: Call) -> Range:
         if node.function == "dyn":
             cost = self.cost(node.args[0])
-            self._keep(node, self._size(node.args[0]), self._entry(node.args[0]))
-            return cost.plus(_ONE)
+            self._record(node, self._size(node.args[0]), self._entry(node.args[0]))
+            return cost.plus(ONE)
         costs: list[Range] = []
-        args: list[ArgumentEstimate] = []
+        args: list[Argument] = []
         for arg in node.args:
             costs.append(self.cost(arg))
             args.append(self._argument(arg))
@@ -265,13 +270,13 @@ class _Estimator:
         if node.target is not None:
             total = self.cost(node.target)
             target = self._argument(node.target)
-        spent = Range(MAX_UINT64, 0)
+        cost = Range(MAX_UINT64, 0)
         result: Range | None = None
         for overload in node.overloads:
-            found = self._overload(node, overload, target, args, costs)
-            spent = spent.union(found.cost)
-            if found.result_size is not None:
-                result = found.result_size if result is None else result.union(found.result_size)
+            estimate = self._overload_estimate(node, EstimatedCall(target, args, self, overload), costs)
+            cost = cost.union(estimate.cost)
+            if estimate.result_size is not None:
+                result = estimate.result_size if result is None else result.union(estimate.result_size)
             if overload in ("index_list", "index_map") and node.args:
                 entry = self._entry(node.args[0])
                 result = entry.value if entry is not None else None
@@ -279,84 +284,82 @@ class _Estimator:
                 self.paths[node] = (*self._path(node.args[0]), step)
             if result is None:
                 result = self._size(node)
-        self._keep(node, result)
-        return total.plus(spent)
+        self._record(node, result)
+        return total.plus(cost)
 
-    def _overload(
-        self,
-        node: Call,
-        overload: str,
-        target: ArgumentEstimate | None,
-        args: Sequence[ArgumentEstimate],
-        costs: Sequence[Range],
-    ) -> CallEstimate:
-        given = ZERO
+    def _overload_estimate(self, node: Call, call: EstimatedCall, costs: Sequence[Range]) -> CallEstimate:
+        """Estimate the cost of a call of one overload, including its arguments."""
+        overload, args, args_cost = call.overload, call.args, ZERO
         for cost in costs:
-            given = given.plus(cost)
-        for known in (ESTIMATORS_BY_OVERLOAD.get(overload), ESTIMATORS_BY_FUNCTION.get(node.function)):
-            found = known(target, args, self, overload) if known is not None else None
-            if found is not None:
-                return CallEstimate(found.cost.plus(given), found.result_size)
+            args_cost = args_cost.plus(cost)
+        for estimator in (ESTIMATORS_BY_OVERLOAD.get(overload), ESTIMATORS_BY_FUNCTION.get(node.function)):
+            estimate = estimator(call) if estimator is not None else None
+            if estimate is not None:
+                return CallEstimate(estimate.cost.plus(args_cost), estimate.result_size)
         if overload in ("logical_and", "logical_or"):
-            return CallEstimate(Range(costs[0].min, given.max))
+            return CallEstimate(Range(costs[0].min, args_cost.max))
         if overload == "conditional":
             return self._conditional(node, args, costs)
         if overload in ("add_string", "add_bytes", "add_list"):
-            return self._added(node, overload, args, given)
-        own = _standard(overload, target, args)
-        return CallEstimate(own.cost.plus(given), own.result_size)
+            return self._concatenation(node, overload, args, args_cost)
+        standard = _standard_estimate(overload, call.target, args)
+        return CallEstimate(standard.cost.plus(args_cost), standard.result_size)
 
-    def _conditional(self, node: Call, args: Sequence[ArgumentEstimate], costs: Sequence[Range]) -> CallEstimate:
+    def _conditional(self, node: Call, args: Sequence[Argument], costs: Sequence[Range]) -> CallEstimate:
         size = (args[1].size or UNKNOWN).union(args[2].size or UNKNOWN)
         entry = self._entry(node.args[1])
-        self._keep(node, None, entry.union(self._entry(node.args[2])) if entry is not None else None)
+        self._record(node, None, entry.union(self._entry(node.args[2])) if entry is not None else None)
         return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
 
-    def _added(self, node: Call, overload: str, args: Sequence[ArgumentEstimate], given: Range) -> CallEstimate:
+    def _concatenation(self, node: Call, overload: str, args: Sequence[Argument], args_cost: Range) -> CallEstimate:
         size = (args[0].size or UNKNOWN).plus(args[1].size or UNKNOWN)
         entry = self._entry(node.args[0])
-        self._keep(node, None, entry.union(self._entry(node.args[1])) if entry is not None else None)
-        cost = _ONE if overload == "add_list" else size.scaled(_ONCE)
-        return CallEstimate(cost.plus(given), size)
+        self._record(node, None, entry.union(self._entry(node.args[1])) if entry is not None else None)
+        cost = ONE if overload == "add_list" else size.scaled(STRING_TRAVERSAL_FACTOR)
+        return CallEstimate(cost.plus(args_cost), size)
 
 
-def _standard(overload: str, target: ArgumentEstimate | None, args: Sequence[ArgumentEstimate]) -> CallEstimate:
-    """The functions every expression has."""
+def _standard_estimate(overload: str, target: Argument | None, args: Sequence[Argument]) -> CallEstimate:
+    """Estimate the cost of a function of CEL's standard library."""
 
-    def known(arg: ArgumentEstimate) -> Range:
+    def size_of(arg: Argument) -> Range:
         return arg.size or UNKNOWN
 
-    if overload in _COMPARED:
-        most = min(known(args[0]).max, known(args[1]).max)
-        return CallEstimate(Range(1 if most > 0 else 0, most).scaled(_ONCE))
+    if overload in _COMPARISON_OVERLOADS:
+        max_size = min(size_of(args[0]).max, size_of(args[1]).max)
+        return CallEstimate(Range(1 if max_size > 0 else 0, max_size).scaled(STRING_TRAVERSAL_FACTOR))
     if overload in ("starts_with_string", "ends_with_string"):
-        return CallEstimate(known(args[0]).scaled(_ONCE))
+        return CallEstimate(size_of(args[0]).scaled(STRING_TRAVERSAL_FACTOR))
     if overload == "in_list":
-        return CallEstimate(known(args[1]).scaled(1))
+        return CallEstimate(size_of(args[1]).scaled(1))
     if overload == "string_to_bytes":
-        size = known(args[0])
-        return CallEstimate(size.scaled(_ONCE), Range(size.min, size.max * 4 % 2**64))
+        size = size_of(args[0])
+        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), Range(size.min, size.max * 4 % 2**64))
     if overload == "bytes_to_string":
-        size = known(args[0])
-        return CallEstimate(size.scaled(_ONCE), Range(size.min // 4, size.max))
+        size = size_of(args[0])
+        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), Range(size.min // 4, size.max))
     if overload == "strings_quote":
-        size = known(args[0])
-        return CallEstimate(size.scaled(_ONCE), Range((size.min + 2) % 2**64, (size.max * 2 + 2) % 2**64))
+        size = size_of(args[0])
+        return CallEstimate(
+            size.scaled(STRING_TRAVERSAL_FACTOR), Range((size.min + 2) % 2**64, (size.max * 2 + 2) % 2**64)
+        )
     if target is not None:
         if overload == "string_format":
-            return CallEstimate(known(target).scaled(_ONCE))
+            return CallEstimate(size_of(target).scaled(STRING_TRAVERSAL_FACTOR))
         if overload == "matches_string":
-            cost = known(target).plus(_ONE).scaled(_ONCE)
-            return CallEstimate(cost.times(known(args[0]).scaled(_REGEX)))
+            cost = size_of(target).plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
+            return CallEstimate(cost.times(size_of(args[0]).scaled(REGEX_STRING_LENGTH_FACTOR)))
         if overload == "contains_string":
-            return CallEstimate(known(target).scaled(_ONCE).times(known(args[0]).scaled(_ONCE)))
-    return CallEstimate(_ONE)
+            return CallEstimate(
+                size_of(target).scaled(STRING_TRAVERSAL_FACTOR).times(size_of(args[0]).scaled(STRING_TRAVERSAL_FACTOR))
+            )
+    return CallEstimate(ONE)
 
 
 def _literal_size(node: Expr) -> Range | None:
     if isinstance(node, Literal):
         value = node.value
-        return exactly(len(value)) if isinstance(value, str | bytes) else _ONE
+        return exactly(len(value)) if isinstance(value, str | bytes) else ONE
     if isinstance(node, ListExpr):
         return exactly(len(node.items))
     if isinstance(node, MapExpr):
@@ -365,5 +368,5 @@ def _literal_size(node: Expr) -> Range | None:
 
 
 def _is_scalar(t: Type) -> bool:
-    held, optional = unwrap_optional(t)
-    return _is_scalar(held) if optional else t.kind in _SCALARS
+    value_type, optional = unwrap_optional(t)
+    return _is_scalar(value_type) if optional else t.kind in _SCALARS

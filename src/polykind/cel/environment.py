@@ -1,14 +1,15 @@
-"""From text to a checked tree: what a rule or a message expression is, or why it is none."""
+"""Compilation of expression text: parse, check and validate it against the declared variables, as cel-go's Env does."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from polykind.cel import ast_validators
 from polykind.cel.ast import Expr
+from polykind.cel.ast_validators import validate_ast
 from polykind.cel.cel_types import BOOL, Type, optional_of
-from polykind.cel.checker import Checker, Fields
+from polykind.cel.checker import Checker, FieldTypes
+from polykind.cel.constant_folding import instantiation_error
 from polykind.cel.parser import parse
 from polykind.cel.program import Program, RuleProgram
 from polykind.cel.schema_types import DeclType, DeclTypeProvider
@@ -16,7 +17,7 @@ from polykind.cel.source import Source
 
 
 class CompiledRule(NamedTuple):
-    """A checked expression; `tree` is None if it is wrong, and `problems` says how."""
+    """A checked rule or message expression; `ast` is None if it has `errors`."""
 
     ast: Expr | None
     errors: str
@@ -24,28 +25,34 @@ class CompiledRule(NamedTuple):
     optional_old_self: bool
 
     def instantiation_error(self) -> str | None:
-        """Why no program can be made of it, though it is well-typed; None if one can."""
-        return ast_validators.instantiation_error(self.ast) if self.ast is not None else None
+        """Return the reason why a well-typed expression has no program. Return None if it has one."""
+        return instantiation_error(self.ast) if self.ast is not None else None
 
-    def program(self, declared: DeclType) -> RuleProgram:
+    def program(self, decl_type: DeclType) -> RuleProgram:
         if self.ast is None:
             raise ValueError(self.errors)
-        return RuleProgram(self.ast, declared, optional_old=self.optional_old_self)
+        return RuleProgram(self.ast, decl_type, optional_old=self.optional_old_self)
 
-    def message_program(self, declared: DeclType) -> RuleProgram:
-        """The program of a message: it is never given an optional, whatever its types say."""
-        return self._replace(optional_old_self=False).program(declared)
+    def message_program(self, decl_type: DeclType) -> RuleProgram:
+        """Return the program of a message expression, whose oldSelf is never an optional value at runtime."""
+        return self._replace(optional_old_self=False).program(decl_type)
 
 
-def compile_rule(text: str, declared: DeclType, registry: DeclTypeProvider, *, optional_old: bool) -> CompiledRule:
-    """Reads an expression about a value of a declared type."""
-    old = optional_of(declared.type) if optional_old else declared.type
-    tree, problems, used = _checked(text, {"self": declared.type, "oldSelf": old}, registry.field_type)
-    return CompiledRule(tree, problems, "oldSelf" in used, optional_old)
+def compile_rule(
+    text: str, decl_type: DeclType, type_provider: DeclTypeProvider, *, optional_old: bool
+) -> CompiledRule:
+    """Compile an expression over self and oldSelf of a declared type."""
+    old_type = optional_of(decl_type.type) if optional_old else decl_type.type
+    variables = {"self": decl_type.type, "oldSelf": old_type}
+    ast, errors, used = _parse_and_check(text, variables, type_provider.field_type)
+    return CompiledRule(ast, errors, "oldSelf" in used, optional_old)
 
 
 class CompilationError(ValueError):
-    """A text that is no condition; says why as the reference does. `internal`: well-typed, and yet it cannot run."""
+    """An expression does not compile; the message is kube-apiserver's.
+
+    `internal` is true for a well-typed expression whose program cannot be instantiated.
+    """
 
     def __init__(self, detail: str, *, internal: bool = False) -> None:
         super().__init__(detail)
@@ -56,46 +63,48 @@ def compile_expression(
     text: str,
     variables: Mapping[str, Type],
     *,
-    fields: Fields = lambda name, field: None,
+    fields: FieldTypes = lambda name, field: None,
     structs: Container[str] = (),
     results: Sequence[Type] = (BOOL,),
     patches: bool = False,
 ) -> Program:
-    """An expression about variables, of `structs` as `fields` has them, which gives one of the `results`.
+    """Compile an expression over variables of untyped JSON. Raises CompilationError.
 
-    Anything may come where no results are given; with `patches`, objects and JSON patches may be made.
-    Raises ConditionError.
+    `structs` are the names of declared struct types and `fields` returns the types of their fields. The result type
+    must be one of `results`, or any type if that is empty. With `patches`, the expression may construct Object and
+    JSONPatch values.
     """
-    tree, problems, _ = _checked(text, variables, fields, structs=structs, patches=patches)
-    if tree is None:
-        raise CompilationError(f"compilation failed: {problems}")
-    if results and tree.type not in results:
+    ast, errors, _ = _parse_and_check(text, variables, fields, structs=structs, patches=patches)
+    if ast is None:
+        raise CompilationError(f"compilation failed: {errors}")
+    if results and ast.type not in results:
         names = [result.declared_name for result in results]
-        wanted = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
-        raise CompilationError(f"must evaluate to {wanted} but got {tree.type.declared_name}")
-    wrong = ast_validators.instantiation_error(tree)
-    if wrong is not None:
-        raise CompilationError(f"program instantiation failed: {wrong}", internal=True)
-    return Program(tree, tuple(variables))
+        expected = names[0] if len(names) == 1 else f"one of [{' '.join(names)}]"
+        raise CompilationError(f"must evaluate to {expected} but got {ast.type.declared_name}")
+    error = instantiation_error(ast)
+    if error is not None:
+        raise CompilationError(f"program instantiation failed: {error}", internal=True)
+    return Program(ast, tuple(variables))
 
 
-def _checked(
+def _parse_and_check(
     text: str,
     variables: Mapping[str, Type],
-    fields: Fields,
+    fields: FieldTypes,
     *,
     structs: Container[str] = (),
     patches: bool = False,
 ) -> tuple[Expr | None, str, set[str]]:
+    """Return the AST, the error text and the names of the variables used. The AST is None if there are errors."""
     source = Source(text)
-    tree = parse(source)
-    if tree is None:
+    ast = parse(source)
+    if ast is None:
         return None, source.error_text(), set()
     checker = Checker(source, variables, fields, structs=structs, patches=patches)
     try:
-        checker.check(tree)
+        checker.check(ast)
         if not source.errors:
-            ast_validators.validate_ast(tree, source)
+            validate_ast(ast, source)
     except RecursionError:
         source.report(-1, "max recursion depth exceeded")
-    return (None, source.error_text(), set()) if source.errors else (tree, "", checker.used)
+    return (None, source.error_text(), set()) if source.errors else (ast, "", checker.used)

@@ -1,30 +1,32 @@
-"""How an evaluation may fail."""
+"""Errors that an evaluation may raise."""
 
 from __future__ import annotations
 
+NO_OVERLOAD = "no such overload"
+
 
 class EvalError(Exception):
-    """An evaluation that failed; && and || may absorb it."""
+    """A CEL error value; the logical operators && and || may absorb it."""
 
 
 class CostExceededError(Exception):
-    """An evaluation that cost more than it may; nothing absorbs this."""
+    """The evaluation exceeds its runtime cost limit; no operator absorbs this."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
 class InternalError(Exception):
-    """An evaluation in which the reference itself stumbles; nothing absorbs this either."""
+    """An evaluation in which cel-go itself panics; no operator absorbs this."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"internal error: {what}")
+    def __init__(self, message: str) -> None:
+        super().__init__(f"internal error: {message}")
 
 
-NO_OVERLOAD = "no such overload"
 CEL_ERRORS = (EvalError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
-"""What an evaluation may raise: data that is not what its schema says fails somewhere in Python itself."""
+"""Exceptions that count as CEL errors: data that violates its schema fails in a Python operation."""
 
 
-def error_message(failure: Exception) -> str:
-    return str(failure) if isinstance(failure, EvalError) else NO_OVERLOAD
+def error_message(error: Exception) -> str:
+    """Return the CEL error text; a Python exception stands for a missing overload."""
+    return str(error) if isinstance(error, EvalError) else NO_OVERLOAD

@@ -1,4 +1,4 @@
-"""JSON read as the values of a schema's types: times, durations, bytes, numbers, lists, maps, objects."""
+"""Conversion of JSON to the runtime values of a schema's types, as kube-apiserver's UnstructuredToVal does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polykind.golang import time as gotime
 from polykind.golang.fmt import go_type
 
 FromJson = Callable[[Any], Any]
-_no_octets = re.compile(r"[^A-Za-z0-9_\-=\r\n]").search
+_non_base64url = re.compile(r"[^A-Za-z0-9_\-=\r\n]").search
 
 
 def int_or_string(value: Any) -> Any:
@@ -27,13 +27,13 @@ def int_or_string(value: Any) -> Any:
 def integer(value: Any) -> int:
     if type(value) is int:
         return value
-    raise _misfit("int", value)
+    raise _unexpected_type("int", value)
 
 
 def integer_item(value: Any) -> Any:
-    """An item of integers, or another value that counts as one; what is spelled as a fraction is none."""
+    """Return an item of a list or map of integers; raise EvalError for other JSON, even for 1.0."""
     if type(value) in _OTHER_JSON:
-        raise _misfit("int", value)
+        raise _unexpected_type("int", value)
     return value
 
 
@@ -45,92 +45,92 @@ def number(value: Any) -> float:
         return value
     if type(value) is int:
         return float(value)
-    raise _misfit("float", value)
+    raise _unexpected_type("float", value)
 
 
-def _misfit(wanted: str, value: Any) -> EvalError:
-    """A value of another type than the schema has by now, which an update has left as it was."""
-    return EvalError(f"invalid data, expected {wanted}, got {go_type(value)}")
+def _unexpected_type(expected: str, value: Any) -> EvalError:
+    """Return the error for a value whose type the schema no longer allows and which an update left unchanged."""
+    return EvalError(f"invalid data, expected {expected}, got {go_type(value)}")
 
 
 PYTHON_TYPES: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
-"""What values of a type are, where that is looked at before any rule runs."""
+"""Python types by schema type, for the schema types that are checked before a rule is evaluated."""
 
 
 def wrong_type_message(type_name: str, value: Any) -> str:
-    """What rules say of a value that is not what its type holds."""
+    """Return the evaluation error for a value that is not of its schema type."""
     if type_name == "object":
         return "invalid data, expected a map for the provided schema with type=object"
     if type_name == "array":
         return "invalid data, expected an array for the provided schema with type=array"
-    return str(_misfit("string" if type_name == "string" else "bool", value))
+    return str(_unexpected_type("string" if type_name == "string" else "bool", value))
 
 
-def nullable_item(read: FromJson | None, may: bool) -> FromJson | None:
-    """A reader for the items of a list or map, where a null can stand."""
-    if read is None:
+def nullable_item(convert: FromJson | None, nullable: bool) -> FromJson | None:
+    """Return the conversion of list or map items, which may be null if they are `nullable`."""
+    if convert is None:
         return None
 
-    def item(value: Any) -> Any:
+    def convert_item(value: Any) -> Any:
         if value is None:
-            if may:
+            if nullable:
                 return None
             raise EvalError("invalid data, got null for schema with nullable=false")
-        return read(value)
+        return convert(value)
 
-    return item
+    return convert_item
 
 
-def list_from_json(read: FromJson | None, list_type: str | None, keys: tuple[str, ...]) -> FromJson | None:
+def list_from_json(convert: FromJson | None, list_type: str | None, keys: tuple[str, ...]) -> FromJson | None:
     if list_type == "set":
-        return (lambda value: SetList(map(read, value))) if read else SetList
+        return (lambda value: SetList(map(convert, value))) if convert else SetList
     if list_type == "map":
-        if read is None:
+        if convert is None:
             return lambda value: MapList(value, keys)
-        return lambda value: MapList(map(read, value), keys)
-    return (lambda value: list(map(read, value))) if read else None
+        return lambda value: MapList(map(convert, value), keys)
+    return (lambda value: list(map(convert, value))) if convert else None
 
 
-def map_from_json(read: FromJson | None) -> FromJson | None:
-    if read is None:
+def map_from_json(convert: FromJson | None) -> FromJson | None:
+    if convert is None:
         return None
-    return lambda value: {key: read(item) for key, item in value.items()}
+    return lambda value: {key: convert(item) for key, item in value.items()}
 
 
-def object_from_json(shape: ObjectFields) -> FromJson:
-    def reader(value: Any) -> SchemaObject:
+def object_from_json(object_fields: ObjectFields) -> FromJson:
+    def convert(value: Any) -> SchemaObject:
         if type(value) is not dict:
             raise EvalError("invalid data, expected a map for the provided schema with type=object")
-        return SchemaObject(value, shape)
+        return SchemaObject(value, object_fields)
 
-    return reader
+    return convert
 
 
 def _duration(text: str) -> Duration:
-    found = timestamps.parse_duration_format(text)
-    if found is None:
+    nanoseconds = timestamps.parse_duration_format(text)
+    if nanoseconds is None:
         raise EvalError(f"Invalid duration {text}: unable to parse {text} as duration")
-    return Duration(found)
+    return Duration(nanoseconds)
 
 
 def _date(text: str) -> Timestamp:
-    found = timestamps.parse_rfc3339(f"{text}T00:00:00Z")
-    if found is None:
-        raise EvalError(f"Invalid date formatted string {text}{_why(text, gotime.DATE)}")
-    return found
+    timestamp = timestamps.parse_rfc3339(f"{text}T00:00:00Z")
+    if timestamp is None:
+        raise EvalError(f"Invalid date formatted string {text}{_parse_error(text, gotime.DATE)}")
+    return timestamp
 
 
 def _date_time(text: str) -> Timestamp:
     if not text:
         return Timestamp(0)
-    found = timestamps.parse_rfc3339(text)
-    if found is None:
-        # Of the layouts that are tried the last one is told.
-        raise EvalError(f"Invalid date-time formatted string {text}{_why(text, gotime.LOCAL_TIME)}")
-    return found
+    timestamp = timestamps.parse_rfc3339(text)
+    if timestamp is None:
+        # kube-apiserver tries several layouts and reports the error of the last one.
+        raise EvalError(f"Invalid date-time formatted string {text}{_parse_error(text, gotime.LOCAL_TIME)}")
+    return timestamp
 
 
-def _why(text: str, layout: str) -> str:
+def _parse_error(text: str, layout: str) -> str:
     try:
         gotime.parse_time(text, layout)
     except ValueError as error:
@@ -138,17 +138,17 @@ def _why(text: str, layout: str) -> str:
     return ""
 
 
-def _octets(text: str) -> bytes:
-    # The format takes the standard alphabet; the reference reads the one for URLs.
-    foreign = _no_octets(text)
+def _bytes(text: str) -> bytes:
+    # The schema's format accepts standard base64, but kube-apiserver's conversion decodes URL-safe base64.
+    invalid = _non_base64url(text)
     try:
-        if foreign is None:
+        if invalid is None:
             return base64.b64decode(text.encode(), altchars=b"-_")
     except (binascii.Error, ValueError):
         pass
-    at = foreign.start() if foreign is not None else 0
-    raise EvalError(f"Invalid byte formatted string {text}: illegal base64 data at input byte {at}")
+    position = invalid.start() if invalid is not None else 0
+    raise EvalError(f"Invalid byte formatted string {text}: illegal base64 data at input byte {position}")
 
 
-STRING_FORMATS: dict[str, FromJson] = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _octets}
-"""Readers of strings by their format."""
+STRING_FORMATS: dict[str, FromJson] = {"duration": _duration, "date": _date, "date-time": _date_time, "byte": _bytes}
+"""Conversions of strings by format."""

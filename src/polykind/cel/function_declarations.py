@@ -1,4 +1,4 @@
-"""The functions an expression may call, with the types each overload takes and gives."""
+"""Function declarations: the overloads of every function with their argument and result types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from polykind.cel import cel_types
 from polykind.cel.cel_types import Type, list_of, map_of, optional_of, type_of, type_param
 
-_NAMED = cel_types.PRIMITIVES | {
+_TYPES_BY_NAME = cel_types.PRIMITIVES | {
     "ip": cel_types.IP,
     "cidr": cel_types.CIDR,
     "url": cel_types.URL,
@@ -17,11 +17,11 @@ _NAMED = cel_types.PRIMITIVES | {
     "format": cel_types.FORMAT,
     **cel_types.AUTHORIZER_TYPES,
 }
-_word = re.compile(r"\w+|[(),]")
+_type_token = re.compile(r"\w+|[(),]")
 
 
 class Overload(NamedTuple):
-    """One form of a function; a `member` is called on its first argument. `params` are its type parameters."""
+    """One overload of a function. A `member` is called on its first argument; `params` are its type parameters."""
 
     id: str
     function: str
@@ -31,12 +31,14 @@ class Overload(NamedTuple):
     params: tuple[str, ...]
 
 
-_COMPARED = ["bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"]
+_COMPARABLE = ["bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"]
 _NUMBERS = ("int", "uint", "double")
-_CROSS = [(left, right) for left in _NUMBERS for right in reversed(_NUMBERS) if left != right]
-_WORDS = {"<": "less", "<=": "less_equals", ">": "greater", ">=": "greater_equals"}
+_MIXED_NUMBERS = [(left, right) for left in _NUMBERS for right in reversed(_NUMBERS) if left != right]
+_COMPARISONS = {"<": "less", "<=": "less_equals", ">": "greater", ">=": "greater_equals"}
 
-_DECLARED = """
+# Each line: function (with a leading dot for a member), overload id, argument types, result type. A type in capitals of
+# one letter is a type parameter.
+_DECLARATIONS = """
 _?_:_ conditional bool A A -> A
 _&&_ logical_and bool bool -> bool
 _||_ logical_or bool bool -> bool
@@ -226,7 +228,7 @@ isSemver is_semver_string_bool string bool -> bool
 format.named format-named string -> optional(format)
 """
 
-_AUTHORIZATION = """
+_AUTHORIZER_DECLARATIONS = """
 .path authorizer_path Authorizer string -> PathCheck
 .group authorizer_group Authorizer string -> GroupCheck
 .serviceAccount authorizer_serviceaccount Authorizer string string -> Authorizer
@@ -243,10 +245,10 @@ _AUTHORIZATION = """
 .fieldSelector authorizer_fieldselector ResourceCheck string -> ResourceCheck
 .labelSelector authorizer_labelselector ResourceCheck string -> ResourceCheck
 """
-"""Declared everywhere, though nothing in a rule has such a type: a call is refused for its types, not for its name."""
+"""Declared in every environment, as in kube-apiserver: in a rule, a call fails because no overload matches."""
 
-_PATCHES = "jsonpatch.escapeKey string_jsonpatch_escapeKey_string string -> string"
-"""Declared where expressions make patches."""
+_MUTATION_DECLARATIONS = "jsonpatch.escapeKey string_jsonpatch_escapeKey_string string -> string"
+"""Declared only in the environment of mutating admission policies."""
 
 _FORMATS = (
     "dns1123Label dns1123Subdomain dns1035Label qualifiedName dns1123LabelPrefix dns1123SubdomainPrefix "
@@ -267,11 +269,11 @@ _TIME_PARTS = {
 }
 
 
-def _generated() -> list[str]:
+def _generated_declarations() -> list[str]:
     lines = []
-    for op, word in _WORDS.items():
-        lines += [f"_{op}_ {word}_{kind} {kind} {kind} -> bool" for kind in _COMPARED]
-        lines += [f"_{op}_ {word}_{left}_{right} {left} {right} -> bool" for left, right in _CROSS]
+    for op, word in _COMPARISONS.items():
+        lines += [f"_{op}_ {word}_{kind} {kind} {kind} -> bool" for kind in _COMPARABLE]
+        lines += [f"_{op}_ {word}_{left}_{right} {left} {right} -> bool" for left, right in _MIXED_NUMBERS]
     for function, part in _TIME_PARTS.items():
         lines.append(f".{function} timestamp_to_{part} timestamp -> int")
         lines.append(f".{function} timestamp_to_{part}_with_tz timestamp string -> int")
@@ -289,38 +291,39 @@ def _generated() -> list[str]:
     return lines
 
 
-def _read(line: str) -> Overload:
+def _parse_declaration(line: str) -> Overload:
     head, result = line.split("-> ")
-    function, name, *args = head.split()
+    function, id_, *args = head.split()
     params: set[str] = set()
-    read = tuple(_type(arg, params) for arg in args)
+    arg_types = tuple(_parse_type(arg, params) for arg in args)
     member = function.startswith(".")
-    given = _type(result, params)
-    return Overload(name, function[1:] if member else function, member, read, given, tuple(sorted(params)))
+    result_type = _parse_type(result, params)
+    return Overload(id_, function[1:] if member else function, member, arg_types, result_type, tuple(sorted(params)))
 
 
-def _type(text: str, params: set[str]) -> Type:
-    words = _word.findall(text)
-    found, rest = _nested(words, params)
+def _parse_type(text: str, params: set[str]) -> Type:
+    """Parse a type and add its type parameters to `params`."""
+    type_, rest = _parse_type_tokens(_type_token.findall(text), params)
     if rest:
         raise ValueError(text)
-    return found
+    return type_
 
 
-def _nested(words: list[str], params: set[str]) -> tuple[Type, list[str]]:
-    head, rest = words[0], words[1:]
+def _parse_type_tokens(tokens: list[str], params: set[str]) -> tuple[Type, list[str]]:
+    """Return the type that the tokens begin with, and the tokens after it."""
+    head, rest = tokens[0], tokens[1:]
     if not rest or rest[0] != "(":
         if len(head) == 1 and head.isupper():
             params.add(head)
             return type_param(head), rest
-        return _NAMED[head], rest
+        return _TYPES_BY_NAME[head], rest
     inner: list[Type] = []
     rest = rest[1:]
     while True:
-        found, rest = _nested(rest, params)
-        inner.append(found)
-        mark, rest = rest[0], rest[1:]
-        if mark == ")":
+        type_, rest = _parse_type_tokens(rest, params)
+        inner.append(type_)
+        separator, rest = rest[0], rest[1:]
+        if separator == ")":
             break
     if head == "map":
         return map_of(inner[0], inner[1]), rest
@@ -329,13 +332,17 @@ def _nested(words: list[str], params: set[str]) -> tuple[Type, list[str]]:
 
 def _table(lines: list[str]) -> dict[str, tuple[Overload, ...]]:
     functions: dict[str, list[Overload]] = {}
-    for overload in map(_read, lines):
+    for overload in map(_parse_declaration, lines):
         functions.setdefault(overload.function, []).append(overload)
-    return {name: tuple(found) for name, found in functions.items()}
+    return {name: tuple(overloads) for name, overloads in functions.items()}
 
 
-FUNCTION_OVERLOADS = _table([*_DECLARED.strip().splitlines(), *_AUTHORIZATION.strip().splitlines(), *_generated()])
-"""Overloads by the name of their function, in the order in which they are tried."""
-MUTATION_FUNCTION_OVERLOADS = FUNCTION_OVERLOADS | _table([_PATCHES])
-"""What those may call who make patches."""
-OVERLOADS_BY_ID = {overload.id: overload for forms in MUTATION_FUNCTION_OVERLOADS.values() for overload in forms}
+FUNCTION_OVERLOADS = _table(
+    [*_DECLARATIONS.strip().splitlines(), *_AUTHORIZER_DECLARATIONS.strip().splitlines(), *_generated_declarations()]
+)
+"""Overloads by function name, in the order of resolution."""
+MUTATION_FUNCTION_OVERLOADS = FUNCTION_OVERLOADS | _table([_MUTATION_DECLARATIONS])
+"""The functions of mutating admission policies."""
+OVERLOADS_BY_ID = {
+    overload.id: overload for overloads in MUTATION_FUNCTION_OVERLOADS.values() for overload in overloads
+}

@@ -1,4 +1,4 @@
-"""Tokens of CEL."""
+"""Lexer: splits an expression into the tokens of CEL's grammar."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _TOKEN = re.compile(
     r"|(?P<OPERATOR>==|!=|<=|>=|&&|\|\||[<>\[\]{}().,\-!?:+*/%])"
 )
 _KEYWORDS = frozenset({"in", "true", "false", "null"})
-_UNFINISHED = frozenset("\"'&|=")
+_INCOMPLETE = frozenset("\"'&|=")
 _ESCAPED_NAME = re.compile(r"`[A-Za-z0-9_.\-/ ]*")
 
 
 class Token(NamedTuple):
-    """`kind` is the operator or keyword itself, or the name of what varies."""
+    """A token; `kind` is the operator or keyword itself, or the name of the token class."""
 
     kind: str
     text: str
@@ -43,42 +43,42 @@ class Token(NamedTuple):
 
 
 def tokenize(source: Source) -> list[Token]:
-    """All tokens with an end after them; what is no token is reported and left out."""
-    text, at = source.text, 0
-    found: list[Token] = []
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    """Return all tokens and a final <EOF> token. Text that is no token is reported and skipped."""
+    text, offset = source.text, 0
+    tokens: list[Token] = []
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
         if match is None:
-            end = _garbage_end(text, at)
-            source.report(at, f"Syntax error: token recognition error at: '{text[at:end]}'")
-            source.unrecognized_spans.append((at, end))
-            at = end
+            end = _unrecognized_end(text, offset)
+            source.report(offset, f"Syntax error: token recognition error at: '{text[offset:end]}'")
+            source.unrecognized_spans.append((offset, end))
+            offset = end
             continue
         kind, matched = str(match.lastgroup), match[0]
         if kind == "OPERATOR" or (kind == "IDENTIFIER" and matched in _KEYWORDS):
             kind = matched
         if kind != "SKIP":
-            found.append(Token(kind, matched, at))
-        at = match.end()
-    found.append(Token("<EOF>", "<EOF>", len(text)))
-    return found
+            tokens.append(Token(kind, matched, offset))
+        offset = match.end()
+    tokens.append(Token("<EOF>", "<EOF>", len(text)))
+    return tokens
 
 
-def _garbage_end(text: str, at: int) -> int:
-    """How far a reader that wants the longest token goes before it gives up: it shows what it has read."""
+def _unrecognized_end(text: str, at: int) -> int:
+    """Return the end of the text that ANTLR's longest-match lexer consumes, and reports, before it fails."""
     char = text[at]
     if char in "bB" and text[at + 1 : at + 2] in ("'", '"'):
-        return _garbage_end(text, at + 1)
+        return _unrecognized_end(text, at + 1)
     if char in "\"'":
-        return _quoted_end(text, at)
+        return _unterminated_string_end(text, at)
     if named := _ESCAPED_NAME.match(text, at):
         return min(named.end() + 1, len(text))
-    if char in _UNFINISHED:
+    if char in _INCOMPLETE:
         return min(at + 2, len(text))
     return at + 1
 
 
-def _quoted_end(text: str, at: int) -> int:
+def _unterminated_string_end(text: str, at: int) -> int:
     quote = text[at]
     if text.startswith(quote * 3, at):
         return len(text)
@@ -89,22 +89,22 @@ def _quoted_end(text: str, at: int) -> int:
         if text[end] == "\\":
             match = re.compile(_ESCAPE).match(text, end)
             if match is None:
-                return min(end + _escape_read(text, end) + 1, len(text))
+                return min(end + _invalid_escape_length(text, end) + 1, len(text))
             end = match.end()
             continue
         end += 1
     return end
 
 
-def _escape_read(text: str, at: int) -> int:
-    """How much of a broken escape is still read as one."""
+def _invalid_escape_length(text: str, at: int) -> int:
+    """Return the number of characters that the lexer accepts of an invalid escape sequence."""
     kind = text[at + 1 : at + 2]
     octal = kind in ("0", "1", "2", "3")
-    most = 2 if octal else {"x": 2, "X": 2, "u": 4, "U": 8}.get(kind)
-    if most is None:
+    max_digits = 2 if octal else {"x": 2, "X": 2, "u": 4, "U": 8}.get(kind)
+    if max_digits is None:
         return 1
     digits = set("01234567" if octal else "0123456789abcdefABCDEF")
-    read = 2
-    while read < most + 2 and text[at + read : at + read + 1] in digits:
-        read += 1
-    return read
+    length = 2
+    while length < max_digits + 2 and text[at + length : at + length + 1] in digits:
+        length += 1
+    return length

@@ -1,4 +1,4 @@
-"""Macros: calls that stand for folds and tests, expanded while parsing."""
+"""Macro expansion: calls such as has(), all() and map() become presence tests and comprehensions while parsing."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from polykind.cel.ast import (
     copy_expr,
 )
 
-_OLD_ACCUMULATOR = "__result__"
-SORT_INPUT = "@__sortBy_input__"
+_LEGACY_ACCUMULATOR = "__result__"
+_SORT_INPUT = "@__sortBy_input__"
 
 
 class MacroError(ValueError):
-    """The arguments of a macro do not fit; `at` is the place to name."""
+    """A macro has invalid arguments; the error is reported at `offset`."""
 
-    def __init__(self, at: int, message: str) -> None:
+    def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
-        self.at = at
+        self.offset = offset
 
 
 Expander: TypeAlias = Callable[[int, Expr, list[Expr]], Expr]
 
 
-def expand(at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr | None:
-    """What a call stands for, None if it is no macro. Raises MacroError."""
+def expand(offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr | None:
+    """Return the expansion of a macro call. Return None if the call is no macro. Raises MacroError."""
     if target is None:
-        return _has(at, args[0]) if function == "has" and len(args) == 1 else None
-    expander = _RECEIVER.get((function, len(args)))
-    return expander(at, target, args) if expander else None
+        return _has(offset, args[0]) if function == "has" and len(args) == 1 else None
+    expander = _RECEIVER_MACROS.get((function, len(args)))
+    return expander(offset, target, args) if expander else None
 
 
-def _has(at: int, arg: Expr) -> Expr:
+def _has(offset: int, arg: Expr) -> Expr:
     if not isinstance(arg, Select):
         raise MacroError(arg.offset, "invalid argument to has() macro")
-    return Select(at, arg.operand, arg.name, True)
+    return Select(offset, arg.operand, arg.name, True)
 
 
-def _accu(at: int) -> Ident:
-    return Ident(at, ACCUMULATOR)
+def _accu(offset: int) -> Ident:
+    return Ident(offset, ACCUMULATOR)
 
 
-def _call(at: int, function: str, *args: Expr) -> Call:
-    return Call(at, function, None, list(args))
+def _call(offset: int, function: str, *args: Expr) -> Call:
+    return Call(offset, function, None, list(args))
 
 
-def _variable(arg: Expr, complaint: str) -> str:
+def _iter_var(arg: Expr, message: str) -> str:
     if not isinstance(arg, Ident):
-        raise MacroError(arg.offset, complaint)
-    if arg.name in (ACCUMULATOR, _OLD_ACCUMULATOR):
+        raise MacroError(arg.offset, message)
+    if arg.name in (ACCUMULATOR, _LEGACY_ACCUMULATOR):
         raise MacroError(arg.offset, "iteration variable overwrites accumulator variable")
     return arg.name
 
 
-def _variables(args: list[Expr]) -> tuple[str, ...]:
+def _iter_vars(args: list[Expr]) -> tuple[str, ...]:
     names = []
     for arg in args:
         if not isinstance(arg, Ident):
@@ -72,108 +72,129 @@ def _variables(args: list[Expr]) -> tuple[str, ...]:
     if len(names) == 2 and names[0] == names[1]:
         raise MacroError(args[1].offset, f"duplicate variable name: {names[0]}")
     for arg in args:
-        _variable(arg, "")
+        _iter_var(arg, "")
     return tuple(names)
 
 
 def _quantifier(kind: str, count: int) -> Expander:
-    def expander(at: int, target: Expr, args: list[Expr]) -> Expr:
-        variables = _variables(args[:count])
+    def expander(offset: int, target: Expr, args: list[Expr]) -> Expr:
+        variables = _iter_vars(args[:count])
         predicate = args[count]
         initial: Expr
         if kind == "all":
-            initial = Literal(at, True)
-            condition: Expr = _call(at, "@not_strictly_false", _accu(at))
-            step = _call(at, "_&&_", _accu(at), predicate)
-            result: Expr = _accu(at)
+            initial = Literal(offset, True)
+            condition: Expr = _call(offset, "@not_strictly_false", _accu(offset))
+            step = _call(offset, "_&&_", _accu(offset), predicate)
+            result: Expr = _accu(offset)
         elif kind == "exists":
-            initial = Literal(at, False)
-            condition = _call(at, "@not_strictly_false", _call(at, "!_", _accu(at)))
-            step = _call(at, "_||_", _accu(at), predicate)
-            result = _accu(at)
+            initial = Literal(offset, False)
+            condition = _call(offset, "@not_strictly_false", _call(offset, "!_", _accu(offset)))
+            step = _call(offset, "_||_", _accu(offset), predicate)
+            result = _accu(offset)
         else:
-            initial = Literal(at, 0)
-            condition = Literal(at, True)
-            counted = _call(at, "_+_", _accu(at), Literal(at, 1))
-            step = _call(at, "_?_:_", predicate, counted, _accu(at))
-            result = _call(at, "_==_", _accu(at), Literal(at, 1))
-        return Comprehension(at, kind, target, variables, ACCUMULATOR, initial, condition, step, result, (predicate,))
+            initial = Literal(offset, 0)
+            condition = Literal(offset, True)
+            counted = _call(offset, "_+_", _accu(offset), Literal(offset, 1))
+            step = _call(offset, "_?_:_", predicate, counted, _accu(offset))
+            result = _call(offset, "_==_", _accu(offset), Literal(offset, 1))
+        return Comprehension(
+            offset, kind, target, variables, ACCUMULATOR, initial, condition, step, result, (predicate,)
+        )
 
     return expander
 
 
-def _collect(at: int, target: Expr, variables: tuple[str, ...], item: Expr, test: Expr | None) -> Expr:
-    step: Expr = _call(at, "_+_", _accu(at), ListExpr(at, [item]))
+def _collect(offset: int, target: Expr, variables: tuple[str, ...], item: Expr, test: Expr | None) -> Expr:
+    step: Expr = _call(offset, "_+_", _accu(offset), ListExpr(offset, [item]))
     if test is not None:
-        step = _call(at, "_?_:_", test, step, _accu(at))
+        step = _call(offset, "_?_:_", test, step, _accu(offset))
     parts = (item,) if test is None else (item, test)
     return Comprehension(
-        at, "list", target, variables, ACCUMULATOR, ListExpr(at, []), Literal(at, True), step, _accu(at), parts
+        offset,
+        "list",
+        target,
+        variables,
+        ACCUMULATOR,
+        ListExpr(offset, []),
+        Literal(offset, True),
+        step,
+        _accu(offset),
+        parts,
     )
 
 
-def _map(at: int, target: Expr, args: list[Expr]) -> Expr:
-    name = _variable(args[0], "argument is not an identifier")
-    return _collect(at, target, (name,), args[-1], args[1] if len(args) == 3 else None)
+def _map(offset: int, target: Expr, args: list[Expr]) -> Expr:
+    name = _iter_var(args[0], "argument is not an identifier")
+    return _collect(offset, target, (name,), args[-1], args[1] if len(args) == 3 else None)
 
 
-def _filter(at: int, target: Expr, args: list[Expr]) -> Expr:
-    name = _variable(args[0], "argument is not an identifier")
-    return _collect(at, target, (name,), args[0], args[1])
+def _filter(offset: int, target: Expr, args: list[Expr]) -> Expr:
+    name = _iter_var(args[0], "argument is not an identifier")
+    return _collect(offset, target, (name,), args[0], args[1])
 
 
-def _transform_list(at: int, target: Expr, args: list[Expr]) -> Expr:
-    return _collect(at, target, _variables(args[:2]), args[-1], args[2] if len(args) == 4 else None)
+def _transform_list(offset: int, target: Expr, args: list[Expr]) -> Expr:
+    return _collect(offset, target, _iter_vars(args[:2]), args[-1], args[2] if len(args) == 4 else None)
 
 
-def _transform_map(at: int, target: Expr, args: list[Expr]) -> Expr:
-    variables = _variables(args[:2])
-    return _insert(at, target, args, variables, [Ident(at, variables[0]), args[-1]])
+def _transform_map(offset: int, target: Expr, args: list[Expr]) -> Expr:
+    variables = _iter_vars(args[:2])
+    return _insert(offset, target, args, variables, [Ident(offset, variables[0]), args[-1]])
 
 
-def _transform_entry(at: int, target: Expr, args: list[Expr]) -> Expr:
-    return _insert(at, target, args, _variables(args[:2]), [args[-1]])
+def _transform_entry(offset: int, target: Expr, args: list[Expr]) -> Expr:
+    return _insert(offset, target, args, _iter_vars(args[:2]), [args[-1]])
 
 
-def _insert(at: int, target: Expr, args: list[Expr], variables: tuple[str, ...], added: list[Expr]) -> Expr:
+def _insert(offset: int, target: Expr, args: list[Expr], variables: tuple[str, ...], added: list[Expr]) -> Expr:
     test = args[2] if len(args) == 4 else None
-    step: Expr = _call(at, "cel.@mapInsert", _accu(at), *added)
+    step: Expr = _call(offset, "cel.@mapInsert", _accu(offset), *added)
     if test is not None:
-        step = _call(at, "_?_:_", test, step, _accu(at))
-    initial = MapExpr(at, [])
-    return Comprehension(at, "fold", target, variables, ACCUMULATOR, initial, Literal(at, True), step, _accu(at))
-
-
-def bind(at: int, name: str, value: Expr, body: Expr) -> Comprehension:
-    """A body in which a name has a value: a fold over nothing."""
+        step = _call(offset, "_?_:_", test, step, _accu(offset))
+    initial = MapExpr(offset, [])
     return Comprehension(
-        at, "bind", ListExpr(at, []), ("#unused",), name, value, Literal(at, False), Ident(at, name), body
+        offset, "map", target, variables, ACCUMULATOR, initial, Literal(offset, True), step, _accu(offset)
+    )
+
+
+def bind(offset: int, name: str, value: Expr, body: Expr) -> Comprehension:
+    """Return the expansion of cel.bind(): a comprehension over an empty list whose accumulator holds the value."""
+    return Comprehension(
+        offset,
+        "bind",
+        ListExpr(offset, []),
+        ("#unused",),
+        name,
+        value,
+        Literal(offset, False),
+        Ident(offset, name),
+        body,
     )
 
 
 def _optional_map(flat: bool) -> Expander:
-    def expander(at: int, target: Expr, args: list[Expr]) -> Expr:
+    def expander(offset: int, target: Expr, args: list[Expr]) -> Expr:
         if not isinstance(args[0], Ident):
             word = "optFlatMap" if flat else "optMap"
             raise MacroError(args[0].offset, f"{word}() variable name must be a simple identifier")
-        body: Expr = bind(at, args[0].name, Call(at, "value", copy_expr(target), []), args[1])
+        body: Expr = bind(offset, args[0].name, Call(offset, "value", copy_expr(target), []), args[1])
         if not flat:
-            body = _call(at, "optional.of", body)
-        return _call(at, "_?_:_", Call(at, "hasValue", target, []), body, _call(at, "optional.none"))
+            body = _call(offset, "optional.of", body)
+        return _call(offset, "_?_:_", Call(offset, "hasValue", target, []), body, _call(offset, "optional.none"))
 
     return expander
 
 
-def _sort_by(at: int, target: Expr, args: list[Expr]) -> Expr:
+def _sort_by(offset: int, target: Expr, args: list[Expr]) -> Expr:
     if not isinstance(target, ListExpr | Select | Ident | Comprehension | Call):
         raise MacroError(
             target.offset, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         )
-    keys = _map(at, Ident(at, SORT_INPUT), args)
-    return bind(at, SORT_INPUT, target, Call(at, "@sortByAssociatedKeys", Ident(at, SORT_INPUT), [keys]))
+    keys = _map(offset, Ident(offset, _SORT_INPUT), args)
+    return bind(offset, _SORT_INPUT, target, Call(offset, "@sortByAssociatedKeys", Ident(offset, _SORT_INPUT), [keys]))
 
 
-_RECEIVER: dict[tuple[str, int], Expander] = {
+_RECEIVER_MACROS: dict[tuple[str, int], Expander] = {
     ("all", 2): _quantifier("all", 1),
     ("exists", 2): _quantifier("exists", 1),
     ("exists_one", 2): _quantifier("exists_one", 1),

@@ -1,56 +1,57 @@
-"""What expressions of mutations may make: objects, typed by the path to them, and JSON patches."""
+"""Types that mutating admission policies construct: Object, typed by its field path, and JSONPatch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from polykind.cel.activation import Closure, Frame
 from polykind.cel.cel_types import DYN, STRING, Type, struct_type
 from polykind.cel.evaluation_errors import EvalError
-from polykind.cel.runtime_values import KIND_BY_CLASS, ConstructedObject, ObjectFields, Optional, SchemaObject, equals
-from polykind.cel.to_native import go_type, value_string
+from polykind.cel.runtime_values import KIND_BY_CLASS, ConstructedObject, ObjectFields, SchemaObject, equals
+from polykind.cel.to_native import go_type
 
 OBJECT_TYPE, JSON_PATCH_TYPE = struct_type("Object"), struct_type("JSONPatch")
-_UNKNOWN = Type("unspecified", "")
-_TEXTS = ("op", "from", "path")
-_FIELDS = {**dict.fromkeys(_TEXTS, STRING), "value": DYN}
-_SHAPE = ObjectFields(lambda name: (name, None), dict)
+_UNKNOWN_FIELD = Type("unspecified", "")
+_STRING_FIELDS = ("op", "from", "path")
+_FIELD_TYPES = {**dict.fromkeys(_STRING_FIELDS, STRING), "value": DYN}
+_OBJECT_FIELDS = ObjectFields(lambda name: (name, None), dict)
 
 
 def constructible_type(name: str) -> Type | None:
-    """The type of that name, if values of it can be made."""
+    """Return the type of this name. Return None if it is neither Object, a nested Object type nor JSONPatch."""
     if name in (OBJECT_TYPE.name, JSON_PATCH_TYPE.name) or name.startswith(f"{OBJECT_TYPE.name}."):
         return struct_type(name)
     return None
 
 
-def constructible_field(type_: str, name: str) -> Type | None:
-    """The type of a field of what can be made. Objects have whichever fields they are given."""
-    if type_ == JSON_PATCH_TYPE.name:
-        return _FIELDS.get(name, _UNKNOWN)
-    return DYN if constructible_type(type_) is not None else None
+def constructible_field(type_name: str, field: str) -> Type | None:
+    """Return the type of a field of a constructible type. An Object has every field."""
+    if type_name == JSON_PATCH_TYPE.name:
+        return _FIELD_TYPES.get(field, _UNKNOWN_FIELD)
+    return DYN if constructible_type(type_name) is not None else None
 
 
 class JSONPatchOperation(SchemaObject):
-    """One operation of a JSON patch."""
+    """A value of type JSONPatch: one operation of a JSON patch."""
 
     __slots__ = ()
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        super().__init__(fields, _SHAPE)
+        super().__init__(fields, _OBJECT_FIELDS)
 
     def get(self, name: str) -> Any:
-        if name not in _FIELDS:
+        if name not in _FIELD_TYPES:
             raise EvalError(f"unsupported indexer: {name}")
-        return self.raw.get(name, "" if name in _TEXTS else None)
+        return self.raw.get(name, "" if name in _STRING_FIELDS else None)
 
     def has(self, name: str) -> bool:
-        return bool(self.raw.get(name)) if name in _TEXTS else name in self.raw
+        return bool(self.raw.get(name)) if name in _STRING_FIELDS else name in self.raw
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, JSONPatchOperation) or any(self.get(name) != other.get(name) for name in _TEXTS):
+        if not isinstance(other, JSONPatchOperation):
+            return False
+        if any(self.get(name) != other.get(name) for name in _STRING_FIELDS):
             return False
         return self.has("value") == other.has("value") and equals(self.get("value"), other.get("value")) is True
 
@@ -62,35 +63,14 @@ KIND_BY_CLASS[JSONPatchOperation] = JSON_PATCH_TYPE.name
 
 
 def object_constructor(type_: Type) -> Callable[[dict[str, Any]], Any] | None:
-    """Makes a value of a type of its fields; None if it is none of those."""
+    """Return a function from fields to a value of a constructible type. Return None for any other type."""
     if type_ == JSON_PATCH_TYPE:
-        return _patch
+        return _json_patch
     return partial(ConstructedObject, type_) if constructible_type(type_.name) is not None else None
 
 
-def construct(make: Callable[[dict[str, Any]], Any], fields: Sequence[tuple[str, Closure, bool]]) -> Closure:
-    """Makes a value of its fields; one that is optional is left out where nothing is in it."""
-
-    def build(frame: Frame) -> Any:
-        found: dict[str, Any] = {}
-        for name, run, optional in fields:
-            value = run(frame)
-            if optional:
-                if not isinstance(value, Optional):
-                    why = f"cannot initialize optional entry '{name}' from non-optional value"
-                    raise EvalError(f"{why} {value_string(value)}")
-                if not value.present:
-                    found.pop(name, None)
-                    continue
-                value = value.value
-            found[name] = value
-        return make(found)
-
-    return build
-
-
-def _patch(fields: dict[str, Any]) -> JSONPatchOperation:
-    for name in _TEXTS:
+def _json_patch(fields: dict[str, Any]) -> JSONPatchOperation:
+    for name in _STRING_FIELDS:
         value = fields.get(name, "")
         if not isinstance(value, str):
             raise EvalError(f"unexpected type {go_type(value)} for JSONPatchType '{name}' field")
@@ -98,7 +78,7 @@ def _patch(fields: dict[str, Any]) -> JSONPatchOperation:
 
 
 def select(value: Any, name: str) -> Any:
-    """A field of something that was made; one that it was not given is null."""
+    """Return a field of a constructed value; an Object's unset field is null."""
     return value.fields.get(name) if isinstance(value, ConstructedObject) else value.get(name)
 
 

@@ -1,4 +1,4 @@
-"""Closures for what is common or odd: logic that absorbs errors, comparisons, arithmetic, calls that count."""
+"""Closures for operators and function calls: logic that absorbs errors, optional values, comparisons, call costs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polykind.cel.activation import PER_CALL_LIMIT, Closure, Frame, Interpretable, reserve_cost
+from polykind.cel.activation import PER_CALL_LIMIT, Closure, Frame, Plan, reserve_cost
 from polykind.cel.arithmetic import MAX_INT, MIN_INT
 from polykind.cel.ast import Expr, Literal
 from polykind.cel.evaluation_errors import (
@@ -24,81 +24,81 @@ from polykind.cel.runtime_cost import CallCost
 from polykind.cel.runtime_values import Optional, actual_size, equals, string_traversal_cost
 from polykind.golang.regexp import compile_pattern
 
-_MISFITS = (AttributeError, TypeError)
-"""What Python raises where a null stands in the place of something else."""
-_NO_LIST = "interface conversion: *types.Err is not traits.Lister: missing method Add"
+_TYPE_ERRORS = (AttributeError, TypeError)
+"""Exceptions that Python raises if an argument is null where the schema declares another type."""
+_NOT_A_LISTER = "interface conversion: *types.Err is not traits.Lister: missing method Add"
 _SCALARS = frozenset({"int", "uint", "bool", "double", "duration"})
-_PLAIN = frozenset({"int", "uint", "bool", "string", "bytes", "double"})
+_HASHABLE = frozenset({"int", "uint", "bool", "string", "bytes", "double"})
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "less": operator.lt,
     "less_equals": operator.le,
     "greater": operator.gt,
     "greater_equals": operator.ge,
 }
-_QUICK: dict[str, Callable[[Any, Any], bool]] = {
+_FAST_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     f"{word}_{kind}": test for word, test in _COMPARISONS.items() for kind in ("int", "uint", "duration")
 } | {f"{word}_double": double_comparison(test) for word, test in _COMPARISONS.items()}
-_TEXTUAL = frozenset({"starts_with_string", "ends_with_string", "contains_string", "matches_string"})
-_INTEGER: dict[str, Callable[[Any, Any], int]] = {
+_STRING_TESTS = frozenset({"starts_with_string", "ends_with_string", "contains_string", "matches_string"})
+_INT_ARITHMETIC: dict[str, Callable[[Any, Any], int]] = {
     "add_int64": operator.add,
     "subtract_int64": operator.sub,
     "multiply_int64": operator.mul,
 }
 
 
-def logical(parts: Sequence[Interpretable], *, stop: bool) -> Interpretable:
-    """&& (which a false stops) and || (which a true stops): an error counts only if no term stops it."""
+def logical(parts: Sequence[Plan], *, stop: bool) -> Plan:
+    """Plan && (`stop` is false) or || (`stop` is true): a term equal to `stop` decides, and absorbs all errors."""
     if len(parts) == 2:
-        return Interpretable(_pair(parts[0].run, parts[1], stop), parts[0].cost)
+        return Plan(_logical_pair(parts[0].run, parts[1], stop), parts[0].cost)
     terms = [(part.run, part.cost) for part in parts[1:]]
     first = parts[0].run
 
     def run(frame: Frame) -> bool:
-        failure = _term(first, frame, stop)
-        if failure is True:
+        first_error = _logical_term(first, frame, stop)
+        if first_error is True:
             return stop
         for term, cost in terms:
             frame[0] += cost
-            found = _term(term, frame, stop)
-            if found is True:
+            result = _logical_term(term, frame, stop)
+            if result is True:
                 return stop
-            failure = failure or found
-        if failure:
-            raise failure
+            first_error = first_error or result
+        if first_error:
+            raise first_error
         return not stop
 
-    return Interpretable(run, parts[0].cost)
+    return Plan(run, parts[0].cost)
 
 
-def _term(run: Closure, frame: Frame, stop: bool) -> bool | EvalError:
-    """True if the term decides, False if it does not, or its error."""
+def _logical_term(run: Closure, frame: Frame, stop: bool) -> bool | EvalError:
+    """Return True if the term decides, False if it does not, or its error."""
     try:
         value: object = run(frame)
-    except CEL_ERRORS as failure:
-        return EvalError(error_message(failure))
+    except CEL_ERRORS as error:
+        return EvalError(error_message(error))
     if value is stop:
         return True
     return False if value is (not stop) else EvalError(NO_OVERLOAD)
 
 
-def _pair(first: Closure, other: Interpretable, stop: bool) -> Closure:
+def _logical_pair(first: Closure, other: Plan, stop: bool) -> Closure:
     second, cost = other
     go_on = not stop
 
     def run(frame: Frame) -> bool:
         try:
             value: object = first(frame)
-        except CEL_ERRORS as failure:
+        except CEL_ERRORS as error:
             frame[0] += cost
-            if _term(second, frame, stop) is True:
+            if _logical_term(second, frame, stop) is True:
                 return stop
-            raise EvalError(error_message(failure)) from None
+            raise EvalError(error_message(error)) from None
         if value is stop:
             return stop
         frame[0] += cost
         if value is not go_on:
-            # Neither true nor false: the other may still decide, whatever else it comes to.
-            if _term(second, frame, stop) is True:
+            # The first operand is no bool: an error, unless the second one decides.
+            if _logical_term(second, frame, stop) is True:
                 return stop
             raise EvalError(NO_OVERLOAD)
         other_value: object = second(frame)
@@ -111,8 +111,8 @@ def _pair(first: Closure, other: Interpretable, stop: bool) -> Closure:
     return run
 
 
-def conditional(condition: Interpretable, then: Interpretable, otherwise_: Interpretable) -> Interpretable:
-    test, (yes, yes_cost), (no, no_cost) = condition.run, then, otherwise_
+def conditional(condition: Plan, then: Plan, otherwise: Plan) -> Plan:
+    test, (yes, yes_cost), (no, no_cost) = condition.run, then, otherwise
 
     def run(frame: Frame) -> Any:
         value = test(frame)
@@ -124,53 +124,53 @@ def conditional(condition: Interpretable, then: Interpretable, otherwise_: Inter
             return no(frame)
         raise EvalError(NO_OVERLOAD)
 
-    return Interpretable(run, condition.cost)
+    return Plan(run, condition.cost)
 
 
-def optional_or(first: Interpretable, second: Interpretable, *, unwrap: bool) -> Interpretable:
-    """or() and orValue(): the second is looked at only if the first holds nothing."""
+def optional_or(first: Plan, second: Plan, *, unwrap: bool) -> Plan:
+    """Plan or() or orValue(): the second operand is evaluated only if the first is absent."""
     left, (right, cost) = first.run, second
 
     def run(frame: Frame) -> Any:
         optional = left(frame)
         if not isinstance(optional, Optional):
-            # Whatever it is that is not optional: there is no need of another.
+            # cel-go returns a receiver that is no optional value unchanged.
             return optional
         if optional.present:
             return optional.value if unwrap else optional
         frame[0] += cost
         return right(frame)
 
-    return Interpretable(run, first.cost)
+    return Plan(run, first.cost)
 
 
-def optional_index_or_select(container: Closure, key: Interpretable, cost: int) -> Interpretable:
-    """An element that may be missing: it costs something only if it is there, and nothing is sought in nothing."""
-    find, key_cost = key
+def optional_index_or_select(container: Closure, key: Plan, cost: int) -> Plan:
+    """Plan container[?key] or container.?key. A present element costs 1; an absent container is the result itself."""
+    evaluate_key, key_cost = key
 
     def run(frame: Frame) -> Optional:
-        held = container(frame)
-        if isinstance(held, Optional):
-            if not held.present:
-                return held
-            held = held.value
+        value = container(frame)
+        if isinstance(value, Optional):
+            if not value.present:
+                return value
+            value = value.value
         frame[0] += key_cost
-        found = optional_index(held, find(frame))
-        frame[0] += found.present
-        return found
+        element = optional_index(value, evaluate_key(frame))
+        frame[0] += element.present
+        return element
 
-    return Interpretable(run, cost)
+    return Plan(run, cost)
 
 
-def equality(nodes: Sequence[Expr], args: Sequence[Interpretable], *, negated: bool) -> Interpretable:
+def equality(nodes: Sequence[Expr], args: Sequence[Plan], *, negated: bool) -> Plan:
     left, right = args[0].run, args[1].run
     cost = args[0].cost + args[1].cost
     kinds = {node.type.kind for node in nodes}
     if len(kinds) == 1 and kinds <= _SCALARS:
         test: Callable[[Any, Any], bool] = operator.ne if negated else operator.eq
-        return Interpretable(_compared(test, left, right, nodes[1]), cost + 1)
+        return Plan(_comparison(test, left, right, nodes[1]), cost + 1)
     if kinds == {"string"}:
-        return Interpretable(_text_equality(left, right, negated), cost)
+        return Plan(_string_equality(left, right, negated), cost)
 
     def run(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
@@ -178,15 +178,15 @@ def equality(nodes: Sequence[Expr], args: Sequence[Interpretable], *, negated: b
             frame[0] += 1
             return (one == other) is not negated
         frame[0] += string_traversal_cost(min(actual_size(one), actual_size(other)))
-        found = equals(one, other)
-        if found is None and not negated:
+        equal = equals(one, other)
+        if equal is None and not negated:
             raise EvalError(NO_OVERLOAD)
-        return bool(found) is not negated
+        return bool(equal) is not negated
 
-    return Interpretable(run, cost)
+    return Plan(run, cost)
 
 
-def _text_equality(left: Closure, right: Closure, negated: bool) -> Closure:
+def _string_equality(left: Closure, right: Closure, negated: bool) -> Closure:
     def run(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
         if type(one) is str and type(other) is str:
@@ -197,21 +197,24 @@ def _text_equality(left: Closure, right: Closure, negated: bool) -> Closure:
     return run
 
 
-def _compared(test: Callable[[Any, Any], bool], left: Closure, right: Closure, right_node: Expr) -> Closure:
+def _comparison(test: Callable[[Any, Any], bool], left: Closure, right: Closure, right_node: Expr) -> Closure:
     if isinstance(right_node, Literal):
         constant = right_node.value
         return lambda frame: test(left(frame), constant)
     return lambda frame: test(left(frame), right(frame))
 
 
-def fast_call(overload: str, nodes: Sequence[Expr], args: Sequence[Interpretable], cost: int) -> Interpretable | None:
-    """Comparisons and sums of numbers whose types are known, without a call more than needed."""
-    test = _QUICK.get(overload)
+def fast_call(overload: str, nodes: Sequence[Expr], args: Sequence[Plan], cost: int) -> Plan | None:
+    """Plan a comparison, string test or integer operation on known types without a dispatched call.
+
+    Return None for any other overload.
+    """
+    test = _FAST_COMPARISONS.get(overload)
     if test is not None:
-        return Interpretable(_compared(test, args[0].run, args[1].run, nodes[1]), cost + 1)
-    if overload in _TEXTUAL and isinstance(nodes[1], Literal):
-        return Interpretable(_textual(overload, args[0].run, str(nodes[1].value)), cost)
-    compute = _INTEGER.get(overload)
+        return Plan(_comparison(test, args[0].run, args[1].run, nodes[1]), cost + 1)
+    if overload in _STRING_TESTS and isinstance(nodes[1], Literal):
+        return Plan(_string_test(overload, args[0].run, str(nodes[1].value)), cost)
+    compute = _INT_ARITHMETIC.get(overload)
     if compute is None:
         return None
     left, right, function = args[0].run, args[1].run, OVERLOADS_BY_ID[overload].function
@@ -226,23 +229,24 @@ def fast_call(overload: str, nodes: Sequence[Expr], args: Sequence[Interpretable
             return value
         raise EvalError("integer overflow")
 
-    return Interpretable(run, cost + 1)
+    return Plan(run, cost + 1)
 
 
-def _textual(overload: str, text: Closure, constant: str) -> Closure:
-    """A test of a text by a constant, at a cost of so much for each ten characters."""
-    each, test = _text_test(overload, constant)
-    more = 10 if overload == "matches_string" else 9
+def _string_test(overload: str, text: Closure, constant: str) -> Closure:
+    """Return a closure that tests a string against a constant; the cost is per ten characters, rounded up."""
+    cost, test = _compile_string_test(overload, constant)
+    # matches() also charges for an empty string, as cel-go does.
+    rounding = 10 if overload == "matches_string" else 9
 
     def run(frame: Frame) -> bool:
         value = text(frame)
-        frame[0] += (len(value) + more) // 10 * each
+        frame[0] += (len(value) + rounding) // 10 * cost
         return test(value)
 
     return run
 
 
-def _text_test(overload: str, constant: str) -> tuple[int, Callable[[str], bool]]:
+def _compile_string_test(overload: str, constant: str) -> tuple[int, Callable[[str], bool]]:
     if overload == "matches_string":
         return -(-len(constant) // 4), compile_pattern(constant)
     if overload == "contains_string":
@@ -253,14 +257,14 @@ def _text_test(overload: str, constant: str) -> tuple[int, Callable[[str], bool]
 
 
 def list_membership(nodes: Sequence[Expr]) -> Callable[[Any, list[Any]], bool]:
-    """`in` a list: Python's own where the types are known and plain."""
-    if nodes[0].type.kind in _PLAIN and nodes[1].type.params and nodes[1].type.params[0] == nodes[0].type:
+    """Return the implementation of `in` for a list: Python's own operator if both types are equal and hashable."""
+    if nodes[0].type.kind in _HASHABLE and nodes[1].type.params and nodes[1].type.params[0] == nodes[0].type:
         return lambda item, items: item in items
     return in_list
 
 
 def fixed_cost_call(function: str, implementation: Callable[..., Any], runs: Sequence[Closure]) -> Closure:
-    """A call that costs the same whatever it is given."""
+    """Return a closure for a call whose cost does not depend on its arguments."""
     if len(runs) == 1:
         only = runs[0]
 
@@ -268,7 +272,7 @@ def fixed_cost_call(function: str, implementation: Callable[..., Any], runs: Seq
             value = only(frame)
             try:
                 return implementation(value)
-            except _MISFITS:
+            except _TYPE_ERRORS:
                 raise no_such_overload(function, [value]) from None
 
         return single
@@ -279,7 +283,7 @@ def fixed_cost_call(function: str, implementation: Callable[..., Any], runs: Seq
             one, other = left(frame), right(frame)
             try:
                 return implementation(one, other)
-            except _MISFITS:
+            except _TYPE_ERRORS:
                 raise no_such_overload(function, [one, other]) from None
 
         return pair
@@ -288,26 +292,34 @@ def fixed_cost_call(function: str, implementation: Callable[..., Any], runs: Seq
         values = [run(frame) for run in runs]
         try:
             return implementation(*values)
-        except _MISFITS:
+        except _TYPE_ERRORS:
             raise no_such_overload(function, values) from None
 
     return call
 
 
 def variable_cost_call(
-    function: str, implementation: Callable[..., Any], runs: Sequence[Closure], spend: CallCost, *, known: bool = False
+    function: str,
+    implementation: Callable[..., Any],
+    runs: Sequence[Closure],
+    call_cost: CallCost,
+    *,
+    reserve: bool = False,
 ) -> Closure:
-    """A call whose cost depends on its arguments and result; where it is `known` before, it is looked at before."""
+    """Return a closure for a call whose cost depends on its arguments and result.
+
+    With `reserve`, the cost depends on the arguments alone and is checked against the limit before the call.
+    """
 
     def call(frame: Frame) -> Any:
         values = [run(frame) for run in runs]
-        if known:
-            reserve_cost(frame, spend(values, None))
+        if reserve:
+            reserve_cost(frame, call_cost(values, None))
         try:
             result = implementation(*values)
-        except _MISFITS:
+        except _TYPE_ERRORS:
             raise no_such_overload(function, values) from None
-        frame[0] += spend(values, result)
+        frame[0] += call_cost(values, result)
         if frame[0] > PER_CALL_LIMIT:
             raise CostExceededError
         return result
@@ -316,12 +328,12 @@ def variable_cost_call(
 
 
 def list_argument(run: Closure) -> Closure:
-    """An argument that the reference takes for a list even if there is an error instead of it."""
+    """Return a closure for a list argument; if it is an error, cel-go panics because the error is no list."""
 
     def checked(frame: Frame) -> Any:
         try:
             return run(frame)
         except CEL_ERRORS:
-            raise InternalError(_NO_LIST) from None
+            raise InternalError(_NOT_A_LISTER) from None
 
     return checked

@@ -1,4 +1,4 @@
-"""Which overload a call means where that shows only when its arguments are there."""
+"""Dynamic overload dispatch: choosing an overload by the runtime types of the arguments."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from polykind.cel.function_declarations import FUNCTION_OVERLOADS, OVERLOADS_BY_
 from polykind.cel.library import IMPLEMENTATIONS
 from polykind.cel.runtime_values import KIND_BY_CLASS, kind_of, runtime_type
 
-_ORDERED = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
+Implementation = Callable[..., Any]
+
+_COMPARABLE = frozenset(["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"])
 _RECEIVERS = frozenset(["duration", "string", "timestamp"])
-"""What refuses anything by itself."""
-_ABLE = {
+"""Kinds that implement cel-go's Receiver trait and so reject a call themselves."""
+_TRAIT_KINDS = {
     "_+_": _RECEIVERS | {"bytes", "double", "int", "list", "uint"},
     "_-_": _RECEIVERS | {"double", "int", "uint"},
     "_*_": _RECEIVERS | {"double", "int", "uint"},
@@ -22,77 +24,84 @@ _ABLE = {
     "_%_": _RECEIVERS | {"int", "uint"},
     "-_": _RECEIVERS | {"bool", "double", "int"},
     **dict.fromkeys(("matches", "size", "sort", "@sortByAssociatedKeys"), _RECEIVERS),
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _COMPARABLE),
 }
+"""Per function: the kinds of a first argument that have the trait which the function requires."""
 _OPERATORS = frozenset(["_+_", "_-_", "_*_", "_/_", "_%_", "-_", "_<_", "_<=_", "_>_", "_>=_", "size"])
-_BLIND = frozenset(["@sortByAssociatedKeys", "flatten", "sort"])
-"""Functions that take any list."""
-_SILENT = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith"])
+_ANY_ITEM_FUNCTIONS = frozenset(["@sortByAssociatedKeys", "flatten", "sort"])
+"""Functions that accept lists of any items."""
+_TERSE_FUNCTIONS = frozenset(["!_", "_[_]", "_[?_]", "@in", "contains", "startsWith", "endsWith"])
+"""Functions whose error does not name the argument types."""
 
 
-def dispatcher(function: str, overloads: Sequence[str]) -> Callable[..., Any]:
-    """A function that finds the overload its arguments fit."""
+def dispatcher(function: str, overloads: Sequence[str]) -> Implementation:
+    """Return a function that calls the overload which accepts its arguments."""
     if function == "sum":
-        return _summing([OVERLOADS_BY_ID[name] for name in overloads])
-    forms = [(_wanted(OVERLOADS_BY_ID[name]), IMPLEMENTATIONS[name]) for name in overloads if name in OVERLOADS_BY_ID]
-    known: dict[tuple[type, ...], Callable[..., Any]] = {}
+        return _sum_dispatcher([OVERLOADS_BY_ID[id_] for id_ in overloads])
+    candidates = [
+        (_accepted_arguments(OVERLOADS_BY_ID[id_]), IMPLEMENTATIONS[id_]) for id_ in overloads if id_ in OVERLOADS_BY_ID
+    ]
+    cache: dict[tuple[type, ...], Implementation] = {}
 
-    def find(*values: Any) -> Callable[..., Any]:
-        for wanted, implementation in forms:
-            if all(want.takes(value) for want, value in zip(wanted, values, strict=True)):
+    def find(*values: Any) -> Implementation:
+        for accepted, implementation in candidates:
+            if all(arg.accepts(value) for arg, value in zip(accepted, values, strict=True)):
                 return implementation
         raise no_such_overload(function, values)
 
-    if any(want.item is not None for wanted, _ in forms for want in wanted):
+    if any(arg.item_kind is not None for accepted, _ in candidates for arg in accepted):
         return lambda *values: find(*values)(*values)
 
     def dispatch(*values: Any) -> Any:
         classes = tuple(map(type, values))
-        implementation = known.get(classes)
+        implementation = cache.get(classes)
         if implementation is None:
-            implementation = known[classes] = find(*values)
+            implementation = cache[classes] = find(*values)
         return implementation(*values)
 
     return dispatch
 
 
-def _summing(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
-    """The sum of a list by its first item, as which the others must be."""
-    forms = {_kind(overload.args[0].params[0]): IMPLEMENTATIONS[overload.id] for overload in overloads}
+def _sum_dispatcher(overloads: Sequence[Overload]) -> Callable[[Any], Any]:
+    """Return sum(), which dispatches on the first item of the list; all items must be of its kind."""
+    by_kind = {_kind(overload.args[0].params[0]): IMPLEMENTATIONS[overload.id] for overload in overloads}
 
-    def total(items: Any) -> Any:
+    def dispatch(items: Any) -> Any:
         if kind_of(items) != "list":
             raise no_such_overload("sum", [items])
         kinds = dict.fromkeys(map(kind_of, items))
         if not kinds:
-            return next(iter(forms.values()))(items)
-        implementation = forms.get(next(iter(kinds)))
+            return next(iter(by_kind.values()))(items)
+        implementation = by_kind.get(next(iter(kinds)))
         if implementation is None:
             raise no_such_overload("sum", [items])
         if len(kinds) > 1:
             raise EvalError(NO_OVERLOAD)
         return implementation(items)
 
-    return total
+    return dispatch
 
 
-class _Wanted(NamedTuple):
-    """What an overload takes in one place: the kind of a value, and for a list the kind of its first item."""
+class _AcceptedArgument(NamedTuple):
+    """The kind that an overload accepts for one argument and, for a list, the kind of its first item; None for any."""
 
     kind: str | None
-    item: str | None
+    item_kind: str | None
 
-    def takes(self, value: Any) -> bool:
+    def accepts(self, value: Any) -> bool:
         if self.kind is None:
             return True
         if kind_of(value) != self.kind:
             return False
-        return self.item is None or not value or kind_of(value[0]) == self.item
+        return self.item_kind is None or not value or kind_of(value[0]) == self.item_kind
 
 
-def _wanted(overload: Overload) -> list[_Wanted]:
-    looks = overload.function not in _BLIND
-    return [_Wanted(_kind(t), _kind(t.params[0]) if looks and t.kind == "list" else None) for t in overload.args]
+def _accepted_arguments(overload: Overload) -> list[_AcceptedArgument]:
+    check_items = overload.function not in _ANY_ITEM_FUNCTIONS
+    return [
+        _AcceptedArgument(_kind(t), _kind(t.params[0]) if check_items and t.kind == "list" else None)
+        for t in overload.args
+    ]
 
 
 def _kind(t: Type) -> str | None:
@@ -103,55 +112,56 @@ def _kind(t: Type) -> str | None:
     return t.name if t.kind in ("opaque", "struct") else t.kind
 
 
-def with_first_item_check(overload: Overload, implementation: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that looks at the first item of a list: it may be null, whatever the list's type is."""
-    item = _wanted(overload)[0].item if overload.args else None
-    if item is None:
+def with_first_item_check(overload: Overload, implementation: Implementation) -> Implementation:
+    """Return an implementation that checks the first item of a list, which may be null whatever the list's type is."""
+    item_kind = _accepted_arguments(overload)[0].item_kind if overload.args else None
+    if item_kind is None:
         return implementation
     kinds = KIND_BY_CLASS
 
     def checked(items: Any, *values: Any) -> Any:
-        if items and kinds.get(type(items[0])) != item:
+        if items and kinds.get(type(items[0])) != item_kind:
             raise no_such_overload(overload.function, [items, *values])
         return implementation(items, *values)
 
     return checked
 
 
-def with_argument_checks(
-    overload: Overload, implementation: Callable[..., Any], *, silent: bool = False
-) -> Callable[..., Any]:
-    """A function that refuses what is not of its overload's kinds; a `silent` one does not say what it was given.
+def with_argument_checks(overload: Overload, implementation: Implementation, *, terse: bool = False) -> Implementation:
+    """Return an implementation that rejects arguments of other kinds than its overload's.
 
-    Operators care for what they are given, not for how that was declared.
+    An operator dispatches on the runtime types again, whatever the declared types are. A `terse` error does not name
+    the argument types.
     """
     if overload.function in _OPERATORS:
         count = len(overload.args)
-        forms = [form.id for form in FUNCTION_OVERLOADS[overload.function] if len(form.args) == count]
-        return dispatcher(overload.function, [form for form in forms if form in IMPLEMENTATIONS])
-    wanted = _wanted(overload)
-    if all(want.kind is None for want in wanted):
+        ids = [other.id for other in FUNCTION_OVERLOADS[overload.function] if len(other.args) == count]
+        return dispatcher(overload.function, [id_ for id_ in ids if id_ in IMPLEMENTATIONS])
+    accepted = _accepted_arguments(overload)
+    if all(arg.kind is None for arg in accepted):
         return implementation
 
     def checked(*values: Any) -> Any:
-        for want, value in zip(wanted, values, strict=True):
-            if not want.takes(value):
-                raise EvalError(NO_OVERLOAD) if silent else no_such_overload(overload.function, values)
+        for arg, value in zip(accepted, values, strict=True):
+            if not arg.accepts(value):
+                raise EvalError(NO_OVERLOAD) if terse else no_such_overload(overload.function, values)
         return implementation(*values)
 
     return checked
 
 
 def no_such_overload(function: str, values: Sequence[Any]) -> EvalError:
-    """Operators tell whether the first operand could ever be theirs; most functions tell what they were given."""
-    able = _ABLE.get(function)
-    if able is not None:
-        return EvalError(NO_OVERLOAD if kind_of(values[0]) in able else f"{NO_OVERLOAD}: {function}")
-    if function in _SILENT:
+    """Return cel-go's error for a call without a matching overload.
+
+    An operator names itself if its first operand lacks the required trait. Most functions name the argument types.
+    """
+    trait_kinds = _TRAIT_KINDS.get(function)
+    if trait_kinds is not None:
+        return EvalError(NO_OVERLOAD if kind_of(values[0]) in trait_kinds else f"{NO_OVERLOAD}: {function}")
+    if function in _TERSE_FUNCTIONS:
         return EvalError(NO_OVERLOAD)
+    names = [str(runtime_type(value)) for value in values]
     if function == "flatten":
-        shown = "map(dyn, dyn)" if kind_of(values[0]) == "map" else str(runtime_type(values[0]))
-        return EvalError(
-            f"{NO_OVERLOAD}: {shown}.flatten({', '.join(str(runtime_type(value)) for value in values[1:])})"
-        )
-    return EvalError(f"{NO_OVERLOAD}: {function}({', '.join(str(runtime_type(value)) for value in values)})")
+        receiver = "map(dyn, dyn)" if kind_of(values[0]) == "map" else names[0]
+        return EvalError(f"{NO_OVERLOAD}: {receiver}.flatten({', '.join(names[1:])})")
+    return EvalError(f"{NO_OVERLOAD}: {function}({', '.join(names)})")

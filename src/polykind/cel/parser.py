@@ -1,4 +1,4 @@
-"""From text to tree, with macros expanded."""
+"""Parser: builds the AST of an expression and expands its macros."""
 
 from __future__ import annotations
 
@@ -19,132 +19,135 @@ from polykind.cel.token_stream import (
     TokenStream,
 )
 
-_MOST_CODE_POINTS = 100_000
-_DEEPEST = 250
-_WORDS = "as break const continue else for function if import let loop package namespace return var void while"
-_RESERVED = frozenset(_WORDS.split())
+_MAX_CODE_POINTS = 100_000
+_MAX_RECURSION_DEPTH = 250
+_RESERVED_WORDS = "as break const continue else for function if import let loop package namespace return var void while"
+_RESERVED = frozenset(_RESERVED_WORDS.split())
 _RELATIONS = {op: f"_{op}_" for op in ("<", "<=", ">=", ">", "==", "!=")} | {"in": "@in"}
-_BINDING = {"||": 1, "&&": 2} | dict.fromkeys(_RELATIONS, 3) | {"+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
-_CONDITION = OPERATORS | {"?"}
-_CHOICE = OPERATORS | {":"}
+_PRECEDENCE = {"||": 1, "&&": 2} | dict.fromkeys(_RELATIONS, 3) | {"+": 4, "-": 4, "*": 5, "/": 5, "%": 5}
+_AFTER_CONDITION = OPERATORS | {"?"}
+_AFTER_THEN_BRANCH = OPERATORS | {":"}
 _FUNCTIONS = _RELATIONS | {op: f"_{op}_" for op in ("||", "&&", *"+-*/%")}
 
 
 def parse(source: Source) -> Expr | None:
-    """The tree of an expression with its macros expanded; None if the source has problems."""
-    if len(source.text) > _MOST_CODE_POINTS:
+    """Return the AST with macros expanded. Return None if the source has errors."""
+    if len(source.text) > _MAX_CODE_POINTS:
         size = len(source.text)
-        source.report(-1, f"expression code point size exceeds limit: size: {size}, limit {_MOST_CODE_POINTS}")
+        source.report(-1, f"expression code point size exceeds limit: size: {size}, limit {_MAX_CODE_POINTS}")
         return None
     try:
-        tree = _Parser(source).whole()
+        expr = _Parser(source).start()
     except ParsingAbortedError:
         return None
     except RecursionError:
-        source.report(-1, f"expression recursion limit exceeded: {_DEEPEST}")
+        source.report(-1, f"expression recursion limit exceeded: {_MAX_RECURSION_DEPTH}")
         return None
-    return None if source.errors else tree
+    return None if source.errors else expr
 
 
 class _Parser(TokenStream):
-    """Precedence climbing over the tokens. Each rule that may fail goes on behind what it cannot read."""
+    """A recursive-descent parser. As in ANTLR's parser, a grammar rule recovers from the errors inside it."""
 
-    def error(self, at: int, message: str) -> Expr:
-        self.source.report(at, message)
-        return Literal(at, None)
+    def error(self, offset: int, message: str) -> Expr:
+        self.source.report(offset, message)
+        return Literal(offset, None)
 
     # ------------------------------------------------------------------ expressions
 
-    def whole(self) -> Expr:
-        tree = self.expr()
+    def start(self) -> Expr:
+        expr = self.expr()
         try:
             self.expect("<EOF>")
-        except RecognitionError as failure:
-            self.recover(failure, 0)
-        return tree
+        except RecognitionError as error:
+            self.recover(error, 0)
+        return expr
 
     def expr(self) -> Expr:
         self.depth += 1
-        if self.depth > _DEEPEST:
-            self.source.report(-1, f"expression recursion limit exceeded: {_DEEPEST}")
+        if self.depth > _MAX_RECURSION_DEPTH:
+            self.source.report(-1, f"expression recursion limit exceeded: {_MAX_RECURSION_DEPTH}")
             raise ParsingAbortedError
-        waiting = len(self.recovery_stack)
-        self.recovery_stack.append(_CONDITION)
-        tree = self.binary(1)
+        depth = len(self.recovery_stack)
+        self.recovery_stack.append(_AFTER_CONDITION)
+        expr = self.binary(1)
         self.recovery_stack.pop()
-        if mark := self.accept("?"):
-            tree = Call(mark.offset, "_?_:_", None, [tree])
+        if question_mark := self.accept("?"):
+            expr = Call(question_mark.offset, "_?_:_", None, [expr])
             try:
-                self.recovery_stack.append(_CHOICE)
+                self.recovery_stack.append(_AFTER_THEN_BRANCH)
                 self.follow_stack.append(frozenset({":"}))
-                tree.args.append(self.binary(1))
+                expr.args.append(self.binary(1))
                 self.follow_stack.pop()
                 self.recovery_stack.pop()
                 self.expect(":")
-                tree.args.append(self.expr())
-            except RecognitionError as failure:
-                self.recover(failure, waiting)
+                expr.args.append(self.expr())
+            except RecognitionError as error:
+                self.recover(error, depth)
         self.depth -= 1
-        return tree
+        return expr
 
-    def expr_in(self, enclosing: frozenset[str], awaited: frozenset[str] | None = None) -> Expr:
-        """An expression inside a bracket: what may follow it there, and what its surroundings wait for."""
+    def expr_in(self, enclosing: frozenset[str], recovery_set: frozenset[str] | None = None) -> Expr:
+        """Parse an expression in brackets, where tokens of `enclosing` may follow it.
+
+        The default `recovery_set` is `enclosing`.
+        """
         self.follow_stack.append(enclosing | {"?"})
-        self.recovery_stack.append(awaited or enclosing)
-        tree = self.expr()
+        self.recovery_stack.append(recovery_set or enclosing)
+        expr = self.expr()
         self.recovery_stack.pop()
         self.follow_stack.pop()
-        return tree
+        return expr
 
-    def binary(self, least: int) -> Expr:
-        """Operators that bind at least so strongly.
+    def binary(self, min_precedence: int) -> Expr:
+        """Parse binary operators of at least the given precedence.
 
-        A chain of && or || becomes one call with all its terms. It stands where its middle operator does: the
-        reference makes a balanced tree of it.
+        A chain of && or || becomes one call with all its terms. Its offset is that of the middle operator, because
+        cel-go makes a balanced tree of the chain.
         """
         left = self.unary()
         joined: Call | None = None
-        marks: list[int] = []
+        operator_offsets: list[int] = []
         chain = 0
-        while (strength := _BINDING.get(self.next.kind, 0)) >= least:
+        while (precedence := _PRECEDENCE.get(self.next.kind, 0)) >= min_precedence:
             op = self.take()
             function = _FUNCTIONS[op.kind]
-            right = self.binary(strength + 1)
+            right = self.binary(precedence + 1)
             if joined is not None and joined is left and joined.function == function:
                 joined.args.append(right)
-                marks.append(op.offset)
-                joined.offset = marks[len(marks) // 2]
+                operator_offsets.append(op.offset)
+                joined.offset = operator_offsets[len(operator_offsets) // 2]
                 continue
             left = Call(op.offset, function, None, [left, right])
-            if strength <= 2:
-                joined, marks = left, [op.offset]
+            if precedence <= 2:
+                joined, operator_offsets = left, [op.offset]
             chain += 1
-            if chain + self.depth > _DEEPEST:
+            if chain + self.depth > _MAX_RECURSION_DEPTH:
                 self.source.report(-1, "max recursion depth exceeded")
                 raise ParsingAbortedError
         return left
 
     def unary(self) -> Expr:
-        waiting = len(self.recovery_stack)
+        depth = len(self.recovery_stack)
         try:
             self.sync(UNARY_START, "unary")
             first = self.next
-            if first.kind not in ("!", "-") or (first.kind == "-" and self.next_kind in NUMBERS):
+            if first.kind not in ("!", "-") or (first.kind == "-" and self.kind_after_next in NUMBERS):
                 if first.kind not in UNARY_START:
                     self.no_viable_alternative(self.position, "unary")
                 return self.member()
             negated = self.negations(first.kind)
             operand = self.member()
             return Call(first.offset, f"{first.kind}_", None, [operand]) if negated else operand
-        except RecognitionError as failure:
-            self.recover(failure, waiting)
+        except RecognitionError as error:
+            self.recover(error, depth)
             return Literal(UNPARSED, None)
 
     def negations(self, kind: str) -> bool:
-        """Any number of the same sign: whether they change anything."""
+        """Parse a sequence of the same unary operator. Return True if their number is odd."""
         count = 0
         while self.next.kind == kind:
-            if kind == "-" and self.next_kind not in MEMBER_START:
+            if kind == "-" and self.kind_after_next not in MEMBER_START:
                 self.no_viable_alternative(self.position + 1, f"sign {min(count, 1)}")
             self.take()
             count += 1
@@ -152,70 +155,70 @@ class _Parser(TokenStream):
         return count % 2 == 1
 
     def member(self) -> Expr:
-        waiting = len(self.recovery_stack)
+        depth = len(self.recovery_stack)
         self.recovery_stack.append(SELECTORS)
-        tree = self.primary()
+        expr = self.primary()
         self.recovery_stack.pop()
         chain = 0
         while self.next.kind in SELECTORS:
             try:
-                tree = self.selected(tree) if self.next.kind == "." else self.indexed(tree)
-            except RecognitionError as failure:
-                self.recover(failure, waiting)
-                return failure.partial or tree
+                expr = self.selection(expr) if self.next.kind == "." else self.index(expr)
+            except RecognitionError as error:
+                self.recover(error, depth)
+                return error.partial or expr
             chain += 1
-            if chain + self.depth > _DEEPEST:
+            if chain + self.depth > _MAX_RECURSION_DEPTH:
                 self.source.report(-1, "max recursion depth exceeded")
                 raise ParsingAbortedError
-        return tree
+        return expr
 
-    def selected(self, operand: Expr) -> Expr:
-        if self.next_kind not in FIELD_NAMES and self.next_kind != "?":
+    def selection(self, operand: Expr) -> Expr:
+        if self.kind_after_next not in FIELD_NAMES and self.kind_after_next != "?":
             self.no_viable_alternative(self.position + 1, "selector")
         dot = self.take()
         if self.accept("?"):
-            at, name = self.field_name(SELECTORS)
-            return Call(dot.offset, "_?._", None, [operand, Literal(at, name)])
-        if self.next.kind == "IDENTIFIER" and self.next_kind == "(":
+            offset, name = self.field_name(SELECTORS)
+            return Call(dot.offset, "_?._", None, [operand, Literal(offset, name)])
+        if self.next.kind == "IDENTIFIER" and self.kind_after_next == "(":
             name = self.take().text
             opened = self.take()
             return self.call(opened.offset, name, operand)
         return Select(dot.offset, operand, self.field_name(SELECTORS)[1])
 
-    def field_name(self, awaited: frozenset[str]) -> tuple[int, str]:
-        """Where a name stands, and the name; one between backquotes is not understood."""
-        at, waiting = self.next.offset, len(self.recovery_stack)
-        self.recovery_stack.append(awaited)
+    def field_name(self, recovery_set: frozenset[str]) -> tuple[int, str]:
+        """Return a field name with its offset; an escaped identifier is an error."""
+        offset, depth = self.next.offset, len(self.recovery_stack)
+        self.recovery_stack.append(recovery_set)
         try:
             self.sync(FIELD_NAMES, "field name")
-            at = self.next.offset
+            offset = self.next.offset
             if self.next.kind not in FIELD_NAMES:
                 self.no_viable_alternative(self.position, "field name")
             name = self.take()
             if name.kind == "ESC_IDENTIFIER":
                 self.error(name.offset, "unsupported syntax: '`'")
-            return at, name.text
-        except RecognitionError as failure:
-            self.recover(failure, len(self.recovery_stack))
-            self.error(at, "unsupported ident kind")
-            return at, ""
+            return offset, name.text
+        except RecognitionError as error:
+            self.recover(error, len(self.recovery_stack))
+            self.error(offset, "unsupported ident kind")
+            return offset, ""
         finally:
-            del self.recovery_stack[waiting:]
+            del self.recovery_stack[depth:]
 
-    def indexed(self, operand: Expr) -> Expr:
-        made = Call(self.take().offset, "_[_]", None, [operand])
+    def index(self, operand: Expr) -> Expr:
+        call = Call(self.take().offset, "_[_]", None, [operand])
         try:
             self.sync(ELEMENT_START, "index")
             if self.accept("?"):
-                made.function = "_[?_]"
-            made.args.append(self.expr_in(frozenset({"]"})))
+                call.function = "_[?_]"
+            call.args.append(self.expr_in(frozenset({"]"})))
             self.expect("]")
-        except RecognitionError as failure:
-            failure.partial = made
+        except RecognitionError as error:
+            error.partial = call
             raise
-        return made
+        return call
 
-    def call(self, at: int, function: str, target: Expr | None) -> Expr:
+    def call(self, offset: int, function: str, target: Expr | None) -> Expr:
         args: list[Expr] = []
         try:
             self.sync(UNARY_START | {")"}, "arguments")
@@ -225,54 +228,54 @@ class _Parser(TokenStream):
                 while self.accept(","):
                     args.append(self.expr_in(inside))
             self.expect(")")
-        except RecognitionError as failure:
-            failure.partial = self.made(at, function, target, args)
+        except RecognitionError as error:
+            error.partial = self.call_or_macro(offset, function, target, args)
             raise
-        return self.made(at, function, target, args)
+        return self.call_or_macro(offset, function, target, args)
 
-    def made(self, at: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
+    def call_or_macro(self, offset: int, function: str, target: Expr | None, args: list[Expr]) -> Expr:
         try:
-            expanded = expand(at, function, target, args)
-        except MacroError as wrong:
-            return self.error(wrong.at, str(wrong))
-        return expanded or Call(at, function, target, args)
+            expanded = expand(offset, function, target, args)
+        except MacroError as error:
+            return self.error(error.offset, str(error))
+        return expanded or Call(offset, function, target, args)
 
-    # ------------------------------------------------------------------ what an expression is made of
+    # ------------------------------------------------------------------ primary expressions
 
     def primary(self) -> Expr:
-        waiting = len(self.recovery_stack)
-        # What has been begun is there, even if it cannot be read to its end.
-        begun: Expr = Literal(UNPARSED, None)
+        depth = len(self.recovery_stack)
+        # The AST keeps the part parsed before a syntax error, as cel-go's does.
+        partial: Expr = Literal(UNPARSED, None)
         try:
             self.sync(MEMBER_START, "primary")
             match self.next.kind:
                 case "IDENTIFIER" | ".":
-                    return self.named()
+                    return self.ident_or_struct()
                 case "(":
                     self.take()
-                    begun = self.expr_in(frozenset({")"}))
+                    partial = self.expr_in(frozenset({")"}))
                     self.expect(")")
-                    return begun
+                    return partial
                 case "[":
-                    begun = ListExpr(self.next.offset, [])
-                    return self.listed()
+                    partial = ListExpr(self.next.offset, [])
+                    return self.list_literal()
                 case "{":
-                    begun = MapExpr(self.take().offset, [])
-                    return MapExpr(begun.offset, self.entries())
+                    partial = MapExpr(self.take().offset, [])
+                    return MapExpr(partial.offset, self.map_entries())
             if self.next.kind not in MEMBER_START:
                 self.no_viable_alternative(self.position, "primary")
             return self.literal()
-        except RecognitionError as failure:
-            self.recover(failure, waiting)
-            return failure.partial or begun
+        except RecognitionError as error:
+            self.recover(error, depth)
+            return error.partial or partial
 
-    def named(self) -> Expr:
-        if self.next.kind == "." and self.next_kind != "IDENTIFIER":
+    def ident_or_struct(self) -> Expr:
+        if self.next.kind == "." and self.kind_after_next != "IDENTIFIER":
             self.no_viable_alternative(self.position + 1, "primary")
         dot = self.accept(".")
         start = self.next
-        if self._opens_message():
-            return self.message("." if dot else "")
+        if self._is_struct_literal():
+            return self.struct_literal("." if dot else "")
         token = self.take()
         name = f".{token.text}" if dot else token.text
         if token.text in _RESERVED:
@@ -281,51 +284,51 @@ class _Parser(TokenStream):
             return self.call(opened.offset, name, None)
         return Ident(token.offset, name)
 
-    def _opens_message(self) -> bool:
-        at = self.position
-        while self.tokens[at].kind == "IDENTIFIER" and self.tokens[at + 1].kind == ".":
-            at += 2
-        return self.tokens[at].kind == "IDENTIFIER" and self.tokens[at + 1].kind == "{"
+    def _is_struct_literal(self) -> bool:
+        offset = self.position
+        while self.tokens[offset].kind == "IDENTIFIER" and self.tokens[offset + 1].kind == ".":
+            offset += 2
+        return self.tokens[offset].kind == "IDENTIFIER" and self.tokens[offset + 1].kind == "{"
 
-    def message(self, prefix: str) -> Expr:
-        waiting, names = len(self.recovery_stack), [self.take().text]
+    def struct_literal(self, prefix: str) -> Expr:
+        depth, names = len(self.recovery_stack), [self.take().text]
         while self.accept("."):
             names.append(self.take().text)
-        message = StructExpr(self.take().offset, prefix + ".".join(names), [])
+        struct = StructExpr(self.take().offset, prefix + ".".join(names), [])
         try:
-            message.fields = self.fields()
-        except RecognitionError as failure:
-            self.recover(failure, waiting)
-        return message
+            struct.fields = self.struct_fields()
+        except RecognitionError as error:
+            self.recover(error, depth)
+        return struct
 
-    def closed(self, kind: str) -> None:
-        """The end of a list or a map, with or without a comma before it."""
+    def closing_bracket(self, kind: str) -> None:
+        """Parse the closing bracket of a list, map or struct with an optional comma before it."""
         self.sync(frozenset({kind, ","}), f", {kind}")
         self.accept(",")
         self.expect(kind)
 
-    def fields(self) -> list[tuple[int, str, Expr, bool]]:
+    def struct_fields(self) -> list[tuple[int, str, Expr, bool]]:
         self.sync(FIELD_NAMES | {"}", ",", "?"}, "fields")
-        found: list[tuple[int, str, Expr, bool]] = []
-        waiting, ends = len(self.recovery_stack), frozenset({",", "}"})
+        fields: list[tuple[int, str, Expr, bool]] = []
+        depth, ends = len(self.recovery_stack), frozenset({",", "}"})
         try:
             more = self.next.kind in FIELD_NAMES or self.next.kind == "?"
             while more:
                 optional = self.accept("?") is not None
                 _, name = self.field_name(ends | {":"})
                 colon = self.expect(":")
-                found.append((colon.offset, name, self.expr_in(ends), optional))
-                more = self.next.kind == "," and (self.next_kind in FIELD_NAMES or self.next_kind == "?")
+                fields.append((colon.offset, name, self.expr_in(ends), optional))
+                more = self.next.kind == "," and (self.kind_after_next in FIELD_NAMES or self.kind_after_next == "?")
                 if more:
                     self.take()
-        except RecognitionError as failure:
+        except RecognitionError as error:
             self.recovery_stack.append(ends)
-            self.recover(failure, waiting + 1)
+            self.recover(error, depth + 1)
             self.recovery_stack.pop()
-        self.closed("}")
-        return found
+        self.closing_bracket("}")
+        return fields
 
-    def listed(self) -> Expr:
+    def list_literal(self) -> Expr:
         opened = self.take()
         self.sync(ELEMENT_START | {"]", ","}, "list")
         items: list[Expr] = []
@@ -335,58 +338,58 @@ class _Parser(TokenStream):
             if self.accept("?"):
                 optional.add(len(items))
             items.append(self.expr_in(frozenset({",", "]"})))
-            more = self.next.kind == "," and self.next_kind in ELEMENT_START
+            more = self.next.kind == "," and self.kind_after_next in ELEMENT_START
             if more:
                 self.take()
-        self.closed("]")
+        self.closing_bracket("]")
         return ListExpr(opened.offset, items, frozenset(optional))
 
-    def entries(self) -> list[MapEntry]:
+    def map_entries(self) -> list[MapEntry]:
         self.sync(ELEMENT_START | {"}", ","}, "map")
-        found: list[MapEntry] = []
-        waiting, ends = len(self.recovery_stack), frozenset({",", "}"})
+        entries: list[MapEntry] = []
+        depth, ends = len(self.recovery_stack), frozenset({",", "}"})
         try:
             more = self.next.kind in ELEMENT_START
             while more:
                 optional = self.accept("?") is not None
                 key = self.expr_in(frozenset({":"}), ends | {":"})
                 colon = self.expect(":")
-                found.append(MapEntry(colon.offset, key, self.expr_in(ends), optional))
-                more = self.next.kind == "," and self.next_kind in ELEMENT_START
+                entries.append(MapEntry(colon.offset, key, self.expr_in(ends), optional))
+                more = self.next.kind == "," and self.kind_after_next in ELEMENT_START
                 if more:
                     self.take()
-        except RecognitionError as failure:
+        except RecognitionError as error:
             self.recovery_stack.append(ends)
-            self.recover(failure, waiting + 1)
+            self.recover(error, depth + 1)
             self.recovery_stack.pop()
-        self.closed("}")
-        return found
+        self.closing_bracket("}")
+        return entries
 
     def literal(self) -> Expr:
-        at, waiting = self.next.offset, len(self.recovery_stack)
+        offset, depth = self.next.offset, len(self.recovery_stack)
         try:
-            if self.next.kind == "-" and self.next_kind not in NUMBERS:
+            if self.next.kind == "-" and self.kind_after_next not in NUMBERS:
                 self.no_viable_alternative(self.position + 1, "literal")
-        except RecognitionError as failure:
-            self.recover(failure, waiting)
+        except RecognitionError as error:
+            self.recover(error, depth)
             return Literal(UNPARSED, None)
         negative = self.accept("-") is not None
         token = self.take()
         try:
             match token.kind:
                 case "NUM_INT":
-                    return Literal(at, literals.int_value(token.text, negative))
+                    return Literal(offset, literals.int_value(token.text, negative))
                 case "NUM_UINT":
-                    return Literal(at, UInt(literals.uint_value(token.text)))
+                    return Literal(offset, UInt(literals.uint_value(token.text)))
                 case "NUM_FLOAT":
-                    return Literal(at, literals.double_value(token.text, negative))
+                    return Literal(offset, literals.double_value(token.text, negative))
                 case "STRING":
-                    return Literal(at, literals.string_value(token.text))
+                    return Literal(offset, literals.string_value(token.text))
                 case "BYTES":
-                    return Literal(at, literals.bytes_value(token.text))
+                    return Literal(offset, literals.bytes_value(token.text))
                 case "true" | "false":
-                    return Literal(at, token.kind == "true")
+                    return Literal(offset, token.kind == "true")
                 case _:
-                    return Literal(at, None)
-        except literals.LiteralError as wrong:
-            return self.error(at, str(wrong))
+                    return Literal(offset, None)
+        except literals.LiteralError as error:
+            return self.error(offset, str(error))

@@ -1,20 +1,12 @@
-"""Checked trees made into Python closures that count what they cost."""
+"""Planner: turns a checked AST into Python closures that count their runtime cost, as cel-go's planner does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.cel import (
-    aggregate_literals,
-    comprehensions,
-    from_json,
-    lookup,
-    mutation_types,
-    operators,
-    well_known_types,
-)
-from polykind.cel.activation import OLD_SELF, SELF, Closure, Interpretable
+from polykind.cel import activation, aggregate_literals, comprehensions, mutation_types, operators
+from polykind.cel.activation import OLD_SELF, SELF, Closure, Plan
 from polykind.cel.ast import (
     INDEX_FUNCTIONS,
     Call,
@@ -30,61 +22,62 @@ from polykind.cel.ast import (
     is_conditional,
     qualified_name,
 )
-from polykind.cel.ast_validators import REGEX_FUNCTIONS
 from polykind.cel.cel_types import AUTHORIZER_TYPES, INT, Type, unwrap_optional
-from polykind.cel.constant_folding import constant_value
+from polykind.cel.constant_folding import REGEX_FUNCTIONS, constant_value
 from polykind.cel.evaluation_errors import CEL_ERRORS, CostExceededError
+from polykind.cel.from_json import integer_item
 from polykind.cel.function_declarations import OVERLOADS_BY_ID, Overload
 from polykind.cel.library import IMPLEMENTATIONS, standard
 from polykind.cel.overload_dispatch import dispatcher, with_argument_checks, with_first_item_check
 from polykind.cel.runtime_cost import QUADRATIC_OVERLOADS, SELF_COMPARING_OVERLOADS, CallCost, runtime_call_cost
 from polykind.cel.runtime_values import ConstructedList, ConstructedMap, StringList, kind_of, type_constant
 from polykind.cel.schema_types import DeclType
+from polykind.cel.well_known_types import ENUM_CONSTANTS, message_constructor
 
 _AUTHORIZERS = frozenset(AUTHORIZER_TYPES.values())
-_NAMED = _AUTHORIZERS | {INT}
-_HASHED = frozenset({"bool", "double", "int", "string", "uint"})
-"""Kinds of constants that are not gone through one by one to find another among them."""
+_DOTTED_NAME_TYPES = _AUTHORIZERS | {INT}
+_HASHABLE = frozenset({"bool", "double", "int", "string", "uint"})
+"""Kinds whose constant lists cel-go turns into sets, so that `in` costs nothing."""
 
 
 class _Variable(NamedTuple):
-    """Where a variable lies; with `declared`, as the JSON it was. A `total` is what a fold has come to."""
+    """A variable in a frame slot. With `decl_type` the slot holds JSON; an accumulator's slot may hold an EvalError."""
 
     slot: int
-    declared: DeclType | None
-    total: bool = False
+    decl_type: DeclType | None
+    is_accumulator: bool = False
 
 
 class Planner:
-    """One walk over one tree."""
+    """Plans one expression."""
 
     def __init__(
-        self, variables: Mapping[str, DeclType | None], *, optional_old: bool = False, plain: bool = False
+        self, variables: Mapping[str, DeclType | None], *, optional_old: bool = False, untyped: bool = False
     ) -> None:
-        """The variables take the first slots in order; what is not declared is taken as it is.
+        """The variables take the first slots in order; those without a declared type hold CEL values.
 
-        With `plain`, what has fields may be a plain map as well.
+        With `untyped`, the value of a struct type may also be a plain map.
         """
         self.optional_old = optional_old
-        self.plain = plain
-        self.list: type[list[Any]] = ConstructedList if plain else list
-        self.map: type[dict[Any, Any]] = ConstructedMap if plain else dict
+        self.untyped = untyped
+        self.list: type[list[Any]] = ConstructedList if untyped else list
+        self.map: type[dict[Any, Any]] = ConstructedMap if untyped else dict
         self.size = len(variables) + 1
-        known = {name: _Variable(slot, declared) for slot, (name, declared) in enumerate(variables.items(), start=1)}
-        self.scopes: list[dict[str, _Variable]] = [known]
+        globals_ = {name: _Variable(slot, decl) for slot, (name, decl) in enumerate(variables.items(), start=1)}
+        self.scopes: list[dict[str, _Variable]] = [globals_]
 
-    def plan(self, node: Expr) -> Interpretable:
+    def plan(self, node: Expr) -> Plan:
         if isinstance(node, Literal):
             value = node.value
-            return Interpretable(lambda frame: value, 0)
+            return Plan(lambda frame: value, 0)
         if isinstance(node, Ident):
             return self._ident(node)
         if isinstance(node, Select):
             return self._select(node)
-        made = self._constant(node)
-        if made is not None:
-            ready = made[0]
-            return Interpretable(lambda frame: ready, 0)
+        folded = self._constant(node)
+        if folded is not None:
+            constant = folded[0]
+            return Plan(lambda frame: constant, 0)
         if isinstance(node, Call):
             return self._call(node)
         if isinstance(node, ListExpr):
@@ -97,17 +90,17 @@ class Planner:
 
     def _constant(self, node: Expr) -> tuple[Any] | None:
         try:
-            return constant_value(node, self._named, lists=self.list, maps=self.map)
+            return constant_value(node, self._type_name, list_class=self.list, map_class=self.map)
         except CEL_ERRORS:
             return None
 
-    def _named(self, node: Expr) -> tuple[Any] | None:
-        """The type that a name stands for."""
+    def _type_name(self, node: Expr) -> tuple[Any] | None:
+        """Return the type that a name denotes. Return None for a variable."""
         if node.type.kind != "type" or not self._is_type_name(node):
             return None
         return (type_constant(node.type.params[0]),)
 
-    # ------------------------------------------------------------------ names and fields
+    # ------------------------------------------------------------------ variables and fields
 
     def _find(self, name: str) -> _Variable | None:
         for scope in reversed(self.scopes):
@@ -115,82 +108,83 @@ class Planner:
                 return scope[name]
         return None
 
-    def _ident(self, node: Ident) -> Interpretable:
+    def _ident(self, node: Ident) -> Plan:
         variable = self._find(node.name.removeprefix("."))
         if variable is None:
-            constant_value = type_constant(node.type.params[0])
-            return Interpretable(lambda frame: constant_value, 0)
-        slot, declared, total = variable
-        if total:
-            return Interpretable(comprehensions.accumulator(slot), 1)
+            constant = type_constant(node.type.params[0])
+            return Plan(lambda frame: constant, 0)
+        slot, decl_type, is_accumulator = variable
+        if is_accumulator:
+            return Plan(comprehensions.accumulator(slot), 1)
         if node.type in _AUTHORIZERS:
-            return lookup.authorizer_variable(node.name.removeprefix("."), slot)
-        read = declared.from_json if declared is not None else None
-        if read is None and node.type == INT:
-            # Items are not looked at when their list is read.
-            read = from_json.integer_item
-        if slot == OLD_SELF and declared is not None:
-            return Interpretable(lookup.optional_old_self if self.optional_old else lookup.old_self(read), 1)
-        if read is None:
-            return Interpretable(lambda frame: frame[slot], 1)
-        reader = read
-        return Interpretable(lambda frame: reader(frame[slot]), 1)
+            return activation.authorizer_variable(node.name.removeprefix("."), slot)
+        from_json = decl_type.from_json if decl_type is not None else None
+        if from_json is None and node.type == INT:
+            # The conversion of a list from JSON leaves integers unchecked.
+            from_json = integer_item
+        if slot == OLD_SELF and decl_type is not None:
+            return Plan(activation.optional_old_self if self.optional_old else activation.old_self(from_json), 1)
+        if from_json is None:
+            return Plan(lambda frame: frame[slot], 1)
+        convert = from_json
+        return Plan(lambda frame: convert(frame[slot]), 1)
 
     def json_path(self, node: Expr) -> tuple[Closure, DeclType, int] | None:
-        """A path from a variable through fields, as a getter of JSON with what it is declared to be."""
+        """Plan a path of fields from a typed variable: a closure for its JSON, the declared type and the cost.
+
+        Return None if the expression is no such path.
+        """
         if isinstance(node, Ident):
             variable = self._find(node.name)
-            if variable is None or variable.declared is None or (variable.slot == OLD_SELF and self.optional_old):
+            if variable is None or variable.decl_type is None or (variable.slot == OLD_SELF and self.optional_old):
                 return None
             slot = variable.slot
-            return lambda frame: frame[slot], variable.declared, 1
+            return lambda frame: frame[slot], variable.decl_type, 1
         if not isinstance(node, Select) or node.test_only:
             return None
-        below = self.json_path(node.operand)
-        if below is None or below[1].fields is None:
+        parent = self.json_path(node.operand)
+        if parent is None or parent[1].fields is None:
             return None
-        getter, declared, cost = below
-        field = declared.fields.get(node.name) if declared.fields is not None else None
-        if field is None or declared.fields is None:
+        operand, decl_type, cost = parent
+        field = decl_type.fields.get(node.name) if decl_type.fields is not None else None
+        if field is None or decl_type.fields is None:
             return None
-        key, name = declared.fields.key(node.name), node.name
+        key, name = decl_type.fields.key(node.name), node.name
         if isinstance(node.operand, Ident):
-            return lookup.slot_field(self._slot(node.operand), key, name), field, cost + 1
-        return lookup.field(getter, key, name), field, cost + 1
+            variable = self._find(node.operand.name)
+            slot = variable.slot if variable is not None else SELF
+            return activation.slot_field(slot, key, name), field, cost + 1
+        return activation.nested_field(operand, key, name), field, cost + 1
 
-    def _slot(self, node: Ident) -> int:
-        variable = self._find(node.name)
-        return variable.slot if variable is not None else SELF
-
-    def _select(self, node: Select) -> Interpretable:
+    def _select(self, node: Select) -> Plan:
         if node.test_only:
-            return self._test(node)
-        raw = self.json_path(node)
-        if raw is not None:
-            getter, declared, cost = raw
-            read = declared.from_json
-            return Interpretable(lookup.converted(getter, read) if read is not None else getter, cost)
+            return self._presence_test(node)
+        path = self.json_path(node)
+        if path is not None:
+            get, decl_type, cost = path
+            convert = decl_type.from_json
+            return Plan(get if convert is None else lambda frame: convert(get(frame)), cost)
         if node.type.kind == "type" and self._is_type_name(node):
-            constant_value = type_constant(node.type.params[0])
-            return Interpretable(lambda frame: constant_value, 0)
-        if node.type in _NAMED:
-            # A variable or a constant whose name has a dot in it.
-            whole = (qualified_name(node) or "").removeprefix(".")
-            if whole in self.scopes[0]:
-                return lookup.authorizer_variable(whole, self.scopes[0][whole].slot)
-            if whole in well_known_types.ENUM_CONSTANTS:
-                number = well_known_types.ENUM_CONSTANTS[whole]
-                return Interpretable(lambda frame: number, 0)
+            constant = type_constant(node.type.params[0])
+            return Plan(lambda frame: constant, 0)
+        if node.type in _DOTTED_NAME_TYPES:
+            # A variable or an enum constant whose name contains a dot.
+            dotted_name = (qualified_name(node) or "").removeprefix(".")
+            if dotted_name in self.scopes[0]:
+                return activation.authorizer_variable(dotted_name, self.scopes[0][dotted_name].slot)
+            if dotted_name in ENUM_CONSTANTS:
+                number = ENUM_CONSTANTS[dotted_name]
+                return Plan(lambda frame: number, 0)
         operand, cost = self._operand(node.operand)
         name = node.name
         kind = node.operand.type.kind
         if kind == "struct" and mutation_types.constructible_type(node.operand.type.name) is not None:
-            return Interpretable(lambda frame: mutation_types.select(operand(frame), name), cost + 1)
-        if kind == "struct" and not self.plain and not self.optional_old:
-            return Interpretable(lambda frame: operand(frame).get(name), cost + 1)
+            return Plan(lambda frame: mutation_types.select(operand(frame), name), cost + 1)
+        if kind == "struct" and not self.untyped and not self.optional_old:
+            return Plan(lambda frame: operand(frame).get(name), cost + 1)
         if kind == "map":
-            return Interpretable(lambda frame: standard.index_map(operand(frame), name), cost + 1)
-        return Interpretable(lambda frame: standard.select(operand(frame), name), cost + 1)
+            return Plan(lambda frame: standard.index_map(operand(frame), name), cost + 1)
+        return Plan(lambda frame: standard.select(operand(frame), name), cost + 1)
 
     def _is_type_name(self, node: Expr) -> bool:
         operand = node
@@ -198,175 +192,165 @@ class Planner:
             operand = operand.operand
         return isinstance(operand, Ident) and self._find(operand.name.removeprefix(".")) is None
 
-    def _operand(self, node: Expr) -> Interpretable:
-        """What a field or an element is taken of: what is no path itself, becomes the start of one."""
-        part = self.plan(node)
-        return part if is_attribute(node) else Interpretable(part.run, part.cost + 1)
+    def _operand(self, node: Expr) -> Plan:
+        """Plan the operand of a selection or index. An operand that is no attribute starts one, at a cost of 1."""
+        operand = self.plan(node)
+        return operand if is_attribute(node) else Plan(operand.run, operand.cost + 1)
 
-    def _test(self, node: Select) -> Interpretable:
+    def _presence_test(self, node: Select) -> Plan:
         name = node.name
-        raw = self.json_path(node.operand)
-        if raw is not None and raw[1].fields is not None:
-            getter, cost = raw[0], raw[2]
-            key = raw[1].fields.key(name)
-            return Interpretable(lambda frame: getter(frame).get(key) is not None, cost)
+        path = self.json_path(node.operand)
+        if path is not None and path[1].fields is not None:
+            get, cost = path[0], path[2]
+            key = path[1].fields.key(name)
+            return Plan(lambda frame: get(frame).get(key) is not None, cost)
         operand, cost = self._operand(node.operand)
         if node.operand.type.kind == "struct" and mutation_types.constructible_type(node.operand.type.name) is not None:
-            return Interpretable(lambda frame: mutation_types.has(operand(frame), name), cost)
-        return Interpretable(lambda frame: standard.has(operand(frame), name), cost)
+            return Plan(lambda frame: mutation_types.has(operand(frame), name), cost)
+        return Plan(lambda frame: standard.has(operand(frame), name), cost)
 
     # ------------------------------------------------------------------ calls
 
-    def _call(self, node: Call) -> Interpretable:
+    def _call(self, node: Call) -> Plan:
         function = node.function
         if function in ("_&&_", "_||_"):
             return operators.logical([self.plan(arg) for arg in node.args], stop=function == "_||_")
         if function == "_?_:_":
-            return operators.conditional(
-                self.plan(node.args[0]), self._within(node.args[1]), self._within(node.args[2])
-            )
+            condition, then, otherwise = node.args
+            return operators.conditional(self.plan(condition), self._branch(then), self._branch(otherwise))
         if function == "_?._":
             return self._optional_field(node)
         if function in INDEX_FUNCTIONS:
             return self._index(node)
-        args = [*([self.plan(node.target)] if node.target is not None else []), *map(self.plan, node.args)]
+        nodes = [*([node.target] if node.target is not None else []), *node.args]
+        args = [self.plan(arg) for arg in nodes]
         if function in ("or", "orValue") and node.target is not None:
             return operators.optional_or(args[0], args[1], unwrap=function == "orValue")
-        nodes = [*([node.target] if node.target is not None else []), *node.args]
         if function in ("_==_", "_!=_"):
             return operators.equality(nodes, args, negated=function == "_!=_")
         cost = sum(arg.cost for arg in args)
         if len(node.overloads) == 1:
-            part = self._bound(OVERLOADS_BY_ID[node.overloads[0]], nodes, args, cost)
+            planned = self._overload(OVERLOADS_BY_ID[node.overloads[0]], nodes, args, cost)
         else:
-            part = self._dispatched(node, args, cost)
-        run = part.run
-        if not self.plain or function not in ("split", "findAll"):
-            return part
-        return Interpretable(lambda frame: StringList(run(frame)), part.cost)
+            planned = self._dynamic_dispatch(node, args, cost)
+        run = planned.run
+        if not self.untyped or function not in ("split", "findAll"):
+            return planned
+        return Plan(lambda frame: StringList(run(frame)), planned.cost)
 
-    def _index(self, node: Call) -> Interpretable:
-        container, (find, cost) = self._operand(node.args[0]), self._within(node.args[1])
+    def _index(self, node: Call) -> Plan:
+        container, (index, cost) = self._operand(node.args[0]), self._branch(node.args[1])
         if node.function == "_[?_]" or unwrap_optional(node.args[0].type)[1]:
-            return operators.optional_index_or_select(container.run, Interpretable(find, cost), container.cost)
+            return operators.optional_index_or_select(container.run, Plan(index, cost), container.cost)
         cost += container.cost + 1
-        if self._has_text_keys(node.args[0]) and _is_dynamic(node.args[1].type):
-            return Interpretable(
-                operators.fixed_cost_call(node.function, standard.index_string_map, [container.run, find]), cost
-            )
+        args = [container.run, index]
+        if self._is_schema_map(node.args[0]) and _is_dynamic(node.args[1].type):
+            return Plan(operators.fixed_cost_call(node.function, standard.index_string_map, args), cost)
         if any(_is_dynamic(arg.type) for arg in node.args):
-            return Interpretable(operators.fixed_cost_call(node.function, standard.index, [container.run, find]), cost)
-        element = operators.fixed_cost_call(node.function, IMPLEMENTATIONS[node.overloads[0]], [container.run, find])
+            return Plan(operators.fixed_cost_call(node.function, standard.index, args), cost)
+        element = operators.fixed_cost_call(node.function, IMPLEMENTATIONS[node.overloads[0]], args)
         if node.type == INT:
-            return Interpretable(lambda frame: from_json.integer_item(element(frame)), cost)
-        return Interpretable(element, cost)
+            return Plan(lambda frame: integer_item(element(frame)), cost)
+        return Plan(element, cost)
 
-    def _has_text_keys(self, node: Expr) -> bool:
-        """Whether it is a map as a schema describes it: nothing but a text can be asked of it."""
-        raw = self.json_path(node) if node.type.kind == "map" else None
-        return raw is not None
+    def _is_schema_map(self, node: Expr) -> bool:
+        """True for a map that a schema declares, which accepts only string keys."""
+        return node.type.kind == "map" and self.json_path(node) is not None
 
-    def _within(self, node: Expr) -> Interpretable:
-        """A branch or an index. To begin a path costs nothing there."""
+    def _branch(self, node: Expr) -> Plan:
+        """Plan a branch of a conditional or an index, where cel-go charges nothing for the start of an attribute."""
         run, cost = self.plan(node)
-        return Interpretable(run, max(cost - 1, 0) if is_attribute(node) and not is_conditional(node) else cost)
+        return Plan(run, max(cost - 1, 0) if is_attribute(node) and not is_conditional(node) else cost)
 
-    def _optional_field(self, node: Call) -> Interpretable:
+    def _optional_field(self, node: Call) -> Plan:
         operand, cost = self._operand(node.args[0])
         field = node.args[1]
         name = str(field.value) if isinstance(field, Literal) else ""
-        return operators.optional_index_or_select(operand, Interpretable(lambda frame: name, 0), cost)
+        return operators.optional_index_or_select(operand, Plan(lambda frame: name, 0), cost)
 
-    def _bound(
-        self, overload: Overload, nodes: Sequence[Expr], args: Sequence[Interpretable], cost: int
-    ) -> Interpretable:
+    def _overload(self, overload: Overload, nodes: Sequence[Expr], args: Sequence[Plan], cost: int) -> Plan:
+        """Plan a call whose overload the checker resolved."""
         implementation = IMPLEMENTATIONS[overload.id]
         if overload.id == "in_list":
             implementation = operators.list_membership(nodes)
-        elif overload.id == "in_map" and self._has_text_keys(nodes[1]):
+        elif overload.id == "in_map" and self._is_schema_map(nodes[1]):
             implementation = standard.in_string_map
         elif overload.id == "optional_ofNonZeroValue" and self.json_path(nodes[0]) is not None:
             implementation = standard.optional_of_non_zero_field
-        guard = self.plain or self.optional_old
+        check_arguments = self.untyped or self.optional_old
         if any(_is_dynamic(node.type) for node in nodes):
-            guard = True
+            check_arguments = True
         else:
-            quick = operators.fast_call(overload.id, nodes, args, cost)
-            if quick is not None:
-                return quick
-        if guard:
-            # The reference takes calls with a pattern that it knows for another function.
-            silent = overload.function in REGEX_FUNCTIONS and self._constant(nodes[1]) is not None
-            implementation = with_argument_checks(overload, implementation, silent=silent)
+            fast = operators.fast_call(overload.id, nodes, args, cost)
+            if fast is not None:
+                return fast
+        if check_arguments:
+            # cel-go replaces a regex call with a constant pattern by another call, whose error names no arguments.
+            terse = overload.function in REGEX_FUNCTIONS and self._constant(nodes[1]) is not None
+            implementation = with_argument_checks(overload, implementation, terse=terse)
         else:
             implementation = with_first_item_check(overload, implementation)
-        spend = runtime_call_cost(overload.function, overload.id)
-        fixed = self._constant(nodes[1]) if overload.id == "in_list" else None
-        if fixed is not None and not fixed[0]:
-            return Interpretable(lambda frame: False, 0)
-        if fixed is not None and all(kind_of(item) in _HASHED for item in fixed[0]):
-            spend = 0
+        call_cost = runtime_call_cost(overload.function, overload.id)
+        items = self._constant(nodes[1]) if overload.id == "in_list" else None
+        if items is not None and not items[0]:
+            return Plan(lambda frame: False, 0)
+        if items is not None and all(kind_of(item) in _HASHABLE for item in items[0]):
+            call_cost = 0
         if nodes and all(isinstance(node, Literal) for node in nodes):
-            folded = _folded(implementation, spend, [node.value for node in nodes if isinstance(node, Literal)])
+            literals = [node.value for node in nodes if isinstance(node, Literal)]
+            folded = _fold_call(implementation, call_cost, literals)
             if folded is not None:
                 return folded
-        runs = [
-            operators.list_argument(arg.run) if overload.id in SELF_COMPARING_OVERLOADS else arg.run for arg in args
-        ]
-        if isinstance(spend, int):
-            return Interpretable(operators.fixed_cost_call(overload.function, implementation, runs), cost + spend)
-        known = overload.id in QUADRATIC_OVERLOADS
-        return Interpretable(
-            operators.variable_cost_call(overload.function, implementation, runs, spend, known=known), cost
-        )
+        is_self_comparing = overload.id in SELF_COMPARING_OVERLOADS
+        runs = [operators.list_argument(arg.run) if is_self_comparing else arg.run for arg in args]
+        if isinstance(call_cost, int):
+            return Plan(operators.fixed_cost_call(overload.function, implementation, runs), cost + call_cost)
+        reserve = overload.id in QUADRATIC_OVERLOADS
+        call = operators.variable_cost_call(overload.function, implementation, runs, call_cost, reserve=reserve)
+        return Plan(call, cost)
 
-    def _dispatched(self, node: Call, args: Sequence[Interpretable], cost: int) -> Interpretable:
-        """Which overload is meant shows only when the arguments are there."""
+    def _dynamic_dispatch(self, node: Call, args: Sequence[Plan], cost: int) -> Plan:
+        """Plan a call whose overload depends on the runtime types of its arguments."""
         dispatch = dispatcher(node.function, node.overloads)
-        spend = runtime_call_cost(node.function, "")
+        call_cost = runtime_call_cost(node.function, "")
         runs = [arg.run for arg in args]
-        if isinstance(spend, int):
-            return Interpretable(operators.fixed_cost_call(node.function, dispatch, runs), cost + spend)
-        return Interpretable(operators.variable_cost_call(node.function, dispatch, runs, spend), cost)
+        if isinstance(call_cost, int):
+            return Plan(operators.fixed_cost_call(node.function, dispatch, runs), cost + call_cost)
+        return Plan(operators.variable_cost_call(node.function, dispatch, runs, call_cost), cost)
 
-    # ------------------------------------------------------------------ aggregates and folds
+    # ------------------------------------------------------------------ aggregate literals and comprehensions
 
-    def _list(self, node: ListExpr) -> Interpretable:
-        parts = [self.plan(item) for item in node.items]
-        runs = [part.run for part in parts]
-        cost = 10 + sum(part.cost for part in parts)
-        return Interpretable(aggregate_literals.list_literal(runs, node.optional, self.list), cost)
+    def _list(self, node: ListExpr) -> Plan:
+        items = [self.plan(item) for item in node.items]
+        cost = 10 + sum(item.cost for item in items)
+        return Plan(aggregate_literals.list_literal([item.run for item in items], node.optional, self.list), cost)
 
-    def _map(self, node: MapExpr) -> Interpretable:
+    def _map(self, node: MapExpr) -> Plan:
         entries = [(self.plan(e.key), self.plan(e.value), e.optional) for e in node.entries]
         cost = 30 + sum(key.cost + value.cost for key, value, _ in entries)
-        return Interpretable(aggregate_literals.map_literal(entries, self.map), cost)
+        return Plan(aggregate_literals.map_literal(entries, self.map), cost)
 
-    def _struct(self, node: StructExpr) -> Interpretable:
+    def _struct(self, node: StructExpr) -> Plan:
         fields = [(name, self.plan(value), optional) for _, name, value, optional in node.fields]
-        make = mutation_types.object_constructor(node.type) or well_known_types.message_constructor(
-            node.name.removeprefix(".")
-        )
-        run = mutation_types.construct(make, [(name, part.run, optional) for name, part, optional in fields])
-        return Interpretable(run, 40 + sum(part.cost for _, part, _ in fields))
+        construct = mutation_types.object_constructor(node.type) or message_constructor(node.name.removeprefix("."))
+        cost = 40 + sum(value.cost for _, value, _ in fields)
+        return Plan(aggregate_literals.struct_literal(construct, fields), cost)
 
-    def _comprehension(self, node: Comprehension) -> Interpretable:
-        part = self._folded(node)
-        if not self.plain or node.is_bind or node.type.kind not in ("list", "map"):
-            return part
-        run, built = part.run, self.list if node.type.kind == "list" else self.map
-        return Interpretable(lambda frame: built(run(frame)), part.cost)
+    def _comprehension(self, node: Comprehension) -> Plan:
+        planned = self._bind(node) if node.is_bind else self._loop(node)
+        if not self.untyped or node.is_bind or node.type.kind not in ("list", "map"):
+            return planned
+        run, result_class = planned.run, self.list if node.type.kind == "list" else self.map
+        return Plan(lambda frame: result_class(run(frame)), planned.cost)
 
-    def _folded(self, node: Comprehension) -> Interpretable:
-        if node.is_bind:
-            return self._bind(node)
-        raw = self.json_path(node.iter_range)
-        elem = raw[1].elem if raw is not None and len(node.iter_vars) == 1 else None
-        if raw is not None and elem is not None and elem.fields is not None and raw[1].type.kind == "list":
-            ranged = Interpretable(raw[0], raw[2])
+    def _loop(self, node: Comprehension) -> Plan:
+        path = self.json_path(node.iter_range)
+        elem = path[1].elem if path is not None and len(node.iter_vars) == 1 else None
+        if path is not None and elem is not None and elem.fields is not None and path[1].type.kind == "list":
+            iter_range = Plan(path[0], path[2])
         else:
             elem = None
-            ranged = self.plan(node.iter_range)
+            iter_range = self.plan(node.iter_range)
         slots = [self._new_slot() for _ in node.iter_vars]
         scope = {name: _Variable(slot, None) for name, slot in zip(node.iter_vars, slots, strict=True)}
         if elem is not None:
@@ -374,22 +358,22 @@ class Planner:
         if node.macro in ("all", "exists", "exists_one", "list"):
             self.scopes.append(scope)
             parts = [self.plan(part) for part in node.parts]
-            fixed = self._constant(node.parts[0]) is not None
+            is_constant = self._constant(node.parts[0]) is not None
             self.scopes.pop()
-            return comprehensions.macro_comprehension(node.macro, ranged, slots, parts, fixed=fixed)
+            return comprehensions.macro_comprehension(node.macro, iter_range, slots, parts, is_constant=is_constant)
         accumulator = self._new_slot()
-        initial = self.plan(node.accu_init)
-        self.scopes.append({node.accu_var: _Variable(accumulator, None, total=True)})
+        accu_init = self.plan(node.accu_init)
+        self.scopes.append({node.accu_var: _Variable(accumulator, None, is_accumulator=True)})
         self.scopes.append(scope)
-        step = self.plan(node.loop_step)
+        loop_step = self.plan(node.loop_step)
         self.scopes.pop()
         self.scopes.pop()
-        return comprehensions.general_comprehension(ranged, slots, accumulator, initial, step)
+        return comprehensions.general_comprehension(iter_range, slots, accumulator, accu_init, loop_step)
 
-    def _bind(self, node: Comprehension) -> Interpretable:
+    def _bind(self, node: Comprehension) -> Plan:
         slot = self._new_slot()
         value = self.plan(node.accu_init)
-        self.scopes.append({node.accu_var: _Variable(slot, None, total=True)})
+        self.scopes.append({node.accu_var: _Variable(slot, None, is_accumulator=True)})
         body = self.plan(node.result)
         self.scopes.pop()
         return comprehensions.bind(slot, value, body)
@@ -399,13 +383,13 @@ class Planner:
         return self.size - 1
 
 
-def _folded(implementation: Callable[..., Any], spend: CallCost | int, values: list[Any]) -> Interpretable | None:
-    """A call of constants, made once; None if it fails, to fail when it is run."""
+def _fold_call(implementation: Callable[..., Any], call_cost: CallCost | int, args: list[Any]) -> Plan | None:
+    """Evaluate a call with constant arguments once. Return None if it fails, so that it fails when it is run."""
     try:
-        result = implementation(*values)
+        result = implementation(*args)
     except (*CEL_ERRORS, CostExceededError):
         return None
-    return Interpretable(lambda frame: result, spend if isinstance(spend, int) else spend(values, result))
+    return Plan(lambda frame: result, call_cost if isinstance(call_cost, int) else call_cost(args, result))
 
 
 def _is_dynamic(t: Type) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from polykind.cel import cel_types, environment
-from polykind.cel.bounds import MAX_UINT64
+from polykind.cel.call_cost_estimate import MAX_UINT64
 from polykind.cel.cost_estimate import estimate_cost
 from polykind.cel.schema_types import MAX_REQUEST_SIZE, DeclType, DeclTypeProvider
 from polykind.cel.validation_rules import VALIDATIONS, compile_schema

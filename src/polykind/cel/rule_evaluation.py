@@ -122,7 +122,7 @@ class RuleEvaluation:
             if misfit:
                 self._trouble(node, path, rule, misfit)
                 continue
-            cost = program.holds(value, old)
+            cost = program.cost_if_true(value, old)
             if cost is not None and cost <= PER_CALL_LIMIT and cost <= self.budget:
                 self.budget -= cost
                 continue

@@ -1,4 +1,4 @@
-"""What calls cost when they are made: fixed, or by the size of what they were given."""
+"""Runtime cost of function calls: a constant, or a function of the actual sizes of arguments and result."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from typing import Any
 from polykind.cel.runtime_values import SchemaObject, actual_size, string_traversal_cost
 
 CallCost = Callable[[Sequence[Any], Any], int]
+"""Returns the runtime cost of a call, given its arguments and its result."""
 
-UNIT_COST_FUNCTIONS = (
+_UNIT_COST = (
     "masked prefixLength family isUnspecified isLoopback isLinkLocalMulticast isLinkLocalUnicast isGlobalUnicast "
     "format.named sign asInteger isInteger asApproximateFloat isGreaterThan isLessThan compareTo add sub major minor "
     "patch getScheme getHostname getHost getPort getEscapedPath getQuery"
 )
-"""Functions that do no more than look something up."""
+UNIT_COST_FUNCTIONS = frozenset(_UNIT_COST.split())
+"""Accessors and arithmetic of library types, which cost 1."""
 AUTHORIZER_CHECK_COST = 350_000
-"""To ask an authorizer: no expression can do it more than twice."""
-_ONE = frozenset(UNIT_COST_FUNCTIONS.split())
-_PARSED = "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver"
-_ONCE = frozenset([*_PARSED.split(), "jsonpatch.escapeKey"])
-_TRAVERSED = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
-_COMPARED = frozenset(
+"""Cost of an authorizer check, so high that one evaluation can make at most two."""
+_PARSING_FUNCTIONS = "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver"
+_SINGLE_TRAVERSAL_FUNCTIONS = frozenset([*_PARSING_FUNCTIONS.split(), "jsonpatch.escapeKey"])
+_LIST_TRAVERSAL_FUNCTIONS = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
+_COMPARISON_OVERLOADS = frozenset(
     [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]
 )
-_UNIT_EQUALITY = frozenset({"IP", "CIDR", "URL", "Quantity", "Computed", "Semver", "Format"})
+_UNIT_COST_EQUALITY = frozenset({"IP", "CIDR", "URL", "Quantity", "Computed", "Semver", "Format"})
 QUADRATIC_OVERLOADS = frozenset(
     ["list_distinct", "list_sets_contains_list", "list_sets_intersects_list", "list_sets_equivalent_list"]
 )
-"""Overloads that take as long as the product of what they are given is large; their costs say so beforehand."""
+"""Overloads whose time grows with the product of two sizes; their cost is reserved before they run."""
 
 SELF_COMPARING_OVERLOADS = frozenset(
     ["list_distinct"]
@@ -40,32 +41,32 @@ SELF_COMPARING_OVERLOADS = frozenset(
         for name in ("sort", "sortByAssociatedKeys")
     ]
 )
-"""Overloads that cost as much as comparing the items of a list with each other."""
+"""Overloads that compare the items of a list with each other."""
 
 
 def runtime_call_cost(function: str, overload: str) -> CallCost | int:
-    """The cost of a call: a number, or a function of its arguments and result."""
-    if function in _ONE:
+    """Return the cost of a call: a constant, or a function of its arguments and result."""
+    if function in UNIT_COST_FUNCTIONS:
         return 1
     if function == "check":
         return AUTHORIZER_CHECK_COST
-    found = _BY_FUNCTION.get(function)
-    if found is not None:
-        return 1 if overload == "cidr_ip" else found
-    if function in _ONCE:
-        return _once
-    if function in _TRAVERSED:
+    call_cost = _BY_FUNCTION.get(function)
+    if call_cost is not None:
+        return 1 if overload == "cidr_ip" else call_cost
+    if function in _SINGLE_TRAVERSAL_FUNCTIONS:
+        return _single_traversal
+    if function in _LIST_TRAVERSAL_FUNCTIONS:
         return lambda args, result: _traversal(args[0])
-    if overload in _COMPARED:
-        return _compared
+    if overload in _COMPARISON_OVERLOADS:
+        return _comparison
     return _BY_OVERLOAD.get(overload, 1)
 
 
-def _once(args: Sequence[Any], result: Any) -> int:
+def _single_traversal(args: Sequence[Any], result: Any) -> int:
     return string_traversal_cost(actual_size(args[0]))
 
 
-def _twice(args: Sequence[Any], result: Any) -> int:
+def _double_traversal(args: Sequence[Any], result: Any) -> int:
     return math.ceil(actual_size(args[0]) * 2 * 0.1)
 
 
@@ -73,7 +74,7 @@ def _join(args: Sequence[Any], result: Any) -> int:
     return math.ceil(actual_size(result) * 2 * 0.1)
 
 
-def _search(args: Sequence[Any], result: Any) -> int:
+def _regex_search(args: Sequence[Any], result: Any) -> int:
     return string_traversal_cost(1 + actual_size(args[0])) * math.ceil(actual_size(args[1]) * 0.25)
 
 
@@ -96,22 +97,22 @@ def _validate(args: Sequence[Any], result: Any) -> int:
 
 
 def _selector(args: Sequence[Any], result: Any) -> int:
-    """Going over the text, and for every second character a term, which is a list and a struct."""
+    """Charge for traversing the string, and for a list and a struct per two characters, as a requirement needs."""
     length = actual_size(args[1])
     return 10 + string_traversal_cost(length) + math.ceil(length * 0.5) * 50
 
 
-def _compared(args: Sequence[Any], result: Any) -> int:
-    if type(args[0]).__name__ in _UNIT_EQUALITY:
+def _comparison(args: Sequence[Any], result: Any) -> int:
+    if type(args[0]).__name__ in _UNIT_COST_EQUALITY:
         return 1
     return string_traversal_cost(min(actual_size(args[0]), actual_size(args[1])))
 
 
-def _added(args: Sequence[Any], result: Any) -> int:
+def _concatenation(args: Sequence[Any], result: Any) -> int:
     return string_traversal_cost(actual_size(args[0]) + actual_size(args[1]))
 
 
-def _result(args: Sequence[Any], result: Any) -> int:
+def _list_result(args: Sequence[Any], result: Any) -> int:
     return actual_size(result) + 11
 
 
@@ -119,7 +120,7 @@ def _flatten(args: Sequence[Any], result: Any) -> int:
     return actual_size(args[0]) * int(args[1] if len(args) == 2 else 1) + 11
 
 
-def _self_compare(items: list[Any]) -> int:
+def _self_comparison(items: list[Any]) -> int:
     factor = 2.1 if items and isinstance(items[0], str | bytes) else 2.0
     return int(len(items) ** 2 * factor) + 11
 
@@ -141,13 +142,13 @@ def _traversal(value: Any) -> int:
 
 
 _BY_FUNCTION: dict[str, CallCost] = {
-    "replace": _twice,
-    "split": _twice,
+    "replace": _double_traversal,
+    "split": _double_traversal,
     "join": _join,
-    "find": _search,
-    "findAll": _search,
-    "ip": _once,
-    "ip.isCanonical": _twice,
+    "find": _regex_search,
+    "findAll": _regex_search,
+    "ip": _single_traversal,
+    "ip.isCanonical": _double_traversal,
     "containsIP": _contains_ip,
     "containsCIDR": _contains_cidr,
     "validate": _validate,
@@ -164,20 +165,20 @@ _BY_OVERLOAD: dict[str, CallCost] = {
             "strings_quote",
             "string_format",
         ),
-        _once,
+        _single_traversal,
     ),
     "in_list": lambda args, result: actual_size(args[1]),
-    "add_string": _added,
-    "add_bytes": _added,
-    "matches_string": _search,
+    "add_string": _concatenation,
+    "add_bytes": _concatenation,
+    "matches_string": _regex_search,
     "contains_string": _contains_string,
-    "list_slice": _result,
-    "lists_range": _result,
-    "list_reverse": _result,
+    "list_slice": _list_result,
+    "lists_range": _list_result,
+    "list_reverse": _list_result,
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
     "list_sets_contains_list": _sets(1),
     "list_sets_intersects_list": _sets(1),
     "list_sets_equivalent_list": _sets(2),
-    **dict.fromkeys(SELF_COMPARING_OVERLOADS, lambda args, result: _self_compare(args[-1])),
+    **dict.fromkeys(SELF_COMPARING_OVERLOADS, lambda args, result: _self_comparison(args[-1])),
 }

@@ -1,4 +1,4 @@
-"""Values as expressions see them: Python's own where they do, a few classes where they do not; equality and order."""
+"""Runtime values of CEL: Python's own types where they suffice, classes for the rest; equality and ordering."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.schema.equality import deep_equal
 
 
 class Timestamp(NamedTuple):
-    """Nanoseconds since 1970, and the offset in seconds at which the time was written."""
+    """A timestamp: nanoseconds since 1970, and the UTC offset in seconds that its text had."""
 
     ns: int
     offset: int = 0
@@ -25,7 +25,7 @@ class Duration(NamedTuple):
 
 
 class Optional(NamedTuple):
-    """A value that may be missing."""
+    """A CEL optional value."""
 
     present: bool
     value: Any = None
@@ -35,12 +35,13 @@ NONE = Optional(False)
 
 
 Field: TypeAlias = tuple[str, Callable[[Any], Any] | None]
+"""A field's JSON name and its conversion from JSON, None if the JSON is the value."""
 
 
 class ObjectFields:
-    """What a schema says about an object: its fields by their names in expressions, and how each is read."""
+    """The fields that a schema declares for an object, by the names they have in expressions."""
 
-    __slots__ = ("_known", "_list_names", "_look_up", "_names", "json_names")
+    __slots__ = ("_cache", "_find_field", "_load_names", "_names", "json_names")
 
     def __init__(
         self,
@@ -49,74 +50,76 @@ class ObjectFields:
         keys: Container[str] = (),
     ) -> None:
         self.json_names = keys
-        """The names of all fields in JSON, also of those that expressions cannot name."""
-        self._look_up = look_up
-        self._list_names = list_names
-        self._known: dict[str, Field | None] = {}
+        """JSON names of all properties, including those that expressions cannot access."""
+        self._find_field = look_up
+        self._load_names = list_names
+        self._cache: dict[str, Field | None] = {}
         self._names: dict[str, str] | None = None
 
     def field(self, name: str) -> Field | None:
-        """A field's name in JSON, and how it is read."""
-        if name not in self._known:
-            self._known[name] = self._look_up(name)
-        return self._known[name]
+        """Return None if there is no such field."""
+        if name not in self._cache:
+            self._cache[name] = self._find_field(name)
+        return self._cache[name]
 
     @property
     def expression_names(self) -> dict[str, str]:
-        """Names in expressions by names in JSON."""
+        """Names in expressions by JSON name."""
         if self._names is None:
-            self._names = self._list_names()
+            self._names = self._load_names()
         return self._names
 
 
 class SchemaObject:
-    """An object with properties: the JSON as it is, read field by field."""
+    """An object with declared fields: wraps the JSON and converts a field when it is accessed."""
 
-    __slots__ = ("raw", "shape")
+    __slots__ = ("object_fields", "raw")
 
-    def __init__(self, raw: dict[str, Any], shape: ObjectFields) -> None:
+    def __init__(self, raw: dict[str, Any], object_fields: ObjectFields) -> None:
         self.raw = raw
-        self.shape = shape
+        self.object_fields = object_fields
 
     def get(self, name: str) -> Any:
-        """The field's value; a null counts as missing. Raises EvalError."""
-        found = self.shape.field(name)
-        value = self.raw.get(found[0]) if found else None
-        if found is None or value is None:
+        """Return a field's value. A null counts as absent. Raises EvalError."""
+        field = self.object_fields.field(name)
+        value = self.raw.get(field[0]) if field else None
+        if field is None or value is None:
             raise EvalError(f"no such key: {name}")
-        return found[1](value) if found[1] else value
+        return field[1](value) if field[1] else value
 
     def has(self, name: str) -> bool:
-        found = self.shape.field(name)
-        return found is not None and self.raw.get(found[0]) is not None
+        field = self.object_fields.field(name)
+        return field is not None and self.raw.get(field[0]) is not None
 
     def names(self) -> list[str]:
-        return [self.shape.expression_names[key] for key in self.raw if key in self.shape.expression_names]
+        return [
+            self.object_fields.expression_names[key] for key in self.raw if key in self.object_fields.expression_names
+        ]
 
 
 class LazyMap(SchemaObject):
-    """Values by name, each made when it is first asked for; what fails, fails again the same way."""
+    """A map whose values are computed on first access, such as a policy's variables. An error is cached as well."""
 
-    __slots__ = ("_made", "_make")
+    __slots__ = ("_compute", "_values")
 
-    def __init__(self, names: Iterable[str], make: Callable[[str], Any]) -> None:
-        super().__init__(dict.fromkeys(names), _UNKNOWN)
-        self._make = make
-        self._made: dict[str, Any] = {}
+    def __init__(self, names: Iterable[str], compute: Callable[[str], Any]) -> None:
+        super().__init__(dict.fromkeys(names), _NO_FIELDS)
+        self._compute = compute
+        self._values: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
         if name not in self.raw:
             raise EvalError(f"no such key: {name}")
-        if name not in self._made:
-            self._made[name] = EvalError(f"{name} is made of itself")
+        if name not in self._values:
+            self._values[name] = EvalError(f"{name} refers to itself")
             try:
-                self._made[name] = self._make(name)
-            except EvalError as failure:
-                self._made[name] = failure
-        found = self._made[name]
-        if isinstance(found, EvalError):
-            raise found
-        return found
+                self._values[name] = self._compute(name)
+            except EvalError as error:
+                self._values[name] = error
+        value = self._values[name]
+        if isinstance(value, EvalError):
+            raise value
+        return value
 
     def has(self, name: str) -> bool:
         return name in self.raw
@@ -125,41 +128,41 @@ class LazyMap(SchemaObject):
         return list(self.raw)
 
 
-_UNKNOWN = ObjectFields(lambda name: None, dict)
+_NO_FIELDS = ObjectFields(lambda name: None, dict)
 
 
 class SetList(list[Any]):
-    """A list of type set: equal whatever the order, added as a union."""
+    """A list with x-kubernetes-list-type set: equality ignores the order, + is the union."""
 
     __slots__ = ()
 
 
 class ConstructedList(list[Any]):
-    """A list that an expression has made, of values as expressions see them."""
+    """A list that an expression constructed."""
 
     __slots__ = ()
 
 
 class ConcatList(list[Any]):
-    """Two lists, one behind the other."""
+    """The concatenation of two lists, a type of its own in cel-go."""
 
     __slots__ = ()
 
 
 class StringList(list[Any]):
-    """A list of texts that a function has made."""
+    """A list of strings that a function returned, a type of its own in cel-go."""
 
     __slots__ = ()
 
 
 class ConstructedMap(dict[Any, Any]):
-    """A map that an expression has made, of values as expressions see them."""
+    """A map that an expression constructed."""
 
     __slots__ = ()
 
 
 class ConstructedObject:
-    """An object that an expression has made, by the name of its type."""
+    """A struct that an expression constructed, such as Object{...} in a mutating admission policy."""
 
     __slots__ = ("fields", "type")
 
@@ -169,26 +172,28 @@ class ConstructedObject:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, ConstructedObject) and self.type == other.type and _identical(self.fields, other.fields)
+            isinstance(other, ConstructedObject)
+            and self.type == other.type
+            and _strictly_equal(self.fields, other.fields)
         )
 
     __hash__ = None  # type: ignore[assignment]
 
 
 class OpaqueValue:
-    """A value that functions know what to do with: it cannot be compared with anything, nor handed out."""
+    """A value that only library functions use: it has no equality and no JSON representation."""
 
     __slots__ = ()
 
 
 class IncomparableValue:
-    """A value that nothing can be compared with, though it can be compared: the reference hands out its address."""
+    """A value that equals nothing as a right operand, because kube-apiserver's library returns a pointer to it."""
 
     __slots__ = ()
 
 
 class MapList(list[Any]):
-    """A list of type map: equal whatever the order, added by key."""
+    """A list with x-kubernetes-list-type map: equality ignores the order, + replaces items with the same keys."""
 
     __slots__ = ("keys",)
 
@@ -201,8 +206,8 @@ class MapList(list[Any]):
         return tuple((type(v), v) for v in (raw.get(key) for key in self.keys))
 
 
-_STRICT = (OpaqueValue, SetList, MapList)
-"""What cannot be compared with anything of another kind, like objects and what libraries make."""
+_STRICTLY_TYPED = (OpaqueValue, SetList, MapList)
+"""Values whose comparison with another kind is an error, as for objects and library types."""
 
 KIND_BY_CLASS: dict[type, str] = {
     type(None): "null",
@@ -226,10 +231,10 @@ KIND_BY_CLASS: dict[type, str] = {
     Optional: "optional_type",
     Type: "type",
 }
-"""The kind of a value by its class; libraries add their own."""
+"""The kind of a value by its Python class; the libraries add their classes."""
 
 _NUMERIC = frozenset({"int", "uint", "double"})
-_TYPES = {
+_TYPES_BY_KIND = {
     "null": Type("null", "null_type"),
     "list": Type("list", "list"),
     "map": Type("map", "map"),
@@ -248,16 +253,16 @@ def runtime_type(value: Any) -> Type:
     if isinstance(value, ConstructedObject):
         return value.type
     kind = kind_of(value)
-    return _TYPES.get(kind) or cel_types.PRIMITIVES.get(kind) or Type("struct", kind)
+    return _TYPES_BY_KIND.get(kind) or cel_types.PRIMITIVES.get(kind) or Type("struct", kind)
 
 
 def type_constant(t: Type) -> Type:
-    """The value that a type's name stands for, as type() gives it."""
-    return _TYPES.get(t.kind, t) if t.kind != "opaque" else Type("opaque", t.name)
+    """Return the runtime value of a type's name, equal to what type() returns."""
+    return _TYPES_BY_KIND.get(t.kind, t) if t.kind != "opaque" else Type("opaque", t.name)
 
 
 def actual_size(value: Any) -> int:
-    """How large a value counts in costs."""
+    """Return the size of a value for the runtime cost, as cel-go's actualSize does."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     if isinstance(value, SchemaObject):
@@ -269,18 +274,18 @@ def actual_size(value: Any) -> int:
 
 
 def equals(left: Any, right: Any) -> bool | None:
-    """None if that cannot be told: lists and maps are equal if nothing in them tells otherwise."""
+    """Return None if the values are not comparable. Incomparable items of lists and maps count as equal."""
     if left is None or right is None:
         return left is right
     one, other = kind_of(left), kind_of(right)
     if one != other:
         if one in _NUMERIC and other in _NUMERIC:
             return compare(left, right) == 0 if left == left and right == right else False
-        return None if isinstance(left, _STRICT) or type(left) is SchemaObject or "." in one else False
+        return None if isinstance(left, _STRICTLY_TYPED) or type(left) is SchemaObject or "." in one else False
     if one == "list":
-        return _same_lists(left, right)
+        return _lists_equal(left, right)
     if one == "map":
-        return _same_maps(left, right)
+        return _maps_equal(left, right)
     if one == "optional_type":
         if left.present != right.present:
             return False
@@ -292,30 +297,30 @@ def equals(left: Any, right: Any) -> bool | None:
     return None if isinstance(left, OpaqueValue) or isinstance(right, IncomparableValue) else bool(left == right)
 
 
-def _same_lists(left: list[Any], right: list[Any]) -> bool:
+def _lists_equal(left: list[Any], right: list[Any]) -> bool:
     if len(left) != len(right):
         return False
     if isinstance(left, SetList):
-        known = {(type(item), item) for item in left}
-        return all((type(item), item) in known for item in right)
+        items = {(type(item), item) for item in left}
+        return all((type(item), item) in items for item in right)
     if isinstance(left, MapList):
         by_key = {left.key_of(item): item for item in left}
         for item in right:
-            mine = by_key.get(left.key_of(item))
-            if mine is None or not equals(mine, item):
+            left_item = by_key.get(left.key_of(item))
+            if left_item is None or not equals(left_item, item):
                 return False
         return True
     return all(equals(a, b) is not False for a, b in zip(left, right, strict=True))
 
 
-def _same_maps(left: Any, right: Any) -> bool | None:
+def _maps_equal(left: Any, right: Any) -> bool | None:
     if actual_size(left) != actual_size(right):
         return False
     if isinstance(left, SchemaObject):
-        return _same_objects(left, right)
+        return _objects_equal(left, right)
     if isinstance(right, SchemaObject):
         return all(
-            (name := right.shape.expression_names.get(key))
+            (name := right.object_fields.expression_names.get(key))
             and right.has(name)
             and equals(value, right.get(name)) is not False
             for key, value in left.items()
@@ -323,50 +328,50 @@ def _same_maps(left: Any, right: Any) -> bool | None:
     return all(key in right and equals(value, right[key]) is not False for key, value in left.items())
 
 
-def _same_objects(left: SchemaObject, right: Any) -> bool | None:
-    """Fields that the schema does not know are compared only with those of another object."""
+def _objects_equal(left: SchemaObject, right: Any) -> bool | None:
+    """Compare an object with an object or a map. Undeclared fields are comparable only with those of an object."""
     other = right.raw if isinstance(right, SchemaObject) else right
     for key, value in left.raw.items():
-        if key not in left.shape.json_names:
+        if key not in left.object_fields.json_names:
             if not isinstance(right, SchemaObject):
                 return None
             if key in other and not deep_equal(value, other[key]):
                 return False
             continue
-        there = other.get(key) is not None if isinstance(right, SchemaObject) else key in other
-        if (value is not None) != there:
+        is_present = other.get(key) is not None if isinstance(right, SchemaObject) else key in other
+        if (value is not None) != is_present:
             return False
-        name = left.shape.expression_names.get(key)
-        if not there:
+        name = left.object_fields.expression_names.get(key)
+        if not is_present:
             continue
         if name is None:
-            found: bool | None = deep_equal(value, other[key])
+            equal: bool | None = deep_equal(value, other[key])
         else:
-            found = equals(left.get(name), right.get(name) if isinstance(right, SchemaObject) else other[key])
-        if not found:
-            return found
+            equal = equals(left.get(name), right.get(name) if isinstance(right, SchemaObject) else other[key])
+        if not equal:
+            return equal
     return True
 
 
-def _identical(left: Any, right: Any) -> bool:
-    """Equal, and of the same kinds all the way down."""
+def _strictly_equal(left: Any, right: Any) -> bool:
+    """True if the values are equal and of the same kinds at every level."""
     if kind_of(left) != kind_of(right):
         return False
     if isinstance(left, list):
-        return len(left) == len(right) and all(map(_identical, left, right))
+        return len(left) == len(right) and all(map(_strictly_equal, left, right))
     if isinstance(left, dict):
-        return left.keys() == right.keys() and all(_identical(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(_strictly_equal(value, right[key]) for key, value in left.items())
     return equals(left, right) is True
 
 
 def compare(left: Any, right: Any) -> int:
-    """-1, 0 or 1. Raises EvalError for what has no order."""
+    """Return -1, 0 or 1. Raises EvalError for values without an order."""
     one, other = kind_of(left), kind_of(right)
     if one != other:
         if one not in _NUMERIC or other not in _NUMERIC:
             raise EvalError(NO_OVERLOAD)
         if "double" in (one, other):
-            left, right = _doubles(left, right)
+            left, right = float(left), float(right)
     elif one not in ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"):
         raise EvalError(NO_OVERLOAD)
     if one == "timestamp":
@@ -376,25 +381,21 @@ def compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
-def _doubles(left: Any, right: Any) -> tuple[float, float]:
-    return float(left), float(right)
-
-
-_FIRST_MOMENT = -62_135_596_800 * 10**9
-"""The year 1 begins, which is Go's zero time."""
+_GO_ZERO_TIME_NS = -62_135_596_800 * 10**9
+"""Go's zero time, the start of year 1."""
 
 
 def is_zero(value: Any) -> bool:
-    """Whether optional.ofNonZeroValue sees nothing in it."""
+    """True for the zero value of a type, for which optional.ofNonZeroValue() returns optional.none()."""
     if isinstance(value, SchemaObject):
         return False
     if isinstance(value, Timestamp):
-        return value.ns == _FIRST_MOMENT
+        return value.ns == _GO_ZERO_TIME_NS
     if isinstance(value, Duration):
         return value.ns == 0
     return value is None or value in (0, "", b"", False) or (isinstance(value, list | dict) and not value)
 
 
 def string_traversal_cost(units: float) -> int:
-    """The cost of going once over so many characters."""
+    """Return the cost of traversing a string of `units` characters once."""
     return math.ceil(units * 0.1)

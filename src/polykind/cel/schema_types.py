@@ -1,4 +1,7 @@
-"""Schemas as expressions see them: the type of every node, how large its values can be, and how they are read."""
+"""Schema types: the CEL type of every node of an OpenAPI schema, its maximum size and its conversion from JSON.
+
+The equivalents in kube-apiserver are SchemaDeclType, DeclType and DeclTypeProvider.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +11,41 @@ from typing import Any
 
 from polykind.cel import cel_types, from_json
 from polykind.cel.cel_types import Type, list_of, map_of, struct_type
+from polykind.cel.from_json import FromJson
 from polykind.cel.runtime_values import ObjectFields
 from polykind.contract import JsonObject
 
 MAX_REQUEST_SIZE = 3 * 1024 * 1024
-_LONGEST_STRING = MAX_REQUEST_SIZE - 2
-_FORMATTED = {
+_MAX_STRING_SIZE = MAX_REQUEST_SIZE - 2
+_STRING_FORMAT_TYPES = {
     "duration": (cel_types.DURATION, 3, 32),
     "date": (cel_types.TIMESTAMP, 12, 12),
     "date-time": (cel_types.TIMESTAMP, 21, 32),
 }
-_PLAIN = {"boolean": (cel_types.BOOL, 4), "number": (cel_types.DOUBLE, 1), "integer": (cel_types.INT, 1)}
-_KEYWORDS = (
+_SCALAR_TYPES = {"boolean": (cel_types.BOOL, 4), "number": (cel_types.DOUBLE, 1), "integer": (cel_types.INT, 1)}
+_RESERVED_WORDS = (
     "true false null in as break const continue else for function if import let loop package namespace return var "
     "void while"
 )
-_RESERVED = frozenset(_KEYWORDS.split())
+_RESERVED = frozenset(_RESERVED_WORDS.split())
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
-_writable = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*").fullmatch
-_escaped = re.compile(r"__|[-./]")
+_is_escapable = re.compile(r"[A-Za-z_.\-/][A-Za-z0-9_.\-/]*").fullmatch
+_escaped_characters = re.compile(r"__|[-./]")
 _STRING_SCHEMA: JsonObject = {"type": "string"}
-
-FromJson = Callable[[Any], Any]
 
 
 class DeclType:
-    """A node of a schema with a type; `read` makes a value of its JSON, None if that is the value already."""
+    """The declared type of a schema node; `from_json` is None if the JSON itself is the CEL value."""
 
-    __slots__ = ("_largest", "_least", "elem", "fields", "from_json", "key", "schema", "type")
+    __slots__ = ("_max_elements", "_min_size", "elem", "fields", "from_json", "key", "schema", "type")
 
     def __init__(
-        self, schema: JsonObject, t: Type, least: int | Callable[[], int], largest: int | Callable[[], int] = 0
+        self, schema: JsonObject, t: Type, min_size: int | Callable[[], int], max_elements: int | Callable[[], int] = 0
     ) -> None:
         self.schema = schema
         self.type = t
-        self._least = least
-        self._largest = largest
+        self._min_size = min_size
+        self._max_elements = max_elements
         self.fields: DeclFields | None = None
         self.key: DeclType | None = None
         self.elem: DeclType | None = None
@@ -51,92 +53,95 @@ class DeclType:
 
     @property
     def min_serialized_size(self) -> int:
-        """The fewest bytes its JSON can have."""
-        if not isinstance(self._least, int):
-            self._least = self._least()
-        return self._least
+        """The smallest size of a value's JSON in bytes."""
+        if not isinstance(self._min_size, int):
+            self._min_size = self._min_size()
+        return self._min_size
 
     @property
     def max_elements(self) -> int:
-        """The most characters, items or entries a value can have."""
-        if not isinstance(self._largest, int):
-            self._largest = self._largest()
-        return self._largest
+        """The largest number of bytes of a string, items of a list or entries of a map."""
+        if not isinstance(self._max_elements, int):
+            self._max_elements = self._max_elements()
+        return self._max_elements
 
 
 class DeclFields:
-    """The fields of an object by their names in expressions, each declared when first asked for."""
+    """The fields of an object by their names in expressions; each is declared on first use."""
 
-    __slots__ = ("_declare", "_known", "keys")
+    __slots__ = ("_cache", "_declare", "keys")
 
     def __init__(self, keys: dict[str, str], declare: Callable[[str], DeclType | None]) -> None:
         self.keys = keys
-        """Their names in JSON."""
+        """JSON names by name in expressions."""
         self._declare = declare
-        self._known: dict[str, DeclType | None] = {}
+        self._cache: dict[str, DeclType | None] = {}
 
     def key(self, name: str) -> str:
-        """A field's name in JSON: a keyword may also be written as it is."""
+        """Return a field's JSON name. A reserved word may be written without escaping."""
         return self.keys.get(name) or self.keys[f"__{name}__"]
 
     def get(self, name: str) -> DeclType | None:
-        if name not in self._known:
-            known = name in self.keys or (name in _RESERVED and f"__{name}__" in self.keys)
-            self._known[name] = self._declare(self.key(name)) if known else None
-        return self._known[name]
+        if name not in self._cache:
+            exists = name in self.keys or (name in _RESERVED and f"__{name}__" in self.keys)
+            self._cache[name] = self._declare(self.key(name)) if exists else None
+        return self._cache[name]
 
     def field_reader(self, name: str) -> tuple[str, FromJson | None] | None:
-        """A field's name in JSON and its reader; None if there is no such field."""
-        found = self.get(name)
-        return (self.key(name), found.from_json) if found is not None else None
+        """Return a field's JSON name and its conversion from JSON. Return None if there is no such field."""
+        field = self.get(name)
+        return (self.key(name), field.from_json) if field is not None else None
 
     def names(self) -> dict[str, str]:
-        """Names in expressions by names in JSON."""
+        """Return the names in expressions by JSON name."""
         return {key: name for name, key in self.keys.items() if self.get(name) is not None}
 
 
 def escape(name: str) -> str | None:
-    """A property's name in expressions, None if it has none."""
+    """Return a property's name in expressions. Return None if expressions cannot access it."""
     if name in _RESERVED:
         return f"__{name}__"
-    if not _writable(name):
+    if not _is_escapable(name):
         return None
-    return _escaped.sub(lambda match: _ESCAPES[match[0]], name)
+    return _escaped_characters.sub(lambda match: _ESCAPES[match[0]], name)
 
 
 class DeclTypeProvider:
-    """The declared types of one schema by name."""
+    """Declares the types of one schema and provides the types of their fields to the checker."""
 
     def __init__(self) -> None:
         self.struct_types: dict[str, DeclType] = {}
 
     def field_type(self, name: str, field: str) -> Type | None:
-        declared = self.struct_types.get(name)
-        found = declared.fields.get(field) if declared is not None and declared.fields is not None else None
-        return found.type if found is not None else None
+        decl_type = self.struct_types.get(name)
+        decl_field = decl_type.fields.get(field) if decl_type is not None and decl_type.fields is not None else None
+        return decl_field.type if decl_field is not None else None
 
     def declare(self, schema: JsonObject, name: str, *, root: bool = False) -> DeclType | None:
-        """A schema's type, None if expressions cannot see it. A `root` is that of a resource."""
+        """Declare the type of a schema node. Return None if expressions cannot access it.
+
+        A `root` is the schema of a resource, whose metadata is always accessible.
+        """
         if schema.get("x-kubernetes-int-or-string"):
-            declared = DeclType(schema, cel_types.DYN, 1, _longest(schema.get("maxLength")))
-            declared.from_json = from_json.int_or_string
-            return declared
+            decl_type = DeclType(schema, cel_types.DYN, 1, _max_string_size(schema.get("maxLength")))
+            decl_type.from_json = from_json.int_or_string
+            return decl_type
         if root:
             schema = with_object_meta(schema)
         type_ = schema.get("type")
         if type_ == "array":
             return self._array(schema, name)
         if type_ == "object":
-            return self._map(schema, name) if _valued(schema) else self._object(schema, name)
+            return self._map(schema, name) if _is_map(schema) else self._object(schema, name)
         if type_ == "string":
             return _string(schema)
-        if type_ in _PLAIN:
-            declared = DeclType(schema, *_PLAIN[type_])
+        if type_ in _SCALAR_TYPES:
+            decl_type = DeclType(schema, *_SCALAR_TYPES[type_])
             if type_ == "number":
-                declared.from_json = from_json.number
+                decl_type.from_json = from_json.number
             elif type_ == "integer":
-                declared.from_json = from_json.integer
-            return declared
+                decl_type.from_json = from_json.integer
+            return decl_type
         return None
 
     def _array(self, schema: JsonObject, name: str) -> DeclType | None:
@@ -146,42 +151,42 @@ class DeclTypeProvider:
         elem = self.declare(items, f"{name}.@idx", root=bool(items.get("x-kubernetes-embedded-resource")))
         if elem is None:
             return None
-        most = schema.get("maxItems")
+        limit = schema.get("maxItems")
 
-        def largest() -> int:
-            return max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (elem.min_serialized_size + 1)
+        def max_elements() -> int:
+            return max(limit, 0) if limit is not None else (MAX_REQUEST_SIZE - 2) // (elem.min_serialized_size + 1)
 
-        declared = DeclType(schema, list_of(elem.type), 2, largest)
-        declared.elem = elem
-        read = from_json.nullable_item(_of_each(elem), bool(items.get("nullable")))
-        # In the reference, items are told apart by what they have at the names that expressions use, if anything.
+        decl_type = DeclType(schema, list_of(elem.type), 2, max_elements)
+        decl_type.elem = elem
+        item_from_json = from_json.nullable_item(_item_conversion(elem), bool(items.get("nullable")))
+        # kube-apiserver looks up the map keys by their escaped names.
         keys = schema.get("x-kubernetes-list-map-keys") or ()
-        declared.from_json = from_json.list_from_json(
-            read, schema.get("x-kubernetes-list-type"), tuple(escape(key) or key for key in keys)
+        decl_type.from_json = from_json.list_from_json(
+            item_from_json, schema.get("x-kubernetes-list-type"), tuple(escape(key) or key for key in keys)
         )
-        return declared
+        return decl_type
 
     def _map(self, schema: JsonObject, name: str) -> DeclType | None:
         values = schema["additionalProperties"]
         elem = self.declare(values, f"{name}.@elem", root=bool(values.get("x-kubernetes-embedded-resource")))
         if elem is None:
             return None
-        most = schema.get("maxProperties")
+        limit = schema.get("maxProperties")
 
-        def largest() -> int:
-            return max(most, 0) if most is not None else (MAX_REQUEST_SIZE - 2) // (elem.min_serialized_size + 6)
+        def max_elements() -> int:
+            return max(limit, 0) if limit is not None else (MAX_REQUEST_SIZE - 2) // (elem.min_serialized_size + 6)
 
-        declared = DeclType(schema, map_of(cel_types.STRING, elem.type), 2, largest)
-        # Keys have no schema, so nothing bounds them but the type: the reference takes them as empty.
-        declared.key, declared.elem = DeclType({}, cel_types.STRING, 2, 0), elem
-        declared.from_json = from_json.map_from_json(
-            from_json.nullable_item(_of_each(elem), bool(values.get("nullable")))
+        decl_type = DeclType(schema, map_of(cel_types.STRING, elem.type), 2, max_elements)
+        # Keys have no schema; kube-apiserver estimates their size as 0.
+        decl_type.key, decl_type.elem = DeclType({}, cel_types.STRING, 2, 0), elem
+        decl_type.from_json = from_json.map_from_json(
+            from_json.nullable_item(_item_conversion(elem), bool(values.get("nullable")))
         )
-        return declared
+        return decl_type
 
     def _object(self, schema: JsonObject, name: str) -> DeclType:
         properties = schema.get("properties") or {}
-        # What cannot be written as a name is still there for whoever goes over all fields.
+        # A property whose name cannot be escaped is still visible to macros that iterate over all fields.
         keys = {escape(key) or key: key for key in properties}
 
         def declare(key: str) -> DeclType | None:
@@ -189,7 +194,7 @@ class DeclTypeProvider:
             embedded = bool(child.get("x-kubernetes-embedded-resource"))
             return self.declare(child, f"{name}.{escape(key) or key}", root=embedded)
 
-        def least() -> int:
+        def min_size() -> int:
             total = 2
             for key in frozenset(schema.get("required") or ()):
                 child = properties.get(key)
@@ -200,17 +205,17 @@ class DeclTypeProvider:
                     total += len(key.encode("utf-8", "replace")) + inner.min_serialized_size + 4
             return total
 
-        declared = DeclType(schema, struct_type(name), least)
-        declared.fields = DeclFields(keys, declare)
-        declared.from_json = from_json.object_from_json(
-            ObjectFields(declared.fields.field_reader, declared.fields.names, properties)
+        decl_type = DeclType(schema, struct_type(name), min_size)
+        decl_type.fields = DeclFields(keys, declare)
+        decl_type.from_json = from_json.object_from_json(
+            ObjectFields(decl_type.fields.field_reader, decl_type.fields.names, properties)
         )
-        self.struct_types[name] = declared
-        return declared
+        self.struct_types[name] = decl_type
+        return decl_type
 
 
 def with_object_meta(schema: JsonObject) -> JsonObject:
-    """The schema of a resource: kind, apiVersion and the two names in its metadata can always be seen."""
+    """Return the schema of a resource with kind, apiVersion, metadata.name and metadata.generateName declared."""
     properties = schema.get("properties") or {}
     meta = properties.get("metadata") or {}
     inner = meta.get("properties") or {}
@@ -232,32 +237,32 @@ def with_object_meta(schema: JsonObject) -> JsonObject:
     }
 
 
-def _valued(schema: JsonObject) -> bool:
+def _is_map(schema: JsonObject) -> bool:
     return isinstance(schema.get("additionalProperties"), dict)
 
 
-def _of_each(elem: DeclType) -> from_json.FromJson | None:
-    """How items are read; integers are taken as they are, so that a list of them need not be copied."""
+def _item_conversion(elem: DeclType) -> from_json.FromJson | None:
+    """Return the conversion of list or map items. Integers are checked on access, so that the list is not copied."""
     return None if elem.from_json is from_json.integer else elem.from_json
 
 
 def _string(schema: JsonObject) -> DeclType:
     name = schema.get("format")
     if name == "byte":
-        most = schema.get("maxLength")
-        declared = DeclType(schema, cel_types.BYTES, 2, max(most, 0) if most is not None else _LONGEST_STRING)
-    elif name in _FORMATTED:
-        declared = DeclType(schema, *_FORMATTED[name])
+        limit = schema.get("maxLength")
+        decl_type = DeclType(schema, cel_types.BYTES, 2, max(limit, 0) if limit is not None else _MAX_STRING_SIZE)
+    elif name in _STRING_FORMAT_TYPES:
+        decl_type = DeclType(schema, *_STRING_FORMAT_TYPES[name])
     else:
-        return DeclType(schema, cel_types.STRING, 2, _longest(schema.get("maxLength"), schema.get("enum")))
-    declared.from_json = from_json.STRING_FORMATS[name]
-    return declared
+        return DeclType(schema, cel_types.STRING, 2, _max_string_size(schema.get("maxLength"), schema.get("enum")))
+    decl_type.from_json = from_json.STRING_FORMATS[name]
+    return decl_type
 
 
-def _longest(most: int | None, enum: Iterable[Any] | None = None) -> int:
-    """In bytes: a character has up to four of them."""
-    if most is not None:
-        return max(most, 0) * 4
+def _max_string_size(limit: int | None, enum: Iterable[Any] | None = None) -> int:
+    """Return the maximum size of a string in bytes; maxLength counts characters of up to four bytes."""
+    if limit is not None:
+        return max(limit, 0) * 4
     if enum:
         return max((len(v.encode("utf-8", "replace")) for v in enum if isinstance(v, str)), default=0)
-    return _LONGEST_STRING
+    return _MAX_STRING_SIZE

@@ -1,61 +1,59 @@
-"""The text of an expression, its places, and what is wrong with it, told as the reference tells it."""
+"""The text of an expression and the errors found in it, formatted as cel-go formats them."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from typing import NamedTuple
 
-_MOST_PROBLEMS = 100
-_LONGEST_SNIPPET = 16384
+_MAX_ERRORS = 100
+_MAX_SNIPPET_BYTES = 16384
 UNPARSED = -2
-"""The place of what could not be read: before the text."""
+"""Offset of an expression that could not be parsed; cel-go reports it at column 0 of line 1."""
 
 
 class SourceError(NamedTuple):
-    """One complaint about a place of the text; an `offset` below zero is no place in it."""
+    """An error at an offset of the text; a negative offset is no position in it."""
 
     offset: int
     message: str
 
 
 class Source:
-    """An expression's text with the problems found in it."""
+    """An expression's text with the errors found in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.errors: list[SourceError] = []
         self.unrecognized_spans: list[tuple[int, int]] = []
-        """Where there is text that is no token."""
-        self._starts = [0, *(at + 1 for at, char in enumerate(text) if char == "\n")]
+        """Start and end of each piece of text that is not a token."""
+        self._line_starts = [0, *(offset + 1 for offset, char in enumerate(text) if char == "\n")]
 
     def report(self, offset: int, message: str) -> None:
         self.errors.append(SourceError(offset, message))
 
     def location(self, offset: int) -> tuple[int, int]:
-        """Line, from one, and column, from zero."""
+        """Return the line, counted from one, and the column, counted from zero."""
         if offset < 0:
             return (1, -1) if offset == UNPARSED else (-1, -1)
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1]
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1]
 
     def error_text(self) -> str:
-        """All problems in the order of their places, each with its line and a mark below it."""
-        placed = sorted(
-            ((self.location(p.offset), p.message) for p in self.errors[:_MOST_PROBLEMS]), key=lambda x: x[0]
-        )
-        texts = [self._shown(line, column, message) for (line, column), message in placed]
-        if len(self.errors) > _MOST_PROBLEMS:
-            texts.append(f"{len(self.errors) - _MOST_PROBLEMS} more errors were truncated")
+        """Return all errors in the order of their locations, each with its line and a caret below it."""
+        located = sorted(((self.location(e.offset), e.message) for e in self.errors[:_MAX_ERRORS]), key=lambda x: x[0])
+        texts = [self._format(line, column, message) for (line, column), message in located]
+        if len(self.errors) > _MAX_ERRORS:
+            texts.append(f"{len(self.errors) - _MAX_ERRORS} more errors were truncated")
         return "\n".join(texts)
 
-    def _shown(self, line: int, column: int, message: str) -> str:
+    def _format(self, line: int, column: int, message: str) -> str:
         head = f"ERROR: <input>:{line}:{column + 1}: {message}"
         if line < 1:
             return head
-        start = self._starts[line - 1]
-        end = self._starts[line] - 1 if line < len(self._starts) else len(self.text)
+        start = self._line_starts[line - 1]
+        end = self._line_starts[line] - 1 if line < len(self._line_starts) else len(self.text)
         snippet = self.text[start:end].replace("\t", " ")
-        if len(snippet.encode("utf-8", "replace")) > _LONGEST_SNIPPET:
+        if len(snippet.encode("utf-8", "replace")) > _MAX_SNIPPET_BYTES:
             return head
         dots = "".join("." if char.isascii() else "．" for char in snippet[: max(column, 0)])
         marked = snippet[column : column + 1] if column >= 0 else ""

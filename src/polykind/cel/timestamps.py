@@ -1,4 +1,4 @@
-"""Times and durations as expressions read, write and take them apart."""
+"""Timestamps and durations: parsing, formatting and accessors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.golang.duration import parse_duration as parse_nanoseconds
 from polykind.golang.fmt import go_quote
 
 _SECOND = 10**9
-_WORDS = (
+_UNIT_WORDS = (
     (1, ("ns", "nano")),
     (1000, ("us", "µs", "micro")),
     (10**6, ("ms", "milli")),
@@ -24,14 +24,14 @@ _WORDS = (
     (24 * 3600 * _SECOND, ("d", "day")),
     (7 * 24 * 3600 * _SECOND, ("w", "wk", "week")),
 )
-_ERA_YEARS = 400
-_ERA = 146097 * 86400
-"""The seconds after which dates, and the days of the week with them, come again."""
+_CALENDAR_CYCLE_YEARS = 400
+_CALENDAR_CYCLE = 146097 * 86400
+"""Seconds in 400 years, after which the Gregorian calendar repeats with the same weekdays."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EARLIEST = -62135596800
-_LATEST = 253402300799
-_spoken = re.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII).findall
-_whole = re.compile(r"[+-]?\d+", re.ASCII).fullmatch
+_MIN_SECONDS = -62135596800
+_MAX_SECONDS = 253402300799
+_word_durations = re.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII).findall
+_is_integer = re.compile(r"[+-]?\d+", re.ASCII).fullmatch
 
 
 def parse_rfc3339(text: str) -> Timestamp | None:
@@ -44,14 +44,14 @@ def parse_rfc3339(text: str) -> Timestamp | None:
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    found = parse_rfc3339(text)
-    if found is None:
+    timestamp = parse_rfc3339(text)
+    if timestamp is None:
         raise EvalError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
-    return check_range(found)
+    return check_range(timestamp)
 
 
 def check_range(time: Timestamp) -> Timestamp:
-    if not _EARLIEST <= time.ns // _SECOND <= _LATEST:
+    if not _MIN_SECONDS <= time.ns // _SECOND <= _MAX_SECONDS:
         raise EvalError("timestamp overflow")
     return time
 
@@ -65,34 +65,34 @@ def parse_go_duration(text: str) -> int | None:
 
 
 def parse_duration_format(text: str) -> int | None:
-    """What the format duration accepts: Go's, and texts such as `3 days`."""
-    found = parse_go_duration(text)
-    if found is not None:
-        return found
+    """Parse a string of the OpenAPI format duration: a Go duration, or words such as `3 days`."""
+    nanoseconds = parse_go_duration(text)
+    if nanoseconds is not None:
+        return nanoseconds
     total: int | None = None
-    for number, word in _spoken(text):
+    for number, word in _word_durations(text):
         unit = word.lower()
-        for factor, names in _WORDS:
+        for factor, names in _UNIT_WORDS:
             if unit in names or unit.startswith(names[-1]):
                 total = (total or 0) + int(number[:19]) * factor
     return None if total is None else (total + 2**63) % 2**64 - 2**63
 
 
 def parse_duration(text: str) -> Duration:
-    found = parse_go_duration(text)
-    if found is None:
+    nanoseconds = parse_go_duration(text)
+    if nanoseconds is None:
         raise EvalError("type conversion error from 'string' to 'google.protobuf.Duration'")
-    return Duration(found)
+    return Duration(nanoseconds)
 
 
 def format_duration(duration: Duration) -> str:
-    """Seconds, as 5400s."""
+    """Format a duration in seconds, such as 5400s."""
     seconds = format(Decimal(repr(duration.ns / _SECOND)), "f")
     return f"{seconds.rstrip('0').rstrip('.') if '.' in seconds else seconds}s"
 
 
 def format_timestamp(time: Timestamp) -> str:
-    """RFC 3339 with as many digits below the second as there are, at the offset the time was written with."""
+    """Format a timestamp in RFC 3339, at its own UTC offset and with as many fractional digits as needed."""
     seconds, fraction = divmod(time.ns, _SECOND)
     when = _EPOCH + timedelta(seconds=seconds + time.offset)
     digits = f".{fraction:09d}".rstrip("0") if fraction else ""
@@ -103,15 +103,15 @@ def format_timestamp(time: Timestamp) -> str:
 
 
 def timestamp_part(time: Timestamp, name: str, zone: str = "UTC") -> int:
-    """One part of a time on the calendar of a zone."""
+    """Return one component of a timestamp in a time zone."""
     seconds, fraction = divmod(time.ns, _SECOND)
     years = 0
     try:
-        when = _local(seconds, zone)
+        when = _local_time(seconds, zone)
     except OverflowError:
-        # A zone can lead beyond the years that there are here; the calendar repeats itself.
-        years = _ERA_YEARS if seconds > 0 else -_ERA_YEARS
-        when = _local(seconds - years // _ERA_YEARS * _ERA, zone)
+        # The local year may be outside Python's range; the calendar repeats every 400 years.
+        years = _CALENDAR_CYCLE_YEARS if seconds > 0 else -_CALENDAR_CYCLE_YEARS
+        when = _local_time(seconds - years // _CALENDAR_CYCLE_YEARS * _CALENDAR_CYCLE, zone)
     match name:
         case "year":
             return when.year + years
@@ -135,13 +135,13 @@ def timestamp_part(time: Timestamp, name: str, zone: str = "UTC") -> int:
             return fraction // 10**6
 
 
-def _local(seconds: int, zone: str) -> datetime:
+def _local_time(seconds: int, zone: str) -> datetime:
     if ":" in zone:
-        return _EPOCH + timedelta(seconds=seconds, minutes=_minutes_east(zone))
-    return (_EPOCH + timedelta(seconds=seconds)).astimezone(_zone(zone))
+        return _EPOCH + timedelta(seconds=seconds, minutes=_offset_minutes(zone))
+    return (_EPOCH + timedelta(seconds=seconds)).astimezone(_time_zone(zone))
 
 
-def _zone(name: str) -> tzinfo:
+def _time_zone(name: str) -> tzinfo:
     if name in ("UTC", "", "Local"):
         return UTC
     if ".." in name or name[0] in "/\\":
@@ -152,22 +152,21 @@ def _zone(name: str) -> tzinfo:
         raise EvalError(f"unknown time zone {name}") from None
 
 
-def _minutes_east(zone: str) -> int:
-    """How far a zone written as hours and minutes is from UTC, be it more than a day."""
+def _offset_minutes(zone: str) -> int:
+    """Return the offset in minutes of a zone such as +02:30; as in cel-go it may exceed a day."""
     hours, _, minutes = zone.partition(":")
-    for part_ in (hours, minutes):
-        if _whole(part_) is None:
-            raise EvalError(f"strconv.Atoi: parsing {go_quote(part_)}: invalid syntax")
-    east = int(minutes)
-    return int(hours) * 60 + (-east if zone[0] == "-" else east)
+    for number in (hours, minutes):
+        if _is_integer(number) is None:
+            raise EvalError(f"strconv.Atoi: parsing {go_quote(number)}: invalid syntax")
+    return int(hours) * 60 + (-int(minutes) if zone[0] == "-" else int(minutes))
 
 
 def duration_part(duration: Duration, name: str) -> int:
-    """Whole hours, minutes, seconds or milliseconds, cut towards zero."""
+    """Return a duration in whole hours, minutes, seconds or milliseconds, truncated towards zero."""
     if name == "milliseconds":
-        return _cut(duration.ns, 10**6)
-    return _cut(duration.ns, {"hours": 3600, "minutes": 60, "seconds": 1}[name] * _SECOND)
+        return _truncate(duration.ns, 10**6)
+    return _truncate(duration.ns, {"hours": 3600, "minutes": 60, "seconds": 1}[name] * _SECOND)
 
 
-def _cut(value: int, unit: int) -> int:
+def _truncate(value: int, unit: int) -> int:
     return value // unit if value >= 0 else -(-value // unit)

@@ -1,4 +1,4 @@
-"""Values of expressions as the reference hands them out: as plain JSON, or as what Go's types make of them."""
+"""Conversion of runtime values to JSON, or to the native Go values that kube-apiserver merges and prints."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from polykind.cel.runtime_values import (
 from polykind.contract import JsonObject
 from polykind.golang.fmt import GoValue, go_float, go_quote
 
-_MOST_EXACT = 2**53 - 1
-_GO_TYPES = {"null": "structpb.NullValue", "int": "int64", "double": "float64", "list": "[]ref.Val"}
-_KEY_TYPES = {"int": "types.Int", "uint": "types.Uint", "bool": "types.Bool", "double": "types.Double"}
-_NO_TEXT = {
+_MAX_SAFE_INTEGER = 2**53 - 1
+_GO_TYPES_BY_KIND = {"null": "structpb.NullValue", "int": "int64", "double": "float64", "list": "[]ref.Val"}
+_GO_KEY_TYPES = {"int": "types.Int", "uint": "types.Uint", "bool": "types.Bool", "double": "types.Double"}
+_KEY_ERRORS = {
     "int": "unsupported type conversion from 'int' to string",
     "uint": "unsupported type conversion from 'uint' to string",
     "bool": "type conversion error from bool to 'string'",
@@ -41,29 +41,29 @@ _NO_TEXT = {
 
 
 class UnconvertibleError(Exception):
-    """A value that cannot be handed out; says why."""
+    """A value has no native or JSON representation; the message is cel-go's."""
 
 
 def type_name_errors(value: Any, path: str) -> list[str]:
-    """Objects in a value whose types are not named by the path to them."""
-    found: list[str] = []
+    """Return an error for every nested object whose type name is not the field path to it."""
+    errors: list[str] = []
     if isinstance(value, ConstructedObject):
         if value.type.name != path:
-            found.append(
+            errors.append(
                 f"unexpected type name {go_quote(value.type.name)}, expected {go_quote(path)}, which matches field "
                 "name path from root Object type"
             )
         for name, item in value.fields.items():
-            found += type_name_errors(item, f"{path}.{name}")
+            errors += type_name_errors(item, f"{path}.{name}")
     elif isinstance(value, ConstructedList | ConstructedMap):
         for item in value if isinstance(value, ConstructedList) else value.values():
-            found += type_name_errors(item, path)
-    return found
+            errors += type_name_errors(item, path)
+    return errors
 
 
-def object_to_native(made: ConstructedObject) -> JsonObject:
-    """An object with its fields as plain JSON, but for what is Foreign to it. Raises Unconvertible."""
-    return {name: _field(name, value) for name, value in made.fields.items()}
+def object_to_native(obj: ConstructedObject) -> JsonObject:
+    """Return the object's fields as JSON; Go values without JSON become GoValue. Raises UnconvertibleError."""
+    return {name: _field(name, value) for name, value in obj.fields.items()}
 
 
 def _field(name: str, value: Any) -> Any:
@@ -73,14 +73,14 @@ def _field(name: str, value: Any) -> Any:
         return _value(value)
     for key in value:
         if not isinstance(key, str):
-            kind = _KEY_TYPES.get(kind_of(key), "types.Val")
-            why = f"map key {_quoted_key(key)} is of type {kind}, not string"
-            raise UnconvertibleError(f"fail to convert field {go_quote(name)}: {why}")
+            kind = _GO_KEY_TYPES.get(kind_of(key), "types.Val")
+            reason = f"map key {_go_format_q(key)} is of type {kind}, not string"
+            raise UnconvertibleError(f"fail to convert field {go_quote(name)}: {reason}")
     return {key: _value(item) for key, item in value.items()}
 
 
-def _quoted_key(key: Any) -> str:
-    """A key as Go's %q writes it: a number is taken for a character."""
+def _go_format_q(key: Any) -> str:
+    """Format a map key as Go's %q does, which prints a number as a character."""
     if isinstance(key, bool):
         return f"%!q(types.Bool={'true' if key else 'false'})"
     if isinstance(key, int) and 0 <= key < 0x110000:
@@ -97,32 +97,32 @@ def _value(value: Any) -> Any:
     if isinstance(value, ConstructedObject):
         try:
             return object_to_native(value)
-        except UnconvertibleError as wrong:
-            return GoValue(str(wrong), str(wrong), "*types.Err")
+        except UnconvertibleError as error:
+            return GoValue(str(error), str(error), "*types.Err")
     if isinstance(value, OpaqueValue):
         return GoValue(NO_OVERLOAD, NO_OVERLOAD, "*types.Err")
     if isinstance(value, Type):
         return "type" if value.kind == "struct" else value.name
     if type(value) in (bool, int, float, str, list, dict):
         return value
-    return GoValue(_plain(value), _literal(value), go_type(value))
+    return GoValue(_go_format_v(value), _go_format_sharp_v(value), go_type(value))
 
 
 def go_type(value: Any) -> str:
-    """What Go calls the type of a value."""
+    """Return the Go type of a value."""
     if isinstance(value, GoValue):
         return value.type
     if isinstance(value, UInt):
         return "uint64"
-    conversion_type_name = {Timestamp: "time.Time", Duration: "time.Duration", bytes: "[]uint8", StringList: "[]string"}
+    by_class = {Timestamp: "time.Time", Duration: "time.Duration", bytes: "[]uint8", StringList: "[]string"}
     kind = kind_of(value)
     if kind == "map":
         return "map[ref.Val]ref.Val" if isinstance(value, ConstructedMap) else "map[string]interface {}"
-    return conversion_type_name.get(type(value)) or _GO_TYPES.get(kind) or kind
+    return by_class.get(type(value)) or _GO_TYPES_BY_KIND.get(kind) or kind
 
 
-def _plain(value: Any) -> str:
-    """As Go's %v writes it."""
+def _go_format_v(value: Any) -> str:
+    """Format a native value as Go's %v does."""
     if value is None:
         return "NULL_VALUE"
     if isinstance(value, bool):
@@ -136,37 +136,37 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return f"map[{' '.join(sorted(f'{value_string(key)}:{value_string(item)}' for key, item in value.items()))}]"
     if isinstance(value, Timestamp):
-        zone = "UTC" if not value.offset else _zone(value.offset)
+        zone = "UTC" if not value.offset else _zone_offset(value.offset)
         fraction = f".{value.ns % 10**9:09d}".rstrip("0").rstrip(".")
-        return f"{_moment(value):%Y-%m-%d %H:%M:%S}{fraction} {_zone(value.offset)} {zone}"
+        return f"{_local_datetime(value):%Y-%m-%d %H:%M:%S}{fraction} {_zone_offset(value.offset)} {zone}"
     if isinstance(value, Duration):
-        return _clock(value.ns)
+        return _go_duration(value.ns)
     if isinstance(value, Optional):
         return f"optional({value_string(value.value)})" if value.present else "optional.none()"
     return str(value) if isinstance(value, str | int) else kind_of(value)
 
 
 def value_string(value: Any) -> str:
-    """As a value of an expression writes itself."""
+    """Format a CEL value as cel-go's String() method does."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{value_string(key)}: {value_string(item)}' for key, item in value.items())}}}"
-    return f"[{', '.join(map(value_string, value))}]" if isinstance(value, list) else _plain(value)
+    return f"[{', '.join(map(value_string, value))}]" if isinstance(value, list) else _go_format_v(value)
 
 
-def _clock(ns: int) -> str:
-    """A duration as Go writes it."""
+def _go_duration(ns: int) -> str:
+    """Format a duration as Go's Duration.String() does."""
     for unit, name in ((1, "ns"), (10**3, "µs"), (10**6, "ms")):
         if abs(ns) < unit * 1000:
             return "0s" if not ns else f"{go_float(ns / unit)}{name}"
     minutes, rest = divmod(abs(ns), 60 * 10**9)
     seconds = f"{rest // 10**9}.{rest % 10**9:09d}".rstrip("0").rstrip(".")
     hours, minutes = divmod(minutes, 60)
-    value_string = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
-    return f"{'-' if ns < 0 else ''}{value_string}{seconds}s"
+    larger_units = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{'-' if ns < 0 else ''}{larger_units}{seconds}s"
 
 
-def _literal(value: Any) -> str:
-    """As Go's %#v writes it."""
+def _go_format_sharp_v(value: Any) -> str:
+    """Format a native value as Go's %#v does."""
     if value is None:
         return "0"
     if isinstance(value, UInt):
@@ -176,30 +176,32 @@ def _literal(value: Any) -> str:
     if isinstance(value, bytes):
         return f"[]uint8{{{', '.join(f'0x{byte:x}' for byte in value)}}}"
     if isinstance(value, list):
-        return f"{go_type(value)}{{{', '.join(map(_literal, value))}}}"
+        return f"{go_type(value)}{{{', '.join(map(_go_format_sharp_v, value))}}}"
     if isinstance(value, dict):
-        inner = ", ".join(sorted(f"{_literal(key)}:{_literal(item)}" for key, item in value.items()))
+        inner = ", ".join(
+            sorted(f"{_go_format_sharp_v(key)}:{_go_format_sharp_v(item)}" for key, item in value.items())
+        )
         return f"{go_type(value)}{{{inner}}}"
     if isinstance(value, Timestamp):
         zone = 'time.Location("")' if value.offset else "time.UTC"
-        at = _moment(value)
-        clock = f"{at.hour}, {at.minute}, {at.second}, {value.ns % 10**9}"
-        return f"time.Date({at.year}, time.{at:%B}, {at.day}, {clock}, {zone})"
-    return str(value.ns) if isinstance(value, Duration) else _plain(value)
+        local = _local_datetime(value)
+        clock = f"{local.hour}, {local.minute}, {local.second}, {value.ns % 10**9}"
+        return f"time.Date({local.year}, time.{local:%B}, {local.day}, {clock}, {zone})"
+    return str(value.ns) if isinstance(value, Duration) else _go_format_v(value)
 
 
-def _moment(value: Timestamp) -> datetime:
+def _local_datetime(value: Timestamp) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value.ns // 10**9 + value.offset)
 
 
-def _zone(offset: int) -> str:
+def _zone_offset(offset: int) -> str:
     return f"{'-' if offset < 0 else '+'}{abs(offset) // 3600:02d}{abs(offset) % 3600 // 60:02d}"
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON, by way of protobuf's. Raises Unconvertible."""
+    """Convert a value to JSON through protobuf's google.protobuf.Value. Raises UnconvertibleError."""
     if isinstance(value, ConstructedObject):
-        return _proto(object_to_native(value))
+        return _json_through_protobuf(object_to_native(value))
     if isinstance(value, Optional):
         if not value.present:
             raise UnconvertibleError("optional.none() dereference")
@@ -207,7 +209,7 @@ def to_json(value: Any) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
-        return int(value) if abs(value) <= _MOST_EXACT else str(int(value))
+        return int(value) if abs(value) <= _MAX_SAFE_INTEGER else str(int(value))
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, bytes):
@@ -228,7 +230,7 @@ def to_json(value: Any) -> Any:
 
 
 def conversion_type_name(value: Any) -> str:
-    """What refusals to convert a value call its type: what a schema describes is but a map or a list to them."""
+    """Return the type name in conversion errors, which treat a schema's objects and lists as map and list."""
     if isinstance(value, SchemaObject):
         return "map(dyn, dyn)"
     if isinstance(value, SetList | MapList):
@@ -239,25 +241,25 @@ def conversion_type_name(value: Any) -> str:
 def _key(key: Any) -> str:
     if isinstance(key, str):
         return key
-    raise UnconvertibleError(_NO_TEXT.get(kind_of(key), "unsupported map key"))
+    raise UnconvertibleError(_KEY_ERRORS.get(kind_of(key), "unsupported map key"))
 
 
 def _number(value: float) -> int | float:
     if not math.isfinite(value):
-        value_string = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+        name = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
         raise UnconvertibleError(
             "json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: "
-            f"invalid {value_string} value"
+            f"invalid {name} value"
         )
     return int(value) if value.is_integer() and abs(value) < 2**63 else value
 
 
-def _proto(value: Any) -> Any:
-    """Plain JSON by way of protobuf, whose numbers are all doubles."""
+def _json_through_protobuf(value: Any) -> Any:
+    """Convert JSON as protobuf's google.protobuf.Value does, whose numbers are all doubles."""
     if isinstance(value, dict):
-        return {key: _proto(item) for key, item in value.items()}
+        return {key: _json_through_protobuf(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_proto(item) for item in value]
+        return [_json_through_protobuf(item) for item in value]
     if isinstance(value, GoValue):
         if value.type == "uint64":
             return _number(float(int(value.plain)))

@@ -1,4 +1,4 @@
-"""Which type fits where: assignability with type parameters, and what those stand for."""
+"""Assignability of types, unification of type parameters and substitution of their bindings."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _NULLABLE = frozenset({"opaque", "struct", "duration", "timestamp"})
 _CONTAINERS = frozenset({"opaque", "list", "map"})
 
 
-def assign(bindings: Bindings, given: Type, wanted: Type) -> Bindings | None:
-    """The bindings under which the one fits the other, None if there are none."""
-    grown = dict(bindings)
-    return grown if _fits(grown, given, wanted) else None
+def assign(bindings: Bindings, actual: Type, expected: Type) -> Bindings | None:
+    """Return the bindings under which one type is assignable to the other. Return None if there are none."""
+    new_bindings = dict(bindings)
+    return new_bindings if _is_assignable(new_bindings, actual, expected) else None
 
 
-def assign_all(bindings: Bindings, given: Sequence[Type], wanted: Sequence[Type]) -> Bindings | None:
-    grown = dict(bindings)
-    return grown if _all_fit(grown, given, wanted) else None
+def assign_all(bindings: Bindings, actual: Sequence[Type], expected: Sequence[Type]) -> Bindings | None:
+    new_bindings = dict(bindings)
+    return new_bindings if _are_assignable(new_bindings, actual, expected) else None
 
 
 def substitute(bindings: Bindings, t: Type, *, free_to_dyn: bool) -> Type:
-    """The type with its parameters replaced by what they stand for; free ones become dyn if wanted."""
+    """Return the type with its parameters replaced by their bindings; `free_to_dyn` turns free parameters into dyn."""
     if t.kind == "param":
         bound = bindings.get(t.name)
         if bound is not None:
@@ -37,10 +37,10 @@ def substitute(bindings: Bindings, t: Type, *, free_to_dyn: bool) -> Type:
 
 
 def most_general(first: Type, second: Type) -> Type:
-    return first if _less_specific(first, second) else second
+    return first if _is_equal_or_less_specific(first, second) else second
 
 
-def _less_specific(first: Type, second: Type) -> bool:
+def _is_equal_or_less_specific(first: Type, second: Type) -> bool:
     if first.kind in ("dyn", "param"):
         return True
     if second.kind in ("dyn", "param"):
@@ -52,62 +52,63 @@ def _less_specific(first: Type, second: Type) -> bool:
     if first.kind in _CONTAINERS:
         if first.name != second.name or len(first.params) != len(second.params):
             return False
-        return all(_less_specific(a, b) for a, b in zip(first.params, second.params, strict=True))
+        return all(_is_equal_or_less_specific(a, b) for a, b in zip(first.params, second.params, strict=True))
     return first == second
 
 
-def _fits(bindings: Bindings, given: Type, wanted: Type) -> bool:
-    if wanted.kind == "param":
-        valid, bound = _valid_binding(bindings, given, wanted)
+def _is_assignable(bindings: Bindings, actual: Type, expected: Type) -> bool:
+    if expected.kind == "param":
+        valid, bound = _bind_param(bindings, actual, expected)
         if valid:
             return True
         if bound:
             return False
-    if given.kind == "param":
-        return _valid_binding(bindings, wanted, given)[0]
-    if given.kind in ("dyn", "error") or wanted.kind in ("dyn", "error"):
+    if actual.kind == "param":
+        return _bind_param(bindings, expected, actual)[0]
+    if actual.kind in ("dyn", "error") or expected.kind in ("dyn", "error"):
         return True
-    if given is NULL:
-        return wanted is NULL or wanted.kind in _NULLABLE or isinstance(wanted, WrapperType)
-    if wanted is NULL:
-        return given.kind in _NULLABLE or isinstance(given, WrapperType)
-    if given.kind == "type":
-        return wanted.kind == "type"
-    if given.kind in _CONTAINERS:
-        return (
-            given.kind == wanted.kind and given.name == wanted.name and _all_fit(bindings, given.params, wanted.params)
-        )
-    return given == wanted
+    if actual is NULL:
+        return expected is NULL or expected.kind in _NULLABLE or isinstance(expected, WrapperType)
+    if expected is NULL:
+        return actual.kind in _NULLABLE or isinstance(actual, WrapperType)
+    if actual.kind == "type":
+        return expected.kind == "type"
+    if actual.kind in _CONTAINERS:
+        same_container = actual.kind == expected.kind and actual.name == expected.name
+        return same_container and _are_assignable(bindings, actual.params, expected.params)
+    return actual == expected
 
 
-def _all_fit(bindings: Bindings, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-    return len(given) == len(wanted) and all(_fits(bindings, a, b) for a, b in zip(given, wanted, strict=True))
+def _are_assignable(bindings: Bindings, actual: Sequence[Type], expected: Sequence[Type]) -> bool:
+    return len(actual) == len(expected) and all(
+        _is_assignable(bindings, a, b) for a, b in zip(actual, expected, strict=True)
+    )
 
 
-def _valid_binding(bindings: Bindings, value: Type, param: Type) -> tuple[bool, bool]:
-    """Whether a parameter may stand for a type, and whether it stood for one already."""
+def _bind_param(bindings: Bindings, value: Type, param: Type) -> tuple[bool, bool]:
+    """Bind a parameter to a type. Return True if that is valid, and True if the parameter was bound before."""
     if value == param:
         return True, True
     bound = bindings.get(param.name)
     if bound is not None:
         if value == bound:
             return True, True
-        if _fits(bindings, value, bound):
+        if _is_assignable(bindings, value, bound):
             general = most_general(value, bound)
-            if _is_free_of(bindings, param, general):
+            if _does_not_occur(bindings, param, general):
                 bindings[param.name] = general
             return True, True
         return False, True
-    if _is_free_of(bindings, param, value):
+    if _does_not_occur(bindings, param, value):
         bindings[param.name] = value
         return True, False
     return False, False
 
 
-def _is_free_of(bindings: Bindings, param: Type, within: Type) -> bool:
+def _does_not_occur(bindings: Bindings, param: Type, within: Type) -> bool:
     if within == param:
         return False
     if within.kind == "param":
         bound = bindings.get(within.name)
-        return bound is None or _is_free_of(bindings, param, bound)
-    return all(_is_free_of(bindings, param, p) for p in within.params)
+        return bound is None or _does_not_occur(bindings, param, bound)
+    return all(_does_not_occur(bindings, param, p) for p in within.params)

@@ -1,4 +1,4 @@
-"""Protobuf's well-known messages: expressions may make them, and have at once what they stand for."""
+"""Protobuf's well-known types: constructing one, such as Int64Value{value: 1}, yields the CEL value it represents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from polykind.cel.to_native import UnconvertibleError, conversion_type_name, to_
 EMPTY_TYPE = cel_types.struct_type("google.protobuf.Empty")
 ENUM_CONSTANTS = {"google.protobuf.NullValue.NULL_VALUE": 0}
 _BITS = {"int32": 31, "int64": 63, "uint32": 32, "uint64": 64}
-_FITTING = {
+_VALUE_KINDS = {
     "bool": "bool",
     "float32": "double",
     "float64": "double",
@@ -39,8 +39,8 @@ _FITTING = {
     "*structpb.Struct": "map",
     "*structpb.ListValue": "list",
 } | {native: native.rstrip("0123456789") for native in _BITS}
-"""By Go's types of fields: the kind of value that they take."""
-_QUOTED = {
+"""The kind of value that a field accepts, by the field's Go type."""
+_ERROR_TYPE_NAMES = {
     "double": "Double",
     "null": "'null_type'",
     "bool": "bool",
@@ -65,16 +65,16 @@ _FIELD_TYPES = {
 }
 
 
-_DESCRIBED = (SchemaObject, SetList, MapList)
-"""What a schema describes, which no message takes in."""
+_SCHEMA_VALUES = (SchemaObject, SetList, MapList)
+"""Values typed by a schema, which no message field accepts as they are."""
 
 
 class WellKnownType(NamedTuple):
-    """A message: the type that its values have in expressions, its fields by Go's types, and what is made of them."""
+    """A message type: the CEL type of its values, the Go types of its fields, and its constructor."""
 
     type: Type
     fields: Mapping[str, str]
-    make: Callable[[dict[str, Any]], Any]
+    construct: Callable[[dict[str, Any]], Any]
 
     def field(self, name: str) -> Type | None:
         native = self.fields.get(name)
@@ -82,84 +82,90 @@ class WellKnownType(NamedTuple):
 
 
 def message_constructor(name: str) -> Callable[[dict[str, Any]], Any]:
-    """Makes a value of a type of its fields; of types that expressions only get values of, it fails."""
+    """Return a function from fields to a value; it raises EvalError for a type that cannot be constructed."""
     message = WELL_KNOWN_TYPES.get(name)
-    return partial(_unknown, name) if message is None or name in _ALIASES else partial(_made, name, message)
+    return (
+        partial(_raise_unknown_type, name)
+        if message is None or name in _ALIASES
+        else partial(_construct, name, message)
+    )
 
 
-def _unknown(name: str, fields: dict[str, Any]) -> Any:
+def _raise_unknown_type(name: str, fields: dict[str, Any]) -> Any:
     raise EvalError(f"unknown type '{name}'")
 
 
-def _made(name: str, message: WellKnownType, fields: dict[str, Any]) -> Any:
-    given: dict[str, Any] = {}
+def _construct(name: str, message: WellKnownType, fields: dict[str, Any]) -> Any:
+    converted: dict[str, Any] = {}
     for field, value in fields.items():
         native = message.fields[field]
         if name in (_STRUCT, _LIST):
-            if kind_of(value) != _FITTING[native]:
+            if kind_of(value) != _VALUE_KINDS[native]:
                 raise EvalError(f"unsupported field type for {name}.{field}: {runtime_type(value)}")
-            value = _opened(value)
+            value = _unwrap_schema_value(value)
         try:
-            given[field] = _converted(value, native)
-        except UnconvertibleError as wrong:
-            raise EvalError(f"field type conversion error for {name}.{field} value type: {wrong}") from None
-    return message.make(given)
+            converted[field] = _to_field(value, native)
+        except UnconvertibleError as error:
+            raise EvalError(f"field type conversion error for {name}.{field} value type: {error}") from None
+    return message.construct(converted)
 
 
-def _opened(value: Any) -> Any:
-    """A map or a list whose items are taken one by one, whatever describes it as a whole."""
+def _unwrap_schema_value(value: Any) -> Any:
+    """Return a schema's object or list as a plain map or list; its items are converted one by one."""
     if isinstance(value, SchemaObject):
         return {name: value.get(name) for name in value.names() if value.has(name)}
     return list(value) if isinstance(value, list) else value
 
 
-def _converted(value: Any, native: str) -> Any:
+def _to_field(value: Any, native: str) -> Any:
     kind = kind_of(value)
-    if kind == _FITTING[native] and not isinstance(value, _DESCRIBED):
+    if kind == _VALUE_KINDS[native] and not isinstance(value, _SCHEMA_VALUES):
         if kind in ("map", "list"):
-            return _as_made(to_json(value))
+            return _from_json_value(to_json(value))
         if native == "float32":
-            return _single(value)
+            return _to_float32(value)
         if native in _BITS and not -(2 ** _BITS[native]) <= value < 2 ** _BITS[native]:
             raise UnconvertibleError("integer overflow" if kind == "int" else "unsigned integer overflow")
         return value
     if isinstance(value, Optional):
         if not value.present:
             raise UnconvertibleError("optional.none() dereference")
-        return _converted(value.value, native)
+        return _to_field(value.value, native)
     if kind == "string":
         raise UnconvertibleError(f"unsupported native conversion from string to '{native}'")
     if kind in ("int", "uint"):
         raise UnconvertibleError(f"unsupported type conversion from '{kind}' to {native}")
     if kind == "type":
         raise UnconvertibleError("type conversion not supported for 'type'")
-    told = _QUOTED.get(kind) if not isinstance(value, _DESCRIBED) else None
-    raise UnconvertibleError(f"type conversion error from {told or repr(conversion_type_name(value))} to '{native}'")
+    type_name = _ERROR_TYPE_NAMES.get(kind) if not isinstance(value, _SCHEMA_VALUES) else None
+    raise UnconvertibleError(
+        f"type conversion error from {type_name or repr(conversion_type_name(value))} to '{native}'"
+    )
 
 
-def _single(value: float) -> float:
-    """The nearest number of single precision."""
+def _to_float32(value: float) -> float:
+    """Round to the nearest float32."""
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _as_made(value: Any) -> Any:
-    """JSON as expressions see it that comes out of messages: all its numbers are doubles."""
+def _from_json_value(value: Any) -> Any:
+    """Convert JSON from a Struct or ListValue to CEL values; all its numbers are doubles."""
     if isinstance(value, dict):
-        return ConstructedMap({key: _as_made(item) for key, item in value.items()})
+        return ConstructedMap({key: _from_json_value(item) for key, item in value.items()})
     if isinstance(value, list):
-        return ConstructedList([_as_made(item) for item in value])
+        return ConstructedList([_from_json_value(item) for item in value])
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _moment(fields: dict[str, Any]) -> int:
+def _nanoseconds(fields: dict[str, Any]) -> int:
     return int(fields.get("seconds", 0)) * 10**9 + int(fields.get("nanos", 0))
 
 
 def _value(fields: dict[str, Any]) -> Any:
-    """Whichever was given; a null is a null, whatever its number."""
+    """Return the field of google.protobuf.Value's oneof that was set last; null_value is null whatever its number."""
     name, value = next(reversed(fields.items()), ("null_value", 0))
     return None if name == "null_value" else value
 
@@ -171,8 +177,8 @@ def _wrapper(native: str, empty: Any) -> WellKnownType:
 
 
 _STRUCT, _LIST = "google.protobuf.Struct", "google.protobuf.ListValue"
-_TIME = {"seconds": "int64", "nanos": "int32"}
-_VALUES = {
+_TIME_FIELDS = {"seconds": "int64", "nanos": "int32"}
+_VALUE_FIELDS = {
     "null_value": "int32",
     "number_value": "float64",
     "string_value": "string",
@@ -190,11 +196,13 @@ WELL_KNOWN_TYPES: dict[str, WellKnownType] = {
     "google.protobuf.UInt64Value": _wrapper("uint64", UInt(0)),
     "google.protobuf.UInt32Value": _wrapper("uint32", UInt(0)),
     "google.protobuf.StringValue": _wrapper("string", ""),
-    "google.protobuf.Timestamp": WellKnownType(cel_types.TIMESTAMP, _TIME, lambda fields: Timestamp(_moment(fields))),
-    "google.protobuf.Duration": WellKnownType(
-        cel_types.DURATION, _TIME, lambda fields: Duration(max(MIN_INT, min(_moment(fields), MAX_INT)))
+    "google.protobuf.Timestamp": WellKnownType(
+        cel_types.TIMESTAMP, _TIME_FIELDS, lambda fields: Timestamp(_nanoseconds(fields))
     ),
-    "google.protobuf.Value": WellKnownType(DYN, _VALUES, _value),
+    "google.protobuf.Duration": WellKnownType(
+        cel_types.DURATION, _TIME_FIELDS, lambda fields: Duration(max(MIN_INT, min(_nanoseconds(fields), MAX_INT)))
+    ),
+    "google.protobuf.Value": WellKnownType(DYN, _VALUE_FIELDS, _value),
     _STRUCT: WellKnownType(
         map_of(cel_types.STRING, DYN),
         {"fields": "*structpb.Struct"},
@@ -205,9 +213,9 @@ WELL_KNOWN_TYPES: dict[str, WellKnownType] = {
     ),
     EMPTY_TYPE.name: WellKnownType(EMPTY_TYPE, {}, partial(ConstructedObject, EMPTY_TYPE)),
 }
-"""By name. Not among them is Any, which would need all messages there are."""
+"""By name. google.protobuf.Any is not supported: it would need the descriptors of all messages."""
 _ALIASES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
-"""Names that pass for those of messages until a value is to be made."""
+"""Names that the checker accepts as message types; constructing one is an error at runtime."""
 WELL_KNOWN_TYPES |= {alias: WELL_KNOWN_TYPES[name] for alias, name in _ALIASES.items()}
 REGISTERED_TYPES = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration", EMPTY_TYPE.name})
-"""Those whose names are types as well."""
+"""Message types whose names are also type values at runtime."""
