@@ -84,7 +84,7 @@ def test_a_failure_leaves_its_file_alone_and_stops_no_other(folder: Path, capsys
     assert ran.err == (
         "a.yaml:9: failed: Backup bad cannot be converted from v1alpha1 to v1beta1: "
         "AttributeError: 'int' object has no attribute 'partition'\n"
-        "1 converted, 0 already v1, 0 of other kinds, 1 failed, 1 held back, in files with a failure\n"
+        "1 converted, 0 already v1, 0 of other kinds, 1 failed, 1 not written, in files with a failure\n"
     )
     assert (folder / "a.yaml").read_text() == f"{OURS}---\n{BAD}"
     assert (folder / "b.yaml").read_text() == CONVERTED
@@ -97,7 +97,7 @@ def test_what_cannot_be_read_fails_only_if_it_names_the_group(folder: Path, caps
     ran = Ran(capsys, "--in-place", ".")
     assert (ran.code, ran.err) == (
         0,
-        "1 converted, 0 already v1, 0 of other kinds, 1 unreadable and of no concern\n",
+        "1 converted, 0 already v1, 0 of other kinds, 1 unreadable and skipped\n",
     )
     (folder / "values.yaml").write_text("{{- if .Values.x }}\napiVersion: example.com/v1alpha1\n{{- end }}\n")
     ran = Ran(capsys, "--in-place", ".")
@@ -157,10 +157,10 @@ def test_what_comes_in_is_converted(
     ("given", "said"),
     [
         (["nowhere.yaml"], "nowhere.yaml: no such file"),
-        (["--in-place", "-"], "--in-place: what comes in by - is no file"),
+        (["--in-place", "-"], "--in-place cannot be used with - (standard input)"),
         (["--to=v9", "."], "--to v9: no step of --converter conversions:backups leads there, only to v1alpha1, "),
         (["--converter=conversions:missing", "."], "--converter conversions:missing: module 'conversions' has no attr"),
-        (["--crd=.", "."], "--crd: no definition of a kind that --converter conversions:backups converts"),
+        (["--crd=.", "."], "--crd: no CRD of a kind that --converter conversions:backups converts"),
     ],
 )
 def test_what_cannot_be_begun_ends_with_2(

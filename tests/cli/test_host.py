@@ -63,20 +63,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["crontabs"], "how does the API server reach this host? Say --service NAMESPACE/NAME or --url URL; "),
+        (["crontabs"], "cannot tell how the API server reaches this host: use --service NAMESPACE/NAME or --url URL, "),
         (["crontabs", "--service=x"], "--service x: must be namespace/name, or namespace/name:port/path"),
         (["crontabs", "--url=http://x"], "--url http://x: must be https://host[:port][/path], "),
-        (["crontabs", "--service=a/b", "--url=https://x"], "--service and --url both say where the host is found: use"),
+        (["crontabs", "--service=a/b", "--url=https://x"], "--service and --url cannot be used together"),
         (["crontabs", "--url=https://x"], "no API server is known: name a kubeconfig by --kubeconfig or $KUBECONFIG"),
-        (["crontabs", "--url=https://x", "--kubeconfig=no"], "no cannot be read: No such file or directory; --wire="),
+        (
+            ["crontabs", "--url=https://x", "--kubeconfig=no"],
+            "no cannot be read: No such file or directory; use --wire=",
+        ),
         (["half", "--wire=false"], "CronTab.stable.example.com: no steps lead from v2 to v1"),
         (["slow", "--wire=false"], "hosted_conversions:slow: an async converter cannot be hosted"),
         (["absent", "--wire=false"], "--converter hosted_conversions:absent: module 'hosted_conversions' has no"),
-        (["crontabs", "--wire=false", "--tls-cert-file=x"], "--tls-cert-file and --tls-private-key-file go together"),
+        (
+            ["crontabs", "--wire=false", "--tls-cert-file=x"],
+            "--tls-cert-file and --tls-private-key-file must be given together",
+        ),
         (["crontabs", "--wire=false", "--request-timeout=x"], "--request-timeout x: not a duration such as 30s"),
-        (["crontabs", "--print-manifests"], "--print-manifests needs --service NAMESPACE/NAME"),
-        (["crontabs", "--print-manifests", "--service=a/b"], "--print-manifests needs --image"),
-        (["crontabs", "--print-manifests", "--service=a/b", "--image=i"], "--print-manifests needs --crd"),
+        (["crontabs", "--print-manifests"], "--print-manifests requires --service NAMESPACE/NAME"),
+        (["crontabs", "--print-manifests", "--service=a/b"], "--print-manifests requires --image"),
+        (["crontabs", "--print-manifests", "--service=a/b", "--image=i"], "--print-manifests requires --crd"),
     ],
 )
 def test_what_cannot_be_done(folder: Path, capsys: pytest.CaptureFixture[str], flags: list[str], said: str) -> None:
@@ -208,7 +214,7 @@ def test_unwired_it_says_whom_to_trust_and_stays_a_while_when_told_to_stop(folde
         assert host.until("/readyz", 503) == "stopping"
         assert host.get("/healthz") == (200, "ok")
         assert host.process.wait(PATIENCE) == 0
-        assert "To be trusted as caBundle: pki/ca.crt\n" in host.log.read_text()
+        assert "caBundle of the CRDs: pki/ca.crt\n" in host.log.read_text()
 
 
 def test_a_port_that_is_taken(folder: Path) -> None:

@@ -102,11 +102,11 @@ def test_samples_come_from_files(crd: Path, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--property", "x"], "--property x: there are never-fails, there-and-back,"),
-        (["--pair", "v1"], "--pair v1: there are v2:v1, v1:v2"),
-        (["--seed", "x"], "--seed x: must be a number, or random"),
+        (["--property", "x"], "--property x: known properties: never-fails, there-and-back,"),
+        (["--pair", "v1"], "--pair v1: known pairs: v2:v1, v1:v2"),
+        (["--seed", "x"], "--seed x: must be a number or random"),
         (["--samples", "nowhere.yaml"], "--samples nowhere.yaml: No such file or directory"),
-        (["--samples", "CRD"], "it has no CronTab.stable.example.com"),
+        (["--samples", "CRD"], "contains no CronTab.stable.example.com"),
         (["--crd", "nowhere.yaml"], "nowhere.yaml: No such file or directory"),
         (["--converter", "nowhere:it"], "--converter nowhere:it: No module named 'nowhere'"),
     ],
@@ -127,4 +127,4 @@ def test_one_version_needs_no_conversions(tmp_path: Path, capsys: pytest.Capture
     file = tmp_path / "crd.yaml"
     file.write_text(yaml.safe_dump(manifest))
     assert prove(file, "good") == 2
-    assert "crontabs.stable.example.com has one version only: there is nothing to convert" in capsys.readouterr().err
+    assert "crontabs.stable.example.com has only one version, so there is nothing to convert" in capsys.readouterr().err

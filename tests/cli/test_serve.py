@@ -71,8 +71,8 @@ def test_truths_are_spelled_as_go_spells_them(text: str, meant: bool) -> None:
     ("flag", "text"),
     [
         ("--request-timeout=soon", "--request-timeout soon: not a duration such as 60s"),
-        ("--feature-gates=A=perhaps", "--feature-gates A: 'perhaps' is neither true nor false"),
-        ("--feature-gates=A", "--feature-gates A: '' is neither true nor false"),
+        ("--feature-gates=A=perhaps", "--feature-gates A: 'perhaps' is not a boolean: use true or false"),
+        ("--feature-gates=A", "--feature-gates A: '' is not a boolean: use true or false"),
         ("--resolve=nonsense", "nonsense"),
     ],
 )
@@ -104,7 +104,7 @@ def refusals(folder: Path) -> list[tuple[str, int, str]]:
         (f"--token-auth-file={folder / 'tokens'}", 2, "line 1: needs at least 3 columns: token,user,uid"),
         (f"--token-auth-file={folder / 'absent'}", 2, "No such file"),
         (f"--client-ca-file={folder / 'absent'}", 2, "--client-ca-file"),
-        (pair, 2, "cannot be used"),
+        (pair, 2, "cannot load the certificate"),
         (f"--data-dir={folder / 'file'}", 1, "File exists"),
         ("--converter=no.such.module:x", 2, "no.such.module"),
         ("--bind-address=192.0.2.1", 1, "192.0.2.1"),

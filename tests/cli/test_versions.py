@@ -45,7 +45,7 @@ def test_programs_are_told_in_json(asked: list[str], capsys: pytest.CaptureFixtu
     [
         (["absent.example.com"], 'customresourcedefinitions.apiextensions.k8s.io "absent.example.com" not found'),
         ([NAME, "--remove=v9"], f"{NAME} has no version v9"),
-        (["--remove=v1"], "--remove is about one definition"),
+        (["--remove=v1"], "--remove requires the name of one CRD"),
     ],
 )
 def test_what_cannot_be_told(asked: list[str], more: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

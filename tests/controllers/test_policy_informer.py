@@ -197,5 +197,5 @@ async def test_what_makes_no_sense_in_the_store_does_not_count(running: Live, ca
     for name, stored in (("q", json.dumps(broken).encode()), ("r", b'{"spec": 5, "metadata": {"name": "r"}}')):
         await running.server.store.put(cache.prefix + name, stored, expect=0)
     for name in ("q", "r"):
-        assert f"ValidatingAdmissionPolicy {name} in the store cannot be read and is not minded" in caplog.text
+        assert f"admission: cannot decode stored ValidatingAdmissionPolicy {name}, ignoring it" in caplog.text
     assert await said(running, "POST", WIDGETS, widget("w", size=7)) == denied("object.spec.size < 5")

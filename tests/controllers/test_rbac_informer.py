@@ -86,7 +86,7 @@ async def test_what_makes_no_sense_in_the_store_gives_nothing(tmp_path: Path, ca
         assert await status(running) == 200
         await store.put("/registry/roles/default/reader", b'{"metadata":{"name":"reader"},"rules":[7]}', expect=None)
         assert await status(running) == 403
-        assert "Role default/reader in the store cannot be read and is not minded: " in caplog.text
+        assert "RBAC: cannot decode stored Role default/reader, ignoring it: " in caplog.text
         await store.put("/registry/rolebindings/default/reader", b"nonsense", expect=None)
         assert await status(running) == 403
 

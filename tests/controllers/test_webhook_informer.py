@@ -99,7 +99,7 @@ async def test_what_cannot_be_read_does_not_keep_the_others_from_being_minded(
     store, prefix = running.server.store, running.server.registry.kind(GROUP, "validatingwebhookconfigurations")
     assert prefix is not None
     await store.put(f"{prefix.cache.prefix}odd", json.dumps(odd).encode(), expect=0)
-    assert "ValidatingWebhookConfiguration odd in the store cannot be read and is not minded" in caplog.text
+    assert "admission: cannot decode stored ValidatingWebhookConfiguration odd, ignoring it" in caplog.text
     hook.behaviour = refuse
     await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
     await running.ask("POST", WIDGETS, widget("a"), expect=403)

@@ -200,7 +200,7 @@ async def test_an_object_that_cannot_be_converted_does_not_stop_the_others(runni
 
 
 async def test_a_converter_that_cannot_be_called_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewriter, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(rewriter, "RETRY_DELAYS", (0.01, 0.01))
     async with live(tmp_path) as running:
         await running.define(gears())
         for at in range(3):
@@ -453,8 +453,8 @@ async def test_who_wants_to_remove_a_version_too_early_is_told_what_is_left(
             await asyncio.sleep(0.01)
     assert caplog.messages == [
         f"version v1 of {NAME} cannot be removed yet: 2 objects, the first is default/g00000, are still stored at it: "
-        f"create a StorageVersionMigration for the resource gears of the group {GROUP}, which rewrites what is left "
-        "and then takes v1 out of status.storedVersions"
+        f"create a StorageVersionMigration for the resource gears of the group {GROUP}, which rewrites the remaining "
+        "objects and then removes v1 from status.storedVersions"
     ]
 
 

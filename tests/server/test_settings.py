@@ -13,21 +13,24 @@ from polykind.server.settings import Settings, SettingsError
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"tls_cert_file": Path("a")}, "--tls-cert-file and --tls-private-key-file go together: give both or neither"),
-        ({"tls_private_key_file": Path("a")}, "--tls-cert-file and --tls-private-key-file go together"),
-        ({"authorization_mode": ("RBAC", "ABAC")}, "--authorization-mode ABAC is not supported: only AlwaysAllow, "),
+        ({"tls_cert_file": Path("a")}, "--tls-cert-file and --tls-private-key-file must be given together"),
+        ({"tls_private_key_file": Path("a")}, "--tls-cert-file and --tls-private-key-file must be given together"),
+        (
+            {"authorization_mode": ("RBAC", "ABAC")},
+            "--authorization-mode ABAC is not supported; supported modes: AlwaysAllow, ",
+        ),
         (
             {"authorization_mode": ("RBAC", "RBAC")},
             r'--authorization-mode \["RBAC" "RBAC"\] has mode specified more than once',
         ),
         ({"authorization_mode": ()}, "--authorization-mode needs at least one mode"),
-        ({"feature_gates": {"Nonsense": True}}, "--feature-gates: unknown gate Nonsense; known are "),
+        ({"feature_gates": {"Nonsense": True}}, "--feature-gates: unknown gate Nonsense; known gates: "),
         ({"secure_port": 65536}, "--secure-port must be between 0 and 65535 .0: any free port."),
         ({"secure_port": -1}, "--secure-port must be between 0 and 65535"),
         ({"request_timeout": 0.0}, "--request-timeout must be longer than 0s"),
         ({"request_timeout": -1.0}, "--request-timeout must be longer than 0s"),
-        ({"etcd_servers": ("127.0.0.1:2379",)}, "--etcd-servers: 127.0.0.1:2379 is not an address such as"),
-        ({"etcd_certfile": Path("a")}, "--etcd-certfile and --etcd-keyfile go together: give both or neither"),
+        ({"etcd_servers": ("127.0.0.1:2379",)}, "--etcd-servers: 127.0.0.1:2379 is not a URL such as"),
+        ({"etcd_certfile": Path("a")}, "--etcd-certfile and --etcd-keyfile must be given together"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(given: dict[str, Any], text: str) -> None:

@@ -160,7 +160,7 @@ def test_what_is_wrong_is_told_without_a_traceback(project: pytest.Pytester) -> 
             f"{said}nowhere/[*].yaml is neither a file nor a folder (looked for in {project.path})",
             f"{said}the converter nowhere:it: No module named 'nowhere'*",
             f"{said}colour is no setting of a server for tests: there are crds, converters, authorization_mode,*",
-            f"{said}--authorization-mode Sometimes is not supported: only AlwaysAllow, AlwaysDeny, RBAC are*",
+            f"{said}--authorization-mode Sometimes is not supported; supported modes: AlwaysAllow, AlwaysDeny, RBAC*",
             "polykind: 'crds' needs a name in the marker: polykind(crds=*",
             '>*polykind.apply({[*][*]TAB, "kind": "Pod"})',
             "E *Refused: Pod mine was not applied: nothing here serves Pod of stable.example.com/v1*",

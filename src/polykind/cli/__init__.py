@@ -1,4 +1,4 @@
-"""The command line: `polykind serve` and the commands beside it."""
+"""The command line: `polykind serve` and the other commands."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ COMMANDS = (serve, store, host, convert, prove, rehearse, versions)
 
 
 def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
+    root = argparse.ArgumentParser(
         prog="polykind", description="A Kubernetes API server for custom resources that needs no cluster."
     )
-    out.add_argument("--version", action="version", version=f"polykind {__version__}")
-    commands = out.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    root.add_argument("--version", action="version", version=f"polykind {__version__}")
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
-    return out
+    return root
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    # What --converter names may lie in the current directory, as with `python -m`; what is installed comes first.
+def main(argv: Sequence[str] | None = None) -> int:
+    # --converter may name a module in the current directory, as with `python -m`. Installed modules come first.
     if "" not in sys.path and not sys.flags.safe_path:
         sys.path.append("")
-    chosen = parser().parse_args(arguments)
-    result: int = chosen.run(chosen)
+    args = parser().parse_args(argv)
+    result: int = args.run(args)
     return result
 
 

@@ -1,4 +1,4 @@
-"""What several commands have in common: flags that say whether or how long, the log, and the signal to stop."""
+"""Helpers shared by the commands: boolean and duration flags, logging, and the stop signal."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ import signal
 from polykind.server.settings import SettingsError
 
 
-def truth(text: str) -> bool:
-    """The value of a flag that says whether."""
+def parse_bool(text: str) -> bool:
+    """Parse the value of a boolean flag. Raise ArgumentTypeError."""
     if text.lower() in ("1", "t", "true"):
         return True
     if text.lower() in ("0", "f", "false"):
         return False
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a boolean: use true or false")
 
 
-def add_truth(command: argparse.ArgumentParser, name: str, help: str) -> None:
-    """A flag that says whether: true unless it is said, and if nothing is said with it."""
+def add_bool_flag(command: argparse.ArgumentParser, name: str, help: str) -> None:
+    """Add a boolean flag that is true by default and if it is given without a value."""
     command.add_argument(
-        name, type=truth, nargs="?", const=True, default=True, metavar="BOOL", help=f"{help} (default: true)"
+        name, type=parse_bool, nargs="?", const=True, default=True, metavar="BOOL", help=f"{help} (default: true)"
     )
 
 
-def seconds(flag: str, text: str, *, such_as: str) -> float:
-    """The value of a flag that says how long. Raises SettingsError."""
+def parse_seconds(flag: str, text: str, *, example: str) -> float:
+    """Parse the value of a duration flag. Raise SettingsError."""
     from polykind.golang import duration
 
     try:
         return duration.parse_duration(text) / 10**9
     except ValueError:
-        raise SettingsError(f"{flag} {text}: not a duration such as {such_as}") from None
+        raise SettingsError(f"{flag} {text}: not a duration such as {example}") from None
 
 
-def begin_log(verbosity: int) -> None:
+def configure_logging(verbosity: int) -> None:
     logging.basicConfig(
         level=logging.DEBUG if verbosity >= 4 else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
 
 
-def told_to_stop() -> asyncio.Event:
-    """Set when the process is told to stop."""
+def stop_event() -> asyncio.Event:
+    """Return an event that SIGINT and SIGTERM set."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

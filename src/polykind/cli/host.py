@@ -1,4 +1,4 @@
-"""`polykind host`: conversions as a webhook for any API server, until it is told to stop."""
+"""`polykind host`: hosts conversions as a webhook for any API server, until it is stopped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polykind.cli.flags import add_truth, begin_log, seconds, told_to_stop
+from polykind.cli.flags import add_bool_flag, configure_logging, parse_seconds, stop_event
 
 if TYPE_CHECKING:
     from polykind.toolkit.hosting.cluster_client import ClusterClient
@@ -23,9 +23,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "host",
-        help="host conversions as a webhook for any Kubernetes",
-        description="Host conversions as a webhook: HTTPS with certificates that it makes and renews itself, and "
-        "CustomResourceDefinitions that it points to itself.",
+        help="host conversions as a webhook for any Kubernetes cluster",
+        description="Host conversions as a webhook. The host creates and renews its certificates and configures "
+        "CustomResourceDefinitions to call it.",
     )
     flag = command.add_argument
     flag(
@@ -33,7 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         required=True,
         metavar="MODULE:OBJECT",
-        help="what converts: a Python object, or a file of rules; may be repeated",
+        help="the conversions: a Python object or a rules file; may be repeated",
     )
     flag("--bind-address", default="0.0.0.0", metavar="ADDRESS", help="address to listen on (default: %(default)s)")  # noqa: S104
     flag(
@@ -41,84 +41,94 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         type=int,
         default=8443,
         metavar="PORT",
-        help="port for HTTPS; 0: any free one (default: %(default)s)",
+        help="HTTPS port; 0 chooses a free port (default: %(default)s)",
     )
     flag(
         "--service",
         metavar="NAMESPACE/NAME[:PORT][/PATH]",
-        help="the Service by which the API server reaches the host (default port 443, path /convert)",
+        help="Service by which the API server reaches the host (default port 443, path /convert)",
     )
-    flag("--url", metavar="URL", help="the URL by which the API server reaches the host, instead of a Service")
+    flag("--url", metavar="URL", help="URL by which the API server reaches the host, instead of a Service")
     flag(
         "--cert-dir",
         type=Path,
         default=Path(".polykind/host"),
         metavar="DIR",
-        help="where certificates are made and renewed, or where somebody else keeps tls.crt, tls.key and ca.crt "
-        "(default: %(default)s)",
+        help="directory in which certificates are created and renewed, or in which another program maintains tls.crt, "
+        "tls.key and ca.crt (default: %(default)s)",
     )
     flag(
         "--cert-secret",
         metavar="NAMESPACE/NAME",
-        help="a Secret where certificates are made and renewed, instead of a folder: replicas share it",
+        help="Secret in which certificates are created and renewed instead of --cert-dir; shared by replicas",
     )
-    flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, read again when it changes")
-    flag("--tls-private-key-file", type=Path, metavar="FILE", help="its private key in PEM")
-    add_truth(command, "--wire", "point the CustomResourceDefinitions to this host, and keep them so")
-    add_truth(command, "--self-test", "be ready only when the API server has converted through this host")
+    flag("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate in PEM, reloaded when it changes")
+    flag("--tls-private-key-file", type=Path, metavar="FILE", help="private key of --tls-cert-file in PEM")
+    add_bool_flag(
+        command, "--wire", "configure the CustomResourceDefinitions to call this host and keep them configured"
+    )
+    add_bool_flag(
+        command, "--self-test", "report ready only after the API server has converted an object through this host"
+    )
     flag(
         "--crd",
         action="append",
         default=[],
         metavar="NAME",
-        help="a CustomResourceDefinition to wire, such as crontabs.example.com; may be repeated "
-        "(default: those of the kinds that the converters declare)",
+        help="CustomResourceDefinition to configure, such as crontabs.example.com; may be repeated "
+        "(default: the kinds that the converters declare)",
     )
     flag(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="how to reach the API server (default: $KUBECONFIG, the pod's service account, ~/.kube/config)",
+        help="kubeconfig of the API server (default: $KUBECONFIG, the pod's service account, ~/.kube/config)",
     )
     flag(
         "--request-timeout",
         default="30s",
         metavar="DURATION",
-        help="the longest a review may take (default: %(default)s)",
+        help="maximum duration of a ConversionReview (default: %(default)s)",
     )
     flag(
         "--shutdown-delay-duration",
         default="0s",
         metavar="DURATION",
-        help="how long to go on serving, no longer ready, when told to stop (default: %(default)s)",
+        help="time to keep serving as not ready after a stop signal (default: %(default)s)",
     )
-    flag("--print-manifests", action="store_true", help="print Kubernetes manifests that run this host, and exit")
-    flag("--image", metavar="IMAGE", help="the image in those manifests: Polykind and the converters")
-    flag("--replicas", type=int, default=2, metavar="N", help="pods in those manifests (default: %(default)s)")
+    flag("--print-manifests", action="store_true", help="print Kubernetes manifests that run this host and exit")
+    flag("--image", metavar="IMAGE", help="container image for --print-manifests, with Polykind and the converters")
+    flag(
+        "--replicas",
+        type=int,
+        default=2,
+        metavar="N",
+        help="number of pods for --print-manifests (default: %(default)s)",
+    )
     flag(
         "-v",
         "--verbosity",
         type=int,
         default=2,
         metavar="LEVEL",
-        help="4 and above: say more (default: %(default)s)",
+        help="log level; 4 and above log debug messages (default: %(default)s)",
     )
     command.set_defaults(run=run)
 
 
 class UsageError(Exception):
-    """Nothing was begun: the flags say something that cannot be done."""
+    """Invalid flags: nothing was started."""
 
 
-def run(chosen: argparse.Namespace) -> int:
-    begin_log(chosen.verbosity)
+def run(args: argparse.Namespace) -> int:
+    configure_logging(args.verbosity)
     try:
-        if chosen.print_manifests:
-            print(manifests(chosen), end="")
+        if args.print_manifests:
+            print(manifests(args), end="")
             return 0
         import uvloop
 
-        return uvloop.run(_host(chosen))
+        return uvloop.run(_host(args))
     except (UsageError, ValueError) as error:
         print(f"polykind host: {error}", file=sys.stderr)
         return 2
@@ -127,111 +137,111 @@ def run(chosen: argparse.Namespace) -> int:
         return 1
 
 
-def manifests(chosen: argparse.Namespace) -> str:
-    """Raises UsageError or ValueError."""
+def manifests(args: argparse.Namespace) -> str:
+    """Return the manifests for --print-manifests. Raise UsageError or ValueError."""
     from polykind.toolkit.hosting.host_manifests import HostManifests
 
-    where = endpoint(chosen)
-    if where is None or where.url:
-        raise UsageError("--print-manifests needs --service NAMESPACE/NAME: what is printed runs in a cluster")
-    if not chosen.image:
-        raise UsageError("--print-manifests needs --image: one that has Polykind and the converters")
-    if not chosen.crd:
-        raise UsageError("--print-manifests needs --crd, such as crontabs.example.com: roles name what they allow")
-    return HostManifests(chosen.image, where, chosen.converter, chosen.crd, chosen.replicas).text()
+    address = endpoint(args)
+    if address is None or address.url:
+        raise UsageError("--print-manifests requires --service NAMESPACE/NAME")
+    if not args.image:
+        raise UsageError("--print-manifests requires --image, with Polykind and the converters")
+    if not args.crd:
+        raise UsageError("--print-manifests requires --crd, such as crontabs.example.com, for the role's resourceNames")
+    return HostManifests(args.image, address, args.converter, args.crd, args.replicas).text()
 
 
-def endpoint(chosen: argparse.Namespace) -> WebhookEndpoint | None:
-    """Where the API server finds the host; None: where it listens. Raises UsageError or ValueError."""
+def endpoint(args: argparse.Namespace) -> WebhookEndpoint | None:
+    """Return how the API server reaches the host, None for the listening address. Raise UsageError or ValueError."""
     from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
 
-    if chosen.service and chosen.url:
-        raise UsageError("--service and --url both say where the host is found: use one")
-    if chosen.service:
-        return WebhookEndpoint.of_service(chosen.service)
-    return WebhookEndpoint.of_url(chosen.url) if chosen.url else None
+    if args.service and args.url:
+        raise UsageError("--service and --url cannot be used together")
+    if args.service:
+        return WebhookEndpoint.of_service(args.service)
+    return WebhookEndpoint.of_url(args.url) if args.url else None
 
 
-def hosted(chosen: argparse.Namespace) -> tuple[Host, ClusterClient | None]:
-    """The host that flags describe, and the API server that it speaks to. Raises UsageError or ValueError."""
+def build_host(args: argparse.Namespace) -> tuple[Host, ClusterClient | None]:
+    """Return the host that the flags describe, and its API server. Raise UsageError or ValueError."""
     from polykind.toolkit.declare.loading import load_converter
     from polykind.toolkit.hosting.webhook_host import Host
     from polykind.toolkit.hosting.webhook_registration import WebhookRegistration, check_complete
 
-    where = endpoint(chosen)
-    if chosen.wire and where is None and chosen.bind_address not in LOOPBACK:
+    address = endpoint(args)
+    if args.wire and address is None and args.bind_address not in LOOPBACK:
         raise UsageError(
-            "how does the API server reach this host? Say --service NAMESPACE/NAME or --url URL; "
-            "--bind-address=127.0.0.1 if it is on this machine; --wire=false to wire the definitions yourself"
+            "cannot tell how the API server reaches this host: use --service NAMESPACE/NAME or --url URL, "
+            "--bind-address=127.0.0.1 for an API server on this machine, or --wire=false to configure the CRDs yourself"
         )
-    libraries = [load_converter(spec) for spec in chosen.converter]
+    libraries = [load_converter(spec) for spec in args.converter]
     check_complete(libraries)
-    cluster = _cluster(chosen)
+    cluster = _cluster(args)
     wiring = None
-    if chosen.wire and cluster is not None:
-        wiring = WebhookRegistration(cluster, where, crds=chosen.crd, self_test=chosen.self_test)
+    if args.wire and cluster is not None:
+        wiring = WebhookRegistration(cluster, address, crds=args.crd, self_test=args.self_test)
         wiring.prepare(libraries)
     host = Host(
         libraries,
-        address=chosen.bind_address,
-        port=chosen.secure_port,
-        certificates=_certificates(chosen, where, cluster),
+        address=args.bind_address,
+        port=args.secure_port,
+        certificates=_certificates(args, address, cluster),
         registration=wiring,
-        seconds=seconds("--request-timeout", chosen.request_timeout, such_as="30s"),
+        seconds=parse_seconds("--request-timeout", args.request_timeout, example="30s"),
     )
     return host, cluster
 
 
 def _certificates(
-    chosen: argparse.Namespace, where: WebhookEndpoint | None, cluster: ClusterClient | None
+    args: argparse.Namespace, address: WebhookEndpoint | None, cluster: ClusterClient | None
 ) -> Certificates:
     from polykind.toolkit.hosting.certificate_store import SecretStore
     from polykind.toolkit.hosting.host_certificates import ExternalCertificates, ManagedCertificates, in_folder
 
-    certificate, key = chosen.tls_cert_file, chosen.tls_private_key_file
+    certificate, key = args.tls_cert_file, args.tls_private_key_file
     if (certificate is None) != (key is None):
-        raise UsageError("--tls-cert-file and --tls-private-key-file go together: one of them is missing")
+        raise UsageError("--tls-cert-file and --tls-private-key-file must be given together")
     if certificate is not None:
-        return ExternalCertificates(certificate, key, chosen.cert_dir / "ca.crt")
-    anywhere = chosen.bind_address in ("", "0.0.0.0", "::")  # noqa: S104
-    names = [*(where.names if where else ()), *LOOPBACK, *([] if anywhere else [chosen.bind_address])]
-    if chosen.cert_secret and cluster is not None:
-        return ManagedCertificates(names, store=SecretStore(cluster, chosen.cert_secret))
-    return in_folder(names, chosen.cert_dir)
+        return ExternalCertificates(certificate, key, args.cert_dir / "ca.crt")
+    all_interfaces = args.bind_address in ("", "0.0.0.0", "::")  # noqa: S104
+    names = [*(address.names if address else ()), *LOOPBACK, *([] if all_interfaces else [args.bind_address])]
+    if args.cert_secret and cluster is not None:
+        return ManagedCertificates(names, store=SecretStore(cluster, args.cert_secret))
+    return in_folder(names, args.cert_dir)
 
 
-def _cluster(chosen: argparse.Namespace) -> ClusterClient | None:
-    """The API server, if there is anything to ask or to tell it. Raises UsageError."""
+def _cluster(args: argparse.Namespace) -> ClusterClient | None:
+    """Return the API server, or None if it is not needed. Raise UsageError."""
     from polykind.toolkit.hosting import cluster_access
     from polykind.toolkit.hosting.cluster_client import ClusterClient
 
-    if not chosen.wire and not chosen.cert_secret:
+    if not args.wire and not args.cert_secret:
         return None
     try:
-        return ClusterClient(cluster_access.find_access(chosen.kubeconfig, os.environ, Path.home()))
+        return ClusterClient(cluster_access.find_access(args.kubeconfig, os.environ, Path.home()))
     except cluster_access.KubeconfigError as error:
-        raise UsageError(f"{error}; --wire=false to wire the definitions yourself") from None
+        raise UsageError(f"{error}; use --wire=false to configure the CRDs yourself") from None
 
 
-async def _host(chosen: argparse.Namespace) -> int:
-    delay = seconds("--shutdown-delay-duration", chosen.shutdown_delay_duration, such_as="30s")
-    host, cluster = hosted(chosen)
-    stop = told_to_stop()
+async def _host(args: argparse.Namespace) -> int:
+    delay = parse_seconds("--shutdown-delay-duration", args.shutdown_delay_duration, example="30s")
+    host, cluster = build_host(args)
+    stop = stop_event()
     async with AsyncExitStack() as stack:
         if cluster is not None:
             await stack.enter_async_context(cluster)
         await stack.enter_async_context(host)
         print(f"Serving at {host.url}", flush=True)
         print(f"Converting {host.description}", flush=True)
-        if not chosen.wire:
-            print(f"To be trusted as caBundle: {_trusted(chosen)}", flush=True)
+        if not args.wire:
+            print(f"caBundle of the CRDs: {_ca_location(args)}", flush=True)
         await stop.wait()
         if delay:
             await host.drain(delay)
     return 0
 
 
-def _trusted(chosen: argparse.Namespace) -> str:
-    if chosen.cert_secret:
-        return f"ca.crt of the Secret {chosen.cert_secret}"
-    return "the authority of --tls-cert-file" if chosen.tls_cert_file else str(chosen.cert_dir / "ca.crt")
+def _ca_location(args: argparse.Namespace) -> str:
+    if args.cert_secret:
+        return f"ca.crt in the Secret {args.cert_secret}"
+    return "the CA of --tls-cert-file" if args.tls_cert_file else str(args.cert_dir / "ca.crt")

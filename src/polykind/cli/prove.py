@@ -1,4 +1,4 @@
-"""`polykind prove`: conversions tried with generated objects, there and back, to see that nothing is lost."""
+"""`polykind prove`: tests with generated objects that conversions lose nothing."""
 
 from __future__ import annotations
 
@@ -20,80 +20,86 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "prove",
         help="prove that conversions lose nothing",
-        description="Generate objects from the schemas of a definition and send them through conversions as the API "
-        "server does: there, back, edited in between, in parts, together. "
-        "Exit codes: 0 all is proven; 1 something is not; 2 nothing was begun.",
+        description="Generate objects from a CRD's schemas and convert them as the API server does: there and back, "
+        "with edits in between, one by one and in lists. "
+        "Exit codes: 0 all properties hold; 1 a property fails; 2 invalid usage.",
     )
     flag = command.add_argument
     flag(
         "--converter",
         required=True,
         metavar="MODULE:OBJECT",
-        help="the conversions: a Python object, or a file of rules",
+        help="the conversions: a Python object or a rules file",
     )
-    flag("--crd", required=True, type=Path, metavar="FILE", help="the kind's definition")
+    flag("--crd", required=True, type=Path, metavar="FILE", help="CRD of the kind")
     flag(
         "--examples",
         type=_positive,
         default=100,
         metavar="N",
-        help="how many objects are generated for each pair of versions (default: %(default)s)",
+        help="number of objects to generate for each pair of versions (default: %(default)s)",
     )
     flag(
         "--seed",
         default="0",
         metavar="SEED",
-        help="a number: the same gives the same objects; or random, for others in each run (default: %(default)s)",
+        help="number that determines the generated objects, or random (default: %(default)s)",
     )
     flag(
         "--property",
         action="append",
         default=[],
         metavar="NAME",
-        help="prove only this property; may be repeated",
+        help="test only this property; may be repeated",
     )
-    flag("--pair", action="append", default=[], metavar="V1:V2", help="only from V1 to V2; may be repeated")
+    flag(
+        "--pair",
+        action="append",
+        default=[],
+        metavar="V1:V2",
+        help="test only the conversion from V1 to V2; may be repeated",
+    )
     flag(
         "--samples",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help="real objects, in files or folders, used as they are and with pieces exchanged; may be repeated",
+        help="file or directory with real objects, used unchanged and with parts exchanged; may be repeated",
     )
-    flag("--json", action="store_true", help="print everything as JSON")
+    flag("--json", action="store_true", help="print the report as JSON")
     command.set_defaults(run=run)
 
 
-def run(chosen: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     try:
-        trial, pairs = _prepared(chosen)
+        trial, pairs = _prepare(args)
     except (ValueError, ImportError) as error:
         print(f"polykind prove: {error}", file=sys.stderr)
         return 2
-    return _as_json(trial, pairs) if chosen.json else _told(trial, pairs, chosen)
+    return _print_json(trial, pairs) if args.json else _print_report(trial, pairs, args)
 
 
-def _prepared(chosen: argparse.Namespace) -> tuple[ProofRun, list[VersionPair]]:
+def _prepare(args: argparse.Namespace) -> tuple[ProofRun, list[VersionPair]]:
     from polykind.toolkit.crd_versions import read_crd
     from polykind.toolkit.declare.loading import load_converter
     from polykind.toolkit.proving.proofs import PROPERTIES, ProofRun
 
-    if unknown := [name for name in chosen.property if name not in PROPERTIES]:
-        raise ValueError(f"--property {unknown[0]}: there are {', '.join(PROPERTIES)}")
-    library = load_converter(chosen.converter)
-    definition = read_crd(chosen.crd, library)
-    samples = [sample for file in chosen.samples for sample in _samples(file, definition.kind)]
-    wanted = chosen.property or PROPERTIES
-    seed = _seed(chosen.seed)
-    trial = ProofRun(definition, library, examples=chosen.examples, seed=seed, properties=wanted, samples=samples)
-    pairs = [_pair(text, trial.pairs) for text in chosen.pair] or trial.pairs
+    if unknown := [name for name in args.property if name not in PROPERTIES]:
+        raise ValueError(f"--property {unknown[0]}: known properties: {', '.join(PROPERTIES)}")
+    library = load_converter(args.converter)
+    definition = read_crd(args.crd, library)
+    samples = [sample for file in args.samples for sample in _samples(file, definition.kind)]
+    wanted = args.property or PROPERTIES
+    seed = _seed(args.seed)
+    trial = ProofRun(definition, library, examples=args.examples, seed=seed, properties=wanted, samples=samples)
+    pairs = [_pair(text, trial.pairs) for text in args.pair] or trial.pairs
     if not pairs:
-        raise ValueError(f"{definition.name} has one version only: there is nothing to convert")
+        raise ValueError(f"{definition.name} has only one version, so there is nothing to convert")
     return trial, pairs
 
 
-def _told(trial: ProofRun, pairs: list[VersionPair], chosen: argparse.Namespace) -> int:
+def _print_report(trial: ProofRun, pairs: list[VersionPair], args: argparse.Namespace) -> int:
     from polykind.toolkit.proving import proof_report
 
     started = time.monotonic()
@@ -105,12 +111,12 @@ def _told(trial: ProofRun, pairs: list[VersionPair], chosen: argparse.Namespace)
     _progress("")
     print(proof_report.table(trial, pairs), end="\n\n")
     for pair, one in failures:
-        print(proof_report.failure(trial, pair, one, _again(chosen, trial, one.property, pair)), end="\n\n")
+        print(proof_report.failure(trial, pair, one, _repeat_command(args, trial, one.property, pair)), end="\n\n")
     if lost := trial.losses.matrix():
         print("lost on the way there and back:", proof_report.loss_table(lost), sep="\n", end="\n\n")
     notes = [
         *proof_report.stale_acknowledgements(trial),
-        *(said for pair in pairs if (said := proof_report.too_few_objects(trial, pair))),
+        *(note for pair in pairs if (note := proof_report.too_few_objects(trial, pair))),
     ]
     for note in notes:
         print(note, end="\n\n")
@@ -124,7 +130,7 @@ def _told(trial: ProofRun, pairs: list[VersionPair], chosen: argparse.Namespace)
     return 1 if bad else 0
 
 
-def _as_json(trial: ProofRun, pairs: list[VersionPair]) -> int:
+def _print_json(trial: ProofRun, pairs: list[VersionPair]) -> int:
     from polykind.toolkit.proving import proof_report
 
     out = proof_report.to_json(trial, pairs)
@@ -133,20 +139,20 @@ def _as_json(trial: ProofRun, pairs: list[VersionPair]) -> int:
     return 1 if out["stale"] or out["health"] or not all(result["ok"] for result in out["results"]) else 0
 
 
-def _again(chosen: argparse.Namespace, trial: ProofRun, name: str, pair: VersionPair) -> str:
-    words = ["polykind", "prove", "--converter", chosen.converter, "--crd", str(chosen.crd)]
+def _repeat_command(args: argparse.Namespace, trial: ProofRun, name: str, pair: VersionPair) -> str:
+    words = ["polykind", "prove", "--converter", args.converter, "--crd", str(args.crd)]
     words += ["--property", name, "--pair", ":".join(pair)]
     if trial.seed:
         words += ["--seed", str(trial.seed)]
     if trial.examples != 100:
         words += ["--examples", str(trial.examples)]
-    for file in chosen.samples:
+    for file in args.samples:
         words += ["--samples", str(file)]
     return shlex.join(words)
 
 
 def _samples(file: Path, kind: str) -> list[JsonObject]:
-    """The objects of a kind in a file or folder; others are passed over. Raises ValueError."""
+    """Return the objects of a kind in a file or directory, ignoring others. Raise ValueError."""
     from polykind.toolkit.files import manifests
 
     name, _, group = kind.partition(".")
@@ -156,14 +162,14 @@ def _samples(file: Path, kind: str) -> list[JsonObject]:
         raise ValueError(f"--samples {error}") from None
     out = [obj for obj in found if obj.get("kind") == name and str(obj.get("apiVersion")).startswith(f"{group}/")]
     if not out:
-        raise ValueError(f"--samples {file}: it has no {kind}")
+        raise ValueError(f"--samples {file}: contains no {kind}")
     return out
 
 
 def _pair(text: str, pairs: list[VersionPair]) -> VersionPair:
     origin, _, goal = text.partition(":")
     if (origin, goal) not in pairs:
-        raise ValueError(f"--pair {text}: there are {', '.join(':'.join(pair) for pair in pairs)}")
+        raise ValueError(f"--pair {text}: known pairs: {', '.join(':'.join(pair) for pair in pairs)}")
     return origin, goal
 
 
@@ -171,7 +177,7 @@ def _seed(text: str) -> int:
     if text == "random":
         return secrets.randbelow(1 << 32)
     if not text.isdecimal():
-        raise ValueError(f"--seed {text}: must be a number, or random")
+        raise ValueError(f"--seed {text}: must be a number or random")
     return int(text)
 
 
@@ -183,6 +189,6 @@ def _positive(text: str) -> int:
 
 
 def _progress(text: str) -> None:
-    """One line that is written over, on a terminal only."""
+    """Replace the progress line, on a terminal only."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`polykind store copy`: everything in one store moves into another."""
+"""`polykind store copy`: copies the content of one store into another."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ WIDTH = 30
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser(
         "store",
-        help="copy what is stored from one store into another",
-        description="Copy everything stored from one store into another, which must be empty. Stop the servers first. "
-        "A copy that was broken off goes on when it is run again.",
+        help="copy the content of one store into another",
+        description="Copy all keys of one store into another, which must be empty. Stop the servers first. "
+        "Run the command again to continue an interrupted copy.",
     )
     flag = command.add_argument
-    flag("action", choices=["copy"], help="what to do")
+    flag("action", choices=["copy"], help="the action")
     flag("--from", dest="source", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
     flag("--to", dest="target", required=True, metavar="STORE", help="sqlite:DIR or etcd:URL,URL")
-    flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="what all keys begin with (default: %(default)s)")
-    flag("--etcd-cafile", type=Path, metavar="FILE", help="CA in PEM that etcd's certificate is checked with")
-    flag("--etcd-certfile", type=Path, metavar="FILE", help="client certificate in PEM that is shown to etcd")
-    flag("--etcd-keyfile", type=Path, metavar="FILE", help="its private key in PEM")
+    flag("--etcd-prefix", default="/registry", metavar="PREFIX", help="prefix of all keys (default: %(default)s)")
+    flag("--etcd-cafile", type=Path, metavar="FILE", help="CA in PEM to verify etcd's certificate")
+    flag("--etcd-certfile", type=Path, metavar="FILE", help="client certificate in PEM for etcd")
+    flag("--etcd-keyfile", type=Path, metavar="FILE", help="private key of --etcd-certfile in PEM")
     command.set_defaults(run=run)
 
 
-def run(chosen: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     try:
-        contents = asyncio.run(_copy(chosen, Bar(sys.stderr)))
+        contents = asyncio.run(_copy(args, ProgressBar(sys.stderr)))
     except (SettingsError, StoreError) as error:
         print(f"polykind store copy: {error}", file=sys.stderr)
         return 2 if isinstance(error, SettingsError) else 1
@@ -43,40 +43,40 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-async def _copy(chosen: argparse.Namespace, bar: Bar) -> Contents:
-    if chosen.source == chosen.target:
+async def _copy(args: argparse.Namespace, bar: ProgressBar) -> Contents:
+    if args.source == args.target:
         raise SettingsError("--from and --to name the same store")
-    source, target = opened(chosen.source, chosen), opened(chosen.target, chosen)
-    prefix = chosen.etcd_prefix.rstrip("/") + "/"
+    source, target = open_store(args.source, args), open_store(args.target, args)
+    prefix = args.etcd_prefix.rstrip("/") + "/"
     await source.start()
     try:
         await target.start()
         try:
-            return await Copy(source, target, prefix, chosen.source, bar.show).run()
+            return await Copy(source, target, prefix, args.source, bar.show).run()
         finally:
             await target.close()
     finally:
         await source.close()
 
 
-def opened(text: str, chosen: argparse.Namespace) -> Store:
-    """The store that sqlite:DIR or etcd:URL,URL names. Raises SettingsError."""
-    kind, _, where = text.partition(":")
-    if kind == "sqlite" and where:
+def open_store(text: str, args: argparse.Namespace) -> Store:
+    """Open the store that sqlite:DIR or etcd:URL,URL names. Raise SettingsError."""
+    kind, _, address = text.partition(":")
+    if kind == "sqlite" and address:
         from polykind.store.sqlite import SqliteStore
 
-        return SqliteStore(Path(where))
-    if kind == "etcd" and where:
+        return SqliteStore(Path(address))
+    if kind == "etcd" and address:
         from polykind.store.etcd import Access, EtcdStore
 
-        urls = [url for url in where.split(",") if url]
-        access = Access(urls, chosen.etcd_cafile, chosen.etcd_certfile, chosen.etcd_keyfile)
-        return EtcdStore(access, chosen.etcd_prefix.rstrip("/") + "/")
+        urls = [url for url in address.split(",") if url]
+        access = Access(urls, args.etcd_cafile, args.etcd_certfile, args.etcd_keyfile)
+        return EtcdStore(access, args.etcd_prefix.rstrip("/") + "/")
     raise SettingsError(f"{text} is not a store such as sqlite:DIR or etcd:http://127.0.0.1:2379")
 
 
-class Bar:
-    """Progress on one line of a terminal; elsewhere a line for each stage."""
+class ProgressBar:
+    """Shows progress in one line on a terminal, else in one line per stage."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
