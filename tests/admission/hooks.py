@@ -1,4 +1,4 @@
-"""Admission webhooks on loopback, and the configurations that name them."""
+"""Admission webhooks on loopback, and their configurations."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tests.support.widgets import GROUP
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 
 
-def said(call: Call, **response: Any) -> Reply:
-    """An answer, by default of consent."""
-    told = {"uid": call.review["request"]["uid"], "allowed": True, **response}
+def review_response(call: Call, **response: Any) -> Reply:
+    """Return a response, by default one that allows the request."""
+    body = {"uid": call.review["request"]["uid"], "allowed": True, **response}
     return Reply(
-        json.dumps({"apiVersion": call.review["apiVersion"], "kind": "AdmissionReview", "response": told}).encode()
+        json.dumps({"apiVersion": call.review["apiVersion"], "kind": "AdmissionReview", "response": body}).encode()
     )
 
 
 def consent(call: Call) -> Reply:
-    return said(call)
+    return review_response(call)
 
 
 def refuse(call: Call) -> Reply:
-    return said(call, allowed=False, status={"message": "not today", "code": 403, "reason": "Forbidden"})
+    return review_response(call, allowed=False, status={"message": "not today", "code": 403, "reason": "Forbidden"})
 
 
 def patching(*operations: JsonObject) -> Behaviour:
-    return lambda call: said(call, patch=encoded(*operations), patchType="JSONPatch")
+    return lambda call: review_response(call, patch=encoded(*operations), patchType="JSONPatch")
 
 
 def encoded(*operations: JsonObject) -> str:
@@ -42,13 +42,13 @@ def add(path: str, value: Any) -> JsonObject:
 
 
 class AdmissionHook(Hook):
-    """A webhook that consents, unless it is told otherwise."""
+    """A webhook that allows everything by default."""
 
     def __init__(self, *names: str, behaviour: Behaviour = consent) -> None:
         super().__init__(*names, behaviour=behaviour)
 
     def stanza(self, name: str = "one", **more: Any) -> JsonObject:
-        """A webhook of a configuration, by default about all writes of the tests' own group."""
+        """Return a webhook entry of a configuration. By default it matches all writes to the tests' group."""
         rule = {"operations": ["*"], "apiGroups": [GROUP], "apiVersions": ["*"], "resources": ["*/*"]}
         given: JsonObject = {
             "name": f"{name}.example.com",
@@ -60,7 +60,7 @@ class AdmissionHook(Hook):
         return {**given, **more}
 
     def requests(self) -> list[JsonObject]:
-        """What it was asked since the last look."""
+        """Return and clear the received requests."""
         found = [call.review["request"] for call in self.calls]
         self.calls.clear()
         return found

@@ -1,10 +1,10 @@
-"""Writes as admission is asked about them."""
+"""Admission attributes, policies and bindings for tests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
+from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
 from polykind.auth.user import User
 from polykind.contract import JsonObject
 
@@ -21,8 +21,8 @@ async def _convert(obj: JsonObject, api_version: str) -> JsonObject | None:
     return {**obj, "apiVersion": api_version, "converted": True} if api_version == "x.io/v2" else None
 
 
-def asked(obj: Any = None, old: Any = None, *, warnings: list[str] | None = None, **more: Any) -> Attributes:
-    """A write of a Vat in the namespace `default`."""
+def attributes_for(obj: Any = None, old: Any = None, *, warnings: list[str] | None = None, **more: Any) -> Attributes:
+    """Return the attributes of a write to a Vat in the namespace `default`."""
     operation = CREATE if old is None else UPDATE if obj is not None else DELETE
     resource: dict[str, Any] = {
         "group": "x.io",
@@ -36,9 +36,9 @@ def asked(obj: Any = None, old: Any = None, *, warnings: list[str] | None = None
         "equivalents": ("v1", "v2", "v3"),
     }
     resource |= {name: more.pop(name) for name in list(more) if name in resource}
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "operation": operation,
-        "resource": Resource(**resource),
+        "resource": RequestResource(**resource),
         "namespace": "default",
         "name": ((obj or old or {}).get("metadata") or {}).get("name", ""),
         "obj": obj,
@@ -51,11 +51,11 @@ def asked(obj: Any = None, old: Any = None, *, warnings: list[str] | None = None
         "namespace_object": lambda: NAMESPACE,
         "warn": (warnings if warnings is not None else []).append,
     }
-    return Attributes(**{**given, **more})
+    return Attributes(**{**fields, **more})
 
 
 def policy(*expressions: str, name: str = "p", **spec: Any) -> JsonObject:
-    """A policy about all writes of vats, as it is decoded."""
+    """Return a decoded policy that matches all writes to vats."""
     match = {
         "resourceRules": [
             {
@@ -71,10 +71,10 @@ def policy(*expressions: str, name: str = "p", **spec: Any) -> JsonObject:
         "objectSelector": {},
     }
     validations = [{"expression": expression} for expression in expressions]
-    given: JsonObject = {"failurePolicy": "Fail", "matchConstraints": match, "validations": validations}
-    return {"metadata": {"name": name}, "spec": {**given, **spec}}
+    fields: JsonObject = {"failurePolicy": "Fail", "matchConstraints": match, "validations": validations}
+    return {"metadata": {"name": name}, "spec": {**fields, **spec}}
 
 
 def binding(name: str = "b", of: str = "p", *actions: str, **spec: Any) -> JsonObject:
-    given: JsonObject = {"policyName": of, "validationActions": list(actions) or ["Deny"]}
-    return {"metadata": {"name": name}, "spec": {**given, **spec}}
+    fields: JsonObject = {"policyName": of, "validationActions": list(actions) or ["Deny"]}
+    return {"metadata": {"name": name}, "spec": {**fields, **spec}}

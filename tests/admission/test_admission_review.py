@@ -1,4 +1,4 @@
-"""AdmissionReviews: what is sent, and what an answer must be."""
+"""AdmissionReview requests and responses."""
 
 from __future__ import annotations
 
@@ -10,29 +10,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.admission.admission_review import Denied, Misanswered, Shown, Verdict, answered, request
-from tests.admission.support import asked
+from polykind.admission.admission_review import (
+    AdmissionResponse,
+    InvalidResponseError,
+    WebhookDeniedError,
+    parse_response,
+    request,
+)
+from polykind.admission.versioned_attributes import VersionedAttributes
+from tests.admission.support import attributes_for
 
 OBJ = {"apiVersion": "x.io/v1", "kind": "Vat", "metadata": {"name": "v"}}
 PATCH = base64.b64encode(b"[]").decode()
 
 
-def answer(version: str = "v1", **response: Any) -> bytes:
+def review_response(version: str = "v1", **response: Any) -> bytes:
     told = {"uid": "u", "allowed": True, **response}
     return json.dumps(
         {"apiVersion": f"admission.k8s.io/{version}", "kind": "AdmissionReview", "response": told}
     ).encode()
 
 
-def complaint(body: bytes, *, version: str = "v1", mutating: bool = True) -> str:
-    with pytest.raises(Misanswered) as caught:
-        answered(version, "u", body, mutating=mutating)
+def error_message(body: bytes, *, version: str = "v1", mutating: bool = True) -> str:
+    with pytest.raises(InvalidResponseError) as caught:
+        parse_response(version, "u", body, mutating=mutating)
     return str(caught.value)
 
 
-def test_a_write_is_told_as_the_reference_tells_it() -> None:
-    write = asked(OBJ, dry_run=True)
-    body = request("v1beta1", "u", write, Shown("v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None))
+def test_request_matches_kube_apiserver() -> None:
+    write = attributes_for(OBJ, dry_run=True)
+    body = request("v1beta1", "u", write, VersionedAttributes("v2", "x.io/v2", {**OBJ, "apiVersion": "x.io/v2"}, None))
     assert json.loads(body) == {
         "kind": "AdmissionReview",
         "apiVersion": "admission.k8s.io/v1beta1",
@@ -54,71 +61,74 @@ def test_a_write_is_told_as_the_reference_tells_it() -> None:
     }
 
 
-def test_a_verdict_is_read() -> None:
+def test_valid_response_is_parsed() -> None:
     status = {"code": 403, "message": "no"}
-    found = answered("v1", "u", answer(allowed=False, status=status, warnings=["w"]), mutating=True)
-    assert found == Verdict(False, {"metadata": {}, **status}, b"", "", ("w",))
-    assert answered("v1", "u", answer(patch=PATCH, patchType="JSONPatch"), mutating=True).patch == b"[]"
+    found = parse_response("v1", "u", review_response(allowed=False, status=status, warnings=["w"]), mutating=True)
+    assert found == AdmissionResponse(False, {"metadata": {}, **status}, b"", "", ("w",))
+    assert parse_response("v1", "u", review_response(patch=PATCH, patchType="JSONPatch"), mutating=True).patch == b"[]"
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         (b"{}", "received invalid webhook response: webhook response was absent"),
-        (answer(uid="w"), 'received invalid webhook response: expected response.uid="u", got "w"'),
+        (review_response(uid="w"), 'received invalid webhook response: expected response.uid="u", got "w"'),
         (
             b'{"response":{"uid":"u","allowed":true}}',
             "received invalid webhook response: expected webhook response of admission.k8s.io/v1, "
             "Kind=AdmissionReview, got /, Kind=",
         ),
         (
-            answer("v1beta1"),
+            review_response("v1beta1"),
             "failed to call webhook: converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
         ),
         (
-            answer(allowed="yes"),
+            review_response(allowed="yes"),
             "failed to call webhook: json: cannot unmarshal string into Go struct field "
             "AdmissionResponse.response.allowed of type bool",
         ),
         (
-            answer(status={"code": "x"}),
+            review_response(status={"code": "x"}),
             "failed to call webhook: json: cannot unmarshal string into Go struct field "
             "Status.response.status.code of type int32",
         ),
         (
-            answer()[:-1] + b',"request":{"kind":"x"}}',
+            review_response()[:-1] + b',"request":{"kind":"x"}}',
             "failed to call webhook: json: cannot unmarshal string into Go struct field "
             "AdmissionRequest.request.kind of type v1.GroupVersionKind",
         ),
-        (answer(patch="!!!", patchType="JSONPatch"), "failed to call webhook: illegal base64 data at input byte 0"),
         (
-            answer(patch=PATCH),
+            review_response(patch="!!!", patchType="JSONPatch"),
+            "failed to call webhook: illegal base64 data at input byte 0",
+        ),
+        (
+            review_response(patch=PATCH),
             "received invalid webhook response: webhook returned response.patch but not response.patchType",
         ),
         (
-            answer(patchType="JSONPatch"),
+            review_response(patchType="JSONPatch"),
             "received invalid webhook response: webhook returned response.patchType but not response.patch",
         ),
         (
-            answer(patch=PATCH, patchType=""),
+            review_response(patch=PATCH, patchType=""),
             'received invalid webhook response: webhook returned invalid response.patchType of ""',
         ),
     ],
 )
-def test_answers_that_are_none_are_told_in_the_reference_s_words(body: bytes, said: str) -> None:
-    assert complaint(body) == said
+def test_invalid_response_error_matches_kube_apiserver(body: bytes, expected: str) -> None:
+    assert error_message(body) == expected
 
 
-def test_a_validating_webhook_may_change_nothing() -> None:
-    said = "received invalid webhook response: validating webhook may not return response."
-    assert complaint(answer(patch=PATCH), mutating=False) == f"{said}patch"
-    assert complaint(answer(patchType="JSONPatch"), mutating=False) == f"{said}patchType"
+def test_validating_webhook_may_not_return_a_patch() -> None:
+    expected = "received invalid webhook response: validating webhook may not return response."
+    assert error_message(review_response(patch=PATCH), mutating=False) == f"{expected}patch"
+    assert error_message(review_response(patchType="JSONPatch"), mutating=False) == f"{expected}patchType"
 
 
-def test_v1beta1_looks_at_neither_uid_nor_kind_nor_patch_type() -> None:
+def test_v1beta1_ignores_uid_kind_and_patch_type() -> None:
     body = json.dumps({"response": {"allowed": True, "patch": PATCH, "patchType": "Other"}}).encode()
-    assert answered("v1beta1", "u", body, mutating=True).patch_type == "JSONPatch"
-    assert answered("v1beta1", "u", body, mutating=False).patch == b""
+    assert parse_response("v1beta1", "u", body, mutating=True).patch_type == "JSONPatch"
+    assert parse_response("v1beta1", "u", body, mutating=False).patch == b""
 
 
 @pytest.mark.parametrize(
@@ -131,15 +141,17 @@ def test_v1beta1_looks_at_neither_uid_nor_kind_nor_patch_type() -> None:
         ({"code": 100000}, 500, "denied the request without explanation"),
     ],
 )
-def test_a_refusal_is_the_webhook_s_own(status: Any, code: int, message: str) -> None:
-    told = Denied("a.b.c", status).status()
+def test_denial_uses_the_webhooks_status(status: Any, code: int, message: str) -> None:
+    told = WebhookDeniedError("a.b.c", status).status()
     assert (told["code"], told["message"]) == (code, f'admission webhook "a.b.c" {message}')
     assert told["status"] == "Failure"
 
 
-def test_a_refusal_keeps_what_else_a_webhook_says() -> None:
+def test_denial_keeps_details_and_metadata() -> None:
     details = {"name": "x", "causes": [{"message": "m"}]}
-    told = Denied("h", {"status": "odd", "reason": "R", "details": details, "metadata": {"continue": "c"}}).status()
+    told = WebhookDeniedError(
+        "h", {"status": "odd", "reason": "R", "details": details, "metadata": {"continue": "c"}}
+    ).status()
     assert (told["status"], told["reason"], told["details"], told["metadata"]) == (
         "odd",
         "R",
@@ -161,11 +173,11 @@ _ANSWERS = st.fixed_dictionaries({}, optional={"apiVersion": _JSON, "kind": _JSO
 
 
 @given((_ANSWERS | _JSON).map(lambda value: json.dumps(value).encode()) | st.binary(), st.booleans())
-def test_no_answer_is_anything_but_a_verdict_or_refused(body: bytes, mutating: bool) -> None:
+def test_any_body_is_parsed_or_rejected(body: bytes, mutating: bool) -> None:
     for version in ("v1", "v1beta1"):
         try:
-            verdict = answered(version, "u", body, mutating=mutating)
-        except Misanswered:
+            verdict = parse_response(version, "u", body, mutating=mutating)
+        except InvalidResponseError:
             continue
         if not verdict.allowed:
-            assert 400 <= Denied("h", verdict.status).status()["code"] < 1000
+            assert 400 <= WebhookDeniedError("h", verdict.status).status()["code"] < 1000

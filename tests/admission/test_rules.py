@@ -1,4 +1,4 @@
-"""Which writes a rule is about."""
+"""Matching of requests by rules."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from polykind.admission.attributes import Attributes
-from polykind.admission.rules import Rule, exempt, matching_version, name_warnings
-from tests.admission.support import asked
+from polykind.admission.matcher import Rule, is_exempt_from_webhooks, matching_version, name_warnings
+from tests.admission.support import attributes_for
 
 OBJ = {"metadata": {"name": "v"}}
 
@@ -19,7 +19,7 @@ def rule(**more: Any) -> Rule:
 
 
 @pytest.mark.parametrize(
-    ("more", "write", "matched"),
+    ("more", "attribute_values", "matched"),
     [
         ({}, {}, True),
         ({"operations": ["UPDATE", "CREATE"]}, {}, True),
@@ -45,47 +45,51 @@ def rule(**more: Any) -> Rule:
         ({"resourceNames": ["w"]}, {}, False),
     ],
 )
-def test_a_rule_matches_by_all_that_it_says(more: dict[str, Any], write: dict[str, Any], matched: bool) -> None:
-    assert rule(**more).matches(asked(OBJ, **write)) is matched
+def test_rule_matches_by_all_its_fields(more: dict[str, Any], attribute_values: dict[str, Any], matched: bool) -> None:
+    assert rule(**more).matches(attributes_for(OBJ, **attribute_values)) is matched
 
 
 @pytest.mark.parametrize(("scope", "matched"), [("Cluster", True), ("Namespaced", False), ("*", True)])
-def test_a_namespace_is_of_the_cluster_though_it_lies_in_itself(scope: str, matched: bool) -> None:
-    write = asked(OBJ, group="", plural="namespaces", namespace="v")
-    assert rule(scope=scope).matches(write) is matched
+def test_namespaces_are_cluster_scoped(scope: str, matched: bool) -> None:
+    attribute_values = attributes_for(OBJ, group="", plural="namespaces", namespace="v")
+    assert rule(scope=scope).matches(attribute_values) is matched
 
 
-def test_other_versions_are_equivalent_where_the_policy_says_so() -> None:
-    write = asked(OBJ)
-    assert matching_version([rule(apiVersions=["v3"])], write, "Equivalent") == "v3"
-    assert matching_version([rule(apiVersions=["v3"])], write, "Exact") is None
-    assert matching_version([rule(apiVersions=["v9"])], write, "Equivalent") is None
+def test_equivalent_match_policy_matches_other_versions() -> None:
+    attribute_values = attributes_for(OBJ)
+    assert matching_version([rule(apiVersions=["v3"])], attribute_values, "Equivalent") == "v3"
+    assert matching_version([rule(apiVersions=["v3"])], attribute_values, "Exact") is None
+    assert matching_version([rule(apiVersions=["v9"])], attribute_values, "Equivalent") is None
 
 
 def test_versions_without_the_subresource_are_not_equivalent() -> None:
-    write = asked(OBJ, subresource="scale", equivalents=("v1", "v2"))
+    attribute_values = attributes_for(OBJ, subresource="scale", equivalents=("v1", "v2"))
     scales = [rule(apiVersions=["v3"], resources=["vats/scale"])]
-    assert matching_version(scales, write, "Equivalent") is None
+    assert matching_version(scales, attribute_values, "Equivalent") is None
 
 
-def test_the_version_of_the_request_comes_first_and_then_the_first_rule() -> None:
-    write = asked(OBJ)
-    assert matching_version([rule(apiVersions=["v2"]), rule(apiVersions=["v1"])], write, "Equivalent") == "v1"
-    assert matching_version([rule(apiVersions=["v3"]), rule(apiVersions=["v2"])], write, "Equivalent") == "v3"
+def test_request_version_has_precedence() -> None:
+    attribute_values = attributes_for(OBJ)
+    assert (
+        matching_version([rule(apiVersions=["v2"]), rule(apiVersions=["v1"])], attribute_values, "Equivalent") == "v1"
+    )
+    assert (
+        matching_version([rule(apiVersions=["v3"]), rule(apiVersions=["v2"])], attribute_values, "Equivalent") == "v3"
+    )
 
 
-def _of(kind: str, group: str = "admissionregistration.k8s.io") -> Attributes:
-    return asked(OBJ, group=group, kind=kind, kind_version=f"{group}/v1")
+def attributes_of_kind(kind: str, group: str = "admissionregistration.k8s.io") -> Attributes:
+    return attributes_for(OBJ, group=group, kind=kind, kind_version=f"{group}/v1")
 
 
-def test_nobody_is_asked_about_those_who_are_asked() -> None:
-    assert exempt(_of("MutatingWebhookConfiguration"))
-    assert exempt(_of("ValidatingAdmissionPolicyBinding"))
-    assert not exempt(_of("MutatingWebhookConfiguration", "x.io"))
-    assert not exempt(_of("Other"))
+def test_admission_configuration_is_exempt() -> None:
+    assert is_exempt_from_webhooks(attributes_of_kind("MutatingWebhookConfiguration"))
+    assert is_exempt_from_webhooks(attributes_of_kind("ValidatingAdmissionPolicyBinding"))
+    assert not is_exempt_from_webhooks(attributes_of_kind("MutatingWebhookConfiguration", "x.io"))
+    assert not is_exempt_from_webhooks(attributes_of_kind("Other"))
 
 
-def test_names_of_static_configurations_are_warned_of() -> None:
+def test_static_configuration_names_cause_warnings() -> None:
     assert name_warnings("x.y") == []
     assert name_warnings("x.static.k8s.io") == [
         'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations '

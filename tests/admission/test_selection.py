@@ -1,4 +1,4 @@
-"""What selectors of webhooks and policies select."""
+"""Matching of requests by namespace and object selectors."""
 
 from __future__ import annotations
 
@@ -6,46 +6,51 @@ from typing import Any
 
 import pytest
 
-from polykind.admission.selection import in_namespace, selects
+from polykind.admission.matcher import namespace_matches, object_matches
 from polykind.errors import NotFoundError
 from polykind.selectors.selector_objects import compile_label_selector
-from tests.admission.support import asked
+from tests.admission.support import attributes_for
 
 TEST = {"matchLabels": {"env": "test"}}
 PROD = {"matchExpressions": [{"key": "env", "operator": "In", "values": ["prod"]}]}
 
 
-def labelled(**labels: str) -> dict[str, Any]:
+def labels_spec(**labels: str) -> dict[str, Any]:
     return {"metadata": {"name": "v", "labels": labels}}
 
 
-def test_an_object_is_selected_as_it_is_or_as_it_shall_be() -> None:
+def test_object_selector_matches_new_or_existing_object() -> None:
     wanted = compile_label_selector(TEST)
-    assert selects(wanted, asked(labelled(env="test")))
-    assert selects(wanted, asked(labelled(), labelled(env="test")))
-    assert selects(wanted, asked(None, labelled(env="test")))
-    assert not selects(wanted, asked(labelled(), labelled(env="prod")))
-    assert selects(compile_label_selector({}), asked(labelled()))
+    assert object_matches(wanted, attributes_for(labels_spec(env="test")))
+    assert object_matches(wanted, attributes_for(labels_spec(), labels_spec(env="test")))
+    assert object_matches(wanted, attributes_for(None, labels_spec(env="test")))
+    assert not object_matches(wanted, attributes_for(labels_spec(), labels_spec(env="prod")))
+    assert object_matches(compile_label_selector({}), attributes_for(labels_spec()))
 
 
-def test_a_namespace_is_selected_by_its_labels() -> None:
-    assert in_namespace(compile_label_selector(TEST), asked(labelled()))
-    assert not in_namespace(compile_label_selector(PROD), asked(labelled()))
+def test_namespace_selector_matches_namespace_labels() -> None:
+    assert namespace_matches(compile_label_selector(TEST), attributes_for(labels_spec()))
+    assert not namespace_matches(compile_label_selector(PROD), attributes_for(labels_spec()))
 
 
-def test_what_lies_in_no_namespace_is_always_selected() -> None:
-    assert in_namespace(compile_label_selector(PROD), asked(labelled(), namespace=""))
+def test_namespace_selector_matches_cluster_scoped_objects() -> None:
+    assert namespace_matches(compile_label_selector(PROD), attributes_for(labels_spec(), namespace=""))
 
 
-def test_a_namespace_itself_is_selected_by_what_it_shall_be_and_deleted_by_what_it_is() -> None:
+def test_namespace_is_matched_by_its_own_labels() -> None:
     of: dict[str, Any] = {"group": "", "plural": "namespaces", "namespace": "v"}
-    assert in_namespace(compile_label_selector(PROD), asked(labelled(env="prod"), labelled(env="test"), **of))
-    assert in_namespace(compile_label_selector(TEST), asked(None, labelled(env="test"), **of))
-    assert in_namespace(
-        compile_label_selector(TEST), asked(labelled(env="prod"), labelled(env="test"), subresource="status", **of)
+    assert namespace_matches(
+        compile_label_selector(PROD), attributes_for(labels_spec(env="prod"), labels_spec(env="test"), **of)
+    )
+    assert namespace_matches(compile_label_selector(TEST), attributes_for(None, labels_spec(env="test"), **of))
+    assert namespace_matches(
+        compile_label_selector(TEST),
+        attributes_for(labels_spec(env="prod"), labels_spec(env="test"), subresource="status", **of),
     )
 
 
-def test_a_namespace_that_is_not_there_is_told() -> None:
+def test_missing_namespace_is_not_found() -> None:
     with pytest.raises(NotFoundError, match='namespaces "gone" not found'):
-        in_namespace(compile_label_selector(TEST), asked(labelled(), namespace="gone", namespace_object=lambda: None))
+        namespace_matches(
+            compile_label_selector(TEST), attributes_for(labels_spec(), namespace="gone", namespace_object=lambda: None)
+        )

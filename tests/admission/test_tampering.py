@@ -1,4 +1,4 @@
-"""Webhooks that change what is not theirs: names, revisions, kinds, and metadata that does not fit."""
+"""Mutating webhooks that change names, resource versions, kinds or metadata."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ async def running(tmp_path: Path, hook: AdmissionHook) -> AsyncIterator[Live]:
         yield running
 
 
-async def said(running: Live, method: str, path: str, body: object, code: int, kind: str = MERGE) -> tuple[Any, Any]:
+async def error_of(
+    running: Live, method: str, path: str, body: object, code: int, kind: str = MERGE
+) -> tuple[Any, Any]:
     kind = kind if method == "PATCH" else "application/json"
     answer = await running.ask(method, path, body, kind=kind, expect=code)
     return answer["message"], answer.get("reason")
 
 
-async def test_an_apply_creates_where_the_path_says(running: Live, hook: AdmissionHook) -> None:
+async def test_apply_creates_under_the_name_of_the_path(running: Live, hook: AdmissionHook) -> None:
     hook.behaviour = patching(add("/metadata/name", "other"))
     for name in ("b", "c"):
         made = await running.ask("PATCH", f"{WIDGETS}/{name}?fieldManager=me", widget(name), kind=APPLY, expect=201)
@@ -51,27 +53,27 @@ async def test_an_apply_creates_where_the_path_says(running: Live, hook: Admissi
         assert (await running.ask("GET", f"{WIDGETS}/{name}"))["metadata"]["name"] == "other"
 
 
-async def test_a_revision_means_nothing_to_an_apply_that_creates_but_must_be_one(
-    running: Live, hook: AdmissionHook
-) -> None:
+async def test_apply_that_creates_ignores_a_valid_resource_version(running: Live, hook: AdmissionHook) -> None:
     hook.behaviour = patching(add("/metadata/resourceVersion", "1"))
     await running.ask("PATCH", f"{WIDGETS}/b?fieldManager=me", widget("b"), kind=APPLY, expect=201)
     hook.behaviour = patching(add("/metadata/resourceVersion", "abc"))
-    assert await said(running, "PATCH", f"{WIDGETS}/c?fieldManager=me", widget("c"), 500, APPLY) == (
+    assert await error_of(running, "PATCH", f"{WIDGETS}/c?fieldManager=me", widget("c"), 500, APPLY) == (
         'strconv.ParseUint: parsing "abc": invalid syntax',
         None,
     )
 
 
-async def test_a_revision_is_missed_before_another_namespace_is_seen(running: Live, hook: AdmissionHook) -> None:
+async def test_missing_resource_version_is_reported_before_changed_namespace(
+    running: Live, hook: AdmissionHook
+) -> None:
     hook.behaviour = patching(add("/metadata/namespace", "other"))
-    message, reason = await said(running, "PUT", f"{WIDGETS}/a", widget("a"), 422)
+    message, reason = await error_of(running, "PUT", f"{WIDGETS}/a", widget("a"), 422)
     assert "metadata.resourceVersion" in message
     assert reason == "Invalid"
-    assert await said(running, "PATCH", f"{WIDGETS}/a", {}, 400) == (_OTHER_NAMESPACE, "BadRequest")
+    assert await error_of(running, "PATCH", f"{WIDGETS}/a", {}, 400) == (_OTHER_NAMESPACE, "BadRequest")
 
 
-async def test_where_a_scale_says_it_is_means_nothing(running: Live, hook: AdmissionHook) -> None:
+async def test_metadata_of_a_scale_is_ignored(running: Live, hook: AdmissionHook) -> None:
     hook.behaviour = patching(add("/metadata/namespace", "other"), add("/metadata/uid", "other"))
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 3}}
     changed = await running.ask("PUT", f"{WIDGETS}/a/scale", scale)
@@ -79,7 +81,7 @@ async def test_where_a_scale_says_it_is_means_nothing(running: Live, hook: Admis
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "why"),
+    ("path", "value", "message_text"),
     [
         (
             "/metadata/name",
@@ -95,26 +97,26 @@ async def test_where_a_scale_says_it_is_means_nothing(running: Live, hook: Admis
         ("/kind", "Other", 'no kind "Other" is registered for version "autoscaling/v1" in scheme "k8s.io/client-go/k'),
     ],
 )
-async def test_what_is_no_scale_any_more_is_refused(
-    running: Live, hook: AdmissionHook, path: str, value: object, why: str
+async def test_invalid_scale_is_rejected(
+    running: Live, hook: AdmissionHook, path: str, value: object, message_text: str
 ) -> None:
     hook.behaviour = patching(add(path, value))
-    message, reason = await said(running, "PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 5}}, 500)
-    assert message.startswith(why)
+    message, reason = await error_of(running, "PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 5}}, 500)
+    assert message.startswith(message_text)
     assert reason is None
 
 
-async def test_metadata_that_does_not_fit_is_dropped_unless_it_is_converted(running: Live, hook: AdmissionHook) -> None:
+async def test_invalid_metadata_is_dropped_unless_converted(running: Live, hook: AdmissionHook) -> None:
     hook.behaviour = patching(add("/metadata/labels", []))
     made = await running.ask("POST", WIDGETS, widget("b"))
     assert "labels" not in made["metadata"]
-    why = "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type map[string]string"
+    message_text = "json: cannot unmarshal array into Go struct field ObjectMeta.labels of type map[string]string"
     other = widget("c") | {"apiVersion": f"{GROUP}/v2"}
-    assert await said(running, "POST", V2, other, 500) == (why, None)
-    assert await said(running, "PATCH", f"{V2}/a", {}, 500) == (why, None)
+    assert await error_of(running, "POST", V2, other, 500) == (message_text, None)
+    assert await error_of(running, "PATCH", f"{V2}/a", {}, 500) == (message_text, None)
 
 
-async def test_the_answer_to_a_removed_last_finalizer_is_what_was_made(running: Live, hook: AdmissionHook) -> None:
+async def test_removing_the_last_finalizer_returns_the_mutated_object(running: Live, hook: AdmissionHook) -> None:
     await running.ask("PATCH", f"{WIDGETS}/a", {"metadata": {"finalizers": ["x.io/y"]}}, kind=MERGE)
     await running.ask("DELETE", f"{WIDGETS}/a")
     hook.behaviour = patching(add("/spec/stray", 1))
@@ -122,9 +124,7 @@ async def test_the_answer_to_a_removed_last_finalizer_is_what_was_made(running: 
     assert gone["spec"] == {"size": 1, "stray": 1}
 
 
-async def test_a_built_in_object_that_does_not_say_its_kind_is_of_it_and_no_other(
-    running: Live, hook: AdmissionHook
-) -> None:
+async def test_builtin_object_without_kind_gets_the_kind_of_the_resource(running: Live, hook: AdmissionHook) -> None:
     path = f"{CONFIGURATIONS}/mutatingwebhookconfigurations/hooks"
     rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"]}
     change = [{"op": "replace", "path": "/webhooks/0/rules", "value": [rule]}]
@@ -133,6 +133,6 @@ async def test_a_built_in_object_that_does_not_say_its_kind_is_of_it_and_no_othe
     made = await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     assert (made["apiVersion"], made["kind"]) == ("v1", "Namespace")
     hook.behaviour = patching(add("/kind", "Other"))
-    why = 'no kind "Other" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'
-    told = await said(running, "POST", "/api/v1/namespaces", {"metadata": {"name": "o"}}, 500)
-    assert told == (f"Internal error occurred: {why}", "InternalError")
+    message_text = 'no kind "Other" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+    error = await error_of(running, "POST", "/api/v1/namespaces", {"metadata": {"name": "o"}}, 500)
+    assert error == (f"Internal error occurred: {message_text}", "InternalError")

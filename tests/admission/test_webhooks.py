@@ -20,7 +20,7 @@ from tests.admission.hooks import (
     encoded,
     patching,
     refuse,
-    said,
+    review_response,
 )
 from tests.conversion.hook import Hook as ConversionHook
 from tests.conversion.hook import converted
@@ -182,7 +182,7 @@ async def test_patches_that_do_not_apply_are_told(running: Live, hook: Admission
         "Unable to remove nonexistent key: nothing: missing value"
     )
     # What is no patch at all is the webhook's failure, and so passed over.
-    hook.behaviour = lambda call: said(call, patch="e30=", patchType="JSONPatch")
+    hook.behaviour = lambda call: review_response(call, patch="e30=", patchType="JSONPatch")
     await running.ask("POST", WIDGETS, widget("a"))
 
 
@@ -194,7 +194,7 @@ async def test_webhooks_are_asked_in_the_order_of_configurations_and_of_their_ow
 
     def appended(call: Call) -> Reply:
         note = call.review["request"]["object"]["spec"].get("note", "")
-        return said(call, patch=encoded(add("/spec/note", note + call.path[1])), patchType="JSONPatch")
+        return review_response(call, patch=encoded(add("/spec/note", note + call.path[1])), patchType="JSONPatch")
 
     hook.behaviour = appended
     made = await running.ask("POST", WIDGETS, widget("a"))
@@ -207,7 +207,11 @@ async def test_who_wants_it_is_asked_again_after_a_change(running: Live, hook: A
 
     def changing(call: Call) -> Reply:
         note = encoded(add("/spec/note", "x"))
-        return said(call, patch=note, patchType="JSONPatch") if call.path.startswith("/changes") else consent(call)
+        return (
+            review_response(call, patch=note, patchType="JSONPatch")
+            if call.path.startswith("/changes")
+            else consent(call)
+        )
 
     hook.behaviour = changing
     await running.ask("POST", WIDGETS, widget("a"))
@@ -262,7 +266,7 @@ async def test_a_dry_run_is_told_as_one(running: Live, hook: AdmissionHook) -> N
 
 async def test_warnings_become_headers(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Validating", hook.stanza())
-    hook.behaviour = lambda call: said(call, warnings=["mind the gap", "mind the gap"])
+    hook.behaviour = lambda call: review_response(call, warnings=["mind the gap", "mind the gap"])
     reply = await running.client.call("POST", WIDGETS, widget("a"))
     assert reply.headers[b"warning"] == b'299 - "mind the gap"'
 

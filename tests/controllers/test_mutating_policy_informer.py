@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
-from tests.admission.hooks import AdmissionHook, add, configuration, encoded, said
+from tests.admission.hooks import AdmissionHook, add, configuration, encoded, review_response
 from tests.support.hook import Call, Reply
 from tests.support.live import Live, live
 from tests.support.widgets import APPLY, GROUP, JSON, MERGE, WIDGETS, definition, namespace, widget
@@ -149,7 +149,7 @@ async def test_policies_come_before_webhooks_and_share_a_second_round(
 ) -> None:
     def append(call: Call) -> Reply:
         note = call.review["request"]["object"]["spec"]["note"]
-        return said(call, patch=encoded(add("/spec/note", f"{note}w")), patchType="JSONPatch")
+        return review_response(call, patch=encoded(add("/spec/note", f"{note}w")), patchType="JSONPatch")
 
     async with AdmissionHook(behaviour=append) as hook:
         stanza = hook.stanza(reinvocationPolicy=webhooks)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polykind.admission.rules import GROUP
+from polykind.admission.matcher import GROUP
 from tests.admission.hooks import CONFIGURATIONS, AdmissionHook, configuration, consent, refuse
 from tests.support.hook import Call, Reply
 from tests.support.live import DEFINITIONS, Live, live

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_review
-from polykind.conversion.failure import Failure, frame
-from polykind.webhook import status_errors
-from polykind.webhook.envelope import supported
+from polykind.conversion.conversion_errors import ConversionAttemptError, error_prefix
+from polykind.webhook import response_errors
+from polykind.webhook.review_envelope import choose_version
 from tests.conversion.hook import crontab
 
 _CASES: list[JsonObject] = json.loads((Path(__file__).parent / "reference_answers.json").read_text())
@@ -31,17 +31,17 @@ def _judge(case: JsonObject) -> tuple[str, Any]:
     obj = case.get("object", _ONE)
     before = json.dumps(obj)
     body = case.get("body", "").replace("{{uid}}", _UID).encode()
-    complaint = status_errors.complaint(
-        status_errors.Answer(case.get("status", 200), case.get("type", "application/json"), body)
+    complaint = response_errors.error_message(
+        response_errors.HTTPResponse(case.get("status", 200), case.get("type", "application/json"), body)
     )
     if complaint is not None:
-        return f"{frame(obj)} failed: {complaint}", None
-    version = supported(case.get("review", "v1").split(","))
+        return f"{error_prefix(obj)} failed: {complaint}", None
+    version = choose_version(case.get("review", "v1").split(","))
     assert version
     try:
-        return "", conversion_review.answered(version, _UID, body, [obj], "example.com/v1")[0]
-    except Failure as failure:
-        return failure.said, None
+        return "", conversion_review.parse_response(version, _UID, body, [obj], "example.com/v1")[0]
+    except ConversionAttemptError as failure:
+        return failure.message, None
     finally:
         assert json.dumps(obj) == before
 
@@ -80,17 +80,19 @@ def test_answers_are_judged_in_the_reference_s_words(case: JsonObject) -> None:
 )
 def test_the_first_field_of_another_type_is_told_wherever_it_stands(version: str, said: JsonObject, why: str) -> None:
     body = json.dumps({"apiVersion": f"apiextensions.k8s.io/{version}", "kind": "ConversionReview"} | said).encode()
-    with pytest.raises(Failure) as caught:
-        conversion_review.answered(version, _UID, body, [crontab()], "example.com/v1")
+    with pytest.raises(ConversionAttemptError) as caught:
+        conversion_review.parse_response(version, _UID, body, [crontab()], "example.com/v1")
     unmarshal = f"json: cannot unmarshal {why.format(version=version)}"
-    assert caught.value.said == f"conversion webhook for example.com/v1beta1, Kind=CronTab failed: {unmarshal}"
+    assert caught.value.message == f"conversion webhook for example.com/v1beta1, Kind=CronTab failed: {unmarshal}"
 
 
 @pytest.mark.parametrize("kind", ["ListOptions", "WatchEvent"])
 def test_what_every_group_has_is_read_before_it_is_refused(kind: str) -> None:
     body = json.dumps({"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": kind}).encode()
-    with pytest.raises(Failure, match=rf"converting \(v1.{kind}\) to \(v1.ConversionReview\): unknown conversion"):
-        conversion_review.answered("v1", _UID, body, [crontab()], "example.com/v1")
+    with pytest.raises(
+        ConversionAttemptError, match=rf"converting \(v1.{kind}\) to \(v1.ConversionReview\): unknown conversion"
+    ):
+        conversion_review.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
 
 
 def test_a_request_has_the_fields_and_the_empty_response_of_the_reference() -> None:
@@ -107,7 +109,7 @@ def test_a_request_has_the_fields_and_the_empty_response_of_the_reference() -> N
     [(["v1"], "v1"), (["v7", "v1beta1", "v1"], "v1beta1"), (["v7"], None), ([], None)],
 )
 def test_the_first_review_version_that_both_speak_is_used(versions: list[str], first: str | None) -> None:
-    assert supported(versions) == first
+    assert choose_version(versions) == first
 
 
 _json = st.recursive(
@@ -119,8 +121,8 @@ _json = st.recursive(
 
 @given(st.binary(max_size=200) | _json.map(lambda v: json.dumps(v).encode()))
 def test_no_answer_gives_anything_but_objects_or_a_failure(body: bytes) -> None:
-    with pytest.raises(Failure):
-        conversion_review.answered("v1", _UID, body, [crontab()], "example.com/v1")
+    with pytest.raises(ConversionAttemptError):
+        conversion_review.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
 
 
 @given(_json, _json)
@@ -134,8 +136,8 @@ def test_no_object_in_an_answer_gives_anything_but_an_object_or_a_failure(metada
             }
         ).encode()
         try:
-            (out,) = conversion_review.answered("v1", _UID, body, [crontab()], "example.com/v1")
-        except Failure:
+            (out,) = conversion_review.parse_response("v1", _UID, body, [crontab()], "example.com/v1")
+        except ConversionAttemptError:
             continue
         assert out["metadata"]["name"] == "one"
 
@@ -146,10 +148,10 @@ def test_deep_answers_are_refused_or_taken_but_do_not_break() -> None:
         f'{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{{"uid":"{_UID}",'
         f'"result":{{"status":"Success"}},"convertedObjects":[{deep}]}}}}'
     )
-    with pytest.raises(Failure, match="Object 'Kind' is missing in"):
-        conversion_review.answered("v1", _UID, body.encode(), [crontab()], "example.com/v1")
-    with pytest.raises(Failure):
-        conversion_review.answered("v1", _UID, b"[" * 100_000, [crontab()], "example.com/v1")
+    with pytest.raises(ConversionAttemptError, match="Object 'Kind' is missing in"):
+        conversion_review.parse_response("v1", _UID, body.encode(), [crontab()], "example.com/v1")
+    with pytest.raises(ConversionAttemptError):
+        conversion_review.parse_response("v1", _UID, b"[" * 100_000, [crontab()], "example.com/v1")
 
 
 def test_an_answer_that_does_not_begin_like_an_object_is_read_as_yaml() -> None:
@@ -159,8 +161,8 @@ def test_an_answer_that_does_not_begin_like_an_object_is_read_as_yaml() -> None:
         "  result: {status: Success}\n  convertedObjects:\n"
         f"  - {{apiVersion: example.com/v1, kind: CronTab, metadata: {metadata}, z: 1}}\n"
     ).encode()
-    (out,) = conversion_review.answered("v1", _UID, body, [_ONE], "example.com/v1")
+    (out,) = conversion_review.parse_response("v1", _UID, body, [_ONE], "example.com/v1")
     assert out["metadata"] == {"name": "one", "namespace": "default", "uid": "u-1"}
     assert out["z"] == 1
-    with pytest.raises(Failure, match="failed: yaml: line 2: did not find expected"):
-        conversion_review.answered("v1", _UID, b"a:\n  b: [b", [_ONE], "example.com/v1")
+    with pytest.raises(ConversionAttemptError, match="failed: yaml: line 2: did not find expected"):
+        conversion_review.parse_response("v1", _UID, b"a:\n  b: [b", [_ONE], "example.com/v1")

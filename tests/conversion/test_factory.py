@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import Converter, JsonObject
-from polykind.conversion.factory import build
+from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.errors import APIError
 from polykind.toolkit.declare.library import Library
@@ -30,7 +30,7 @@ def _crd(conversion: JsonObject | None, generation: int = 1) -> JsonObject:
 
 
 def _build(conversion: JsonObject | None, **more: Any) -> MonitoredConverter:
-    return build(_crd(conversion, more.pop("generation", 1)), resolver=Resolver(), clock=StillClock(), **more)
+    return build_converter(_crd(conversion, more.pop("generation", 1)), resolver=Resolver(), clock=StillClock(), **more)
 
 
 @pytest.mark.parametrize("conversion", [None, {"strategy": "None"}])
@@ -38,7 +38,7 @@ async def test_none_is_the_default(conversion: JsonObject | None) -> None:
     gate = _build(conversion)
     converter: Converter = gate
     assert await converter.convert([crontab()], V1) == [crontab(version="v1")]
-    assert not gate.calls_out
+    assert not gate.is_remote
 
 
 async def test_a_webhook_is_called(hook: Hook) -> None:

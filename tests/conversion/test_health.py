@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from polykind.conversion.failure import CALL, Failure
-from polykind.conversion.health import Health, condition, transition
+from polykind.conversion.conversion_errors import CALL, ConversionAttemptError
+from polykind.conversion.converter_health import Health, condition, transition
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
-REFUSED = Failure("conversion webhook for g/v1, Kind=K failed: connection refused", CALL, "Connection")
+REFUSED = ConversionAttemptError("conversion webhook for g/v1, Kind=K failed: connection refused", CALL, "Connection")
 
 
 def _failed(times: int, health: Health | None = None) -> Health:
@@ -52,7 +52,7 @@ def test_further_failures_are_not_written_again() -> None:
 
 def test_another_reason_is_written_without_a_new_transition_time() -> None:
     written = transition(_failed(3), None, NOW)
-    slow = _failed(3).failed(Failure("late", CALL, "Timeout"))
+    slow = _failed(3).failed(ConversionAttemptError("late", CALL, "Timeout"))
     later = transition(slow, written, NOW + timedelta(hours=1))
     assert later
     assert (later["status"], later["reason"]) == ("False", "TimedOut")

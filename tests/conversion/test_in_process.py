@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from polykind.conversion.failure import ConversionFailedError
-from polykind.conversion.in_process import InProcessConverter
+from polykind.conversion.conversion_errors import ConversionFailedError
+from polykind.conversion.in_process_converter import InProcessConverter
 from polykind.toolkit.declare.library import Library
 from polykind.toolkit.declare.loading import load_converter
 from tests.conversion import converters

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind.contract import JsonObject
-from polykind.conversion.metadata import Refused, restored
+from polykind.conversion.metadata_restoration import InvalidMetadataError, restore_metadata
 
 _value = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.text(max_size=3), max_size=2)
 _labels = st.dictionaries(st.sampled_from(["a", "b", "example.com/c"]), st.sampled_from(["", "x", "y-1"]), max_size=3)
@@ -30,7 +30,7 @@ def _metadata(draw: st.DrawFn) -> JsonObject:
 @given(_metadata(), _metadata())
 def test_labels_and_annotations_are_the_answer_s_and_all_else_the_original_s(before: Any, answer: Any) -> None:
     kept = copy.deepcopy(before), copy.deepcopy(answer)
-    out = restored({"metadata": before}, {"metadata": answer})
+    out = restore_metadata({"metadata": before}, {"metadata": answer})
     for field in ("labels", "annotations"):
         assert out.get(field) == answer.get(field)
         assert (field in out) == (answer.get(field) is not None)
@@ -42,15 +42,17 @@ def test_labels_and_annotations_are_the_answer_s_and_all_else_the_original_s(bef
 
 @given(_metadata(), _metadata())
 def test_restoring_twice_changes_nothing(before: Any, answer: Any) -> None:
-    once = restored({"metadata": before}, {"metadata": answer})
-    assert restored({"metadata": before}, {"metadata": once}) == once
+    once = restore_metadata({"metadata": before}, {"metadata": answer})
+    assert restore_metadata({"metadata": before}, {"metadata": once}) == once
 
 
 def test_bad_labels_that_were_there_before_are_left_alone() -> None:
     bad = {"bad key": "bad value"}
-    assert restored({"metadata": {"labels": bad}}, {"metadata": {"labels": dict(bad)}}) == {"labels": bad}
+    assert restore_metadata({"metadata": {"labels": bad}}, {"metadata": {"labels": dict(bad)}}) == {"labels": bad}
 
 
 def test_annotations_may_not_grow_beyond_their_limit() -> None:
-    with pytest.raises(Refused, match=r"metadata\.annotation: Too long: may not be more than 262144 bytes"):
-        restored({"metadata": {}}, {"metadata": {"annotations": {"a": "x" * 262144}}})
+    with pytest.raises(
+        InvalidMetadataError, match=r"metadata\.annotation: Too long: may not be more than 262144 bytes"
+    ):
+        restore_metadata({"metadata": {}}, {"metadata": {"annotations": {"a": "x" * 262144}}})

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.conversion.failure import CALL, ConversionFailedError, Failure
-from polykind.conversion.health import Health
-from polykind.conversion.monitored_converter import MonitoredConverter, Remote
-from polykind.conversion.observer import Counted
+from polykind.conversion.conversion_errors import CALL, ConversionAttemptError, ConversionFailedError
+from polykind.conversion.conversion_observer import ConversionTimer
+from polykind.conversion.converter_health import Health
+from polykind.conversion.monitored_converter import MonitoredConverter, RemoteConverter
 from polykind.errors import InternalError, UnknownReasonError
 from polykind.metrics.metrics import Metrics
 from tests.conversion.hook import crontab
@@ -51,7 +51,7 @@ class Fake:
 
 
 def _gate(
-    remote: Remote | None, metrics: Metrics | None = None, seen: list[Health] | None = None
+    remote: RemoteConverter | None, metrics: Metrics | None = None, seen: list[Health] | None = None
 ) -> MonitoredConverter:
     told = seen.append if seen is not None else None
     return MonitoredConverter(
@@ -72,7 +72,7 @@ async def test_versions_that_the_crd_does_not_have_are_refused(remote: Fake | No
 
 async def test_without_a_converter_only_the_version_changes() -> None:
     gate = _gate(None)
-    assert not gate.calls_out
+    assert not gate.is_remote
     assert await gate.convert([crontab("a"), crontab("b", "v1")], V1) == [crontab("a", "v1"), crontab("b", "v1")]
     await gate.close()
 
@@ -94,7 +94,7 @@ async def test_what_is_shared_is_counted() -> None:
 async def test_failures_are_counted_and_change_the_health() -> None:
     remote, metrics, seen = Fake(), Metrics(), list[Health]()
     gate = _gate(remote, metrics, seen)
-    remote.error = ConversionFailedError(Failure("late", CALL, "Timeout"), crontab(), V1, remote.address)
+    remote.error = ConversionFailedError(ConversionAttemptError("late", CALL, "Timeout"), crontab(), V1, remote.address)
     for _ in range(3):
         with pytest.raises(ConversionFailedError):
             await gate.convert([crontab()], V1)
@@ -133,6 +133,6 @@ async def test_a_cancelled_request_says_nothing_of_the_converter() -> None:
 
 async def test_the_time_that_a_request_spends_is_summed() -> None:
     gate = _gate(Fake())
-    counted = Counted(gate.convert([crontab()], V1))
+    counted = ConversionTimer(gate.convert([crontab()], V1))
     await counted
-    assert counted.spent.seconds > 0
+    assert counted.time.seconds > 0

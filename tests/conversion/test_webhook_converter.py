@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from polykind.conversion.failure import ConversionFailedError
+from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.errors import APIError, InternalError, UnknownReasonError
 from polykind.webhook.resolver import Endpoint, Resolver
 from tests.conversion.conftest import Make
@@ -243,7 +243,7 @@ async def test_a_hanging_converter_is_given_up(hook: Hook, make: Make) -> None:
     assert error.message.startswith(f'{FRAME} failed: Post "{hook.url}?timeout=0.05s": {late}; ')
     assert isinstance(error, ConversionFailedError)
     assert error.failure.timed_out
-    told = error.as_event()
+    told = error.as_watch_error()
     assert told.reason == "InternalError"
     assert told.message.endswith(late)
 

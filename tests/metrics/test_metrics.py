@@ -44,10 +44,10 @@ async def test_two_servers_in_one_process_count_apart() -> None:
 async def test_conversions_are_counted_by_crd_converter_cause_and_request() -> None:
     metrics = Metrics()
     late = SimpleNamespace(kind="conversion_webhook_call_failure", cause="Timeout", timed_out=True)
-    metrics.called("crd", 5, 0.01, None)
-    metrics.called("crd", 1, 30.0, late)
-    metrics.converted("crd", "https://c/", "v1", "v2", 0.02, None)
-    metrics.converted("crd", "https://c/", "v1", "v2", 30.0, late)
+    metrics.converter_called("crd", 5, 0.01, None)
+    metrics.converter_called("crd", 1, 30.0, late)
+    metrics.objects_converted("crd", "https://c/", "v1", "v2", 0.02, None)
+    metrics.objects_converted("crd", "https://c/", "v1", "v2", 30.0, late)
     metrics.conversion_request_seconds.of().observe(30.02)
     page = (await metrics.render()).decode()
     for line in (
@@ -66,8 +66,8 @@ async def test_the_series_of_a_deleted_crd_go() -> None:
     metrics = Metrics()
     failure = SimpleNamespace(kind="k", cause="TLS", timed_out=True)
     for crd in ("gone", "stays"):
-        metrics.called(crd, 1, 0.1, None)
-        metrics.converted(crd, "c", "v1", "v2", 0.1, failure)
+        metrics.converter_called(crd, 1, 0.1, None)
+        metrics.objects_converted(crd, "c", "v1", "v2", 0.1, failure)
     metrics.forget_crd("gone")
     page = (await metrics.render()).decode()
     assert '"gone"' not in page

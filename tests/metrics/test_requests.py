@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from polykind.contract import JsonObject
-from polykind.conversion.observer import Counted, spend
+from polykind.conversion.conversion_observer import ConversionTimer, add_conversion_time
 from tests.support.crontabs import crontab, definition
 from tests.support.live import DEFINITIONS, Live, live
 
@@ -122,12 +122,12 @@ async def test_a_line_for_each_request_when_debugging(server: Live, caplog: pyte
 
 async def test_what_a_request_spends_is_summed_wherever_it_runs() -> None:
     async def request() -> str:
-        spend(1.0)
+        add_conversion_time(1.0)
         await asyncio.sleep(0)
-        spend(2.0)
+        add_conversion_time(2.0)
         return "done"
 
-    counted = Counted(request())
-    spend(100.0)
+    counted = ConversionTimer(request())
+    add_conversion_time(100.0)
     assert await counted == "done"
-    assert counted.spent.seconds == 3.0
+    assert counted.time.seconds == 3.0

@@ -59,7 +59,7 @@ async def main():
         roles = ("auth.rbac", "auth.request_authorization", "controllers.rbac_informer", "controllers.rbac_bootstrap")
         roles += ("verbs.granting",)
         migrating = ("controllers.migrator", "controllers.rewriting", "controllers.migration_status")
-        few = ("cel", "admission.webhook", *roles, *migrating)
+        few = ("cel", "admission.admission_webhook", *roles, *migrating)
         others = ("aiohttp", "cryptography", "yaml")
         print(*(name for name in (*others, *(f"polykind.{name}" for name in few)) if name in sys.modules))
 

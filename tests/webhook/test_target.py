@@ -9,7 +9,7 @@ import trustme
 
 from polykind.webhook import trust
 from polykind.webhook.resolver import Endpoint, Resolver, parse_resolve
-from polykind.webhook.target import TargetError, target
+from polykind.webhook.target import TargetError, build_target
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from polykind.webhook.target import TargetError, target
     ],
 )
 def test_a_url_is_read_as_the_reference_reads_it(url: str, shown: str, name: str, port: int) -> None:
-    found = target({"url": url}, "crd")
+    found = build_target({"url": url}, "crd")
     assert (found.url, found.server_name, found.port) == (shown, name, port)
     assert found.endpoint(Resolver()) == Endpoint(name, port)
 
@@ -34,11 +34,11 @@ def test_a_url_is_read_as_the_reference_reads_it(url: str, shown: str, name: str
 )
 def test_a_config_without_an_address_is_told(config: dict[str, Any]) -> None:
     with pytest.raises(TargetError, match='failed calling webhook "hook": '):
-        target(config, "hook")
+        build_target(config, "hook")
 
 
 def test_a_service_has_its_cluster_name_wherever_it_lives() -> None:
-    found = target({"service": {"namespace": "ns", "name": "conv"}}, "crd")
+    found = build_target({"service": {"namespace": "ns", "name": "conv"}}, "crd")
     assert (found.url, found.server_name) == ("https://conv.ns.svc:443/", "conv.ns.svc")
     external = {("ns", "conv"): "host.io."}
     assert found.endpoint(Resolver()) == Endpoint("conv.ns.svc", 443)
@@ -61,11 +61,11 @@ def test_bad_resolve_flags_are_refused(flag: str) -> None:
 
 
 def _bundle(pem: bytes) -> bytes:
-    return trust.bundle(base64.b64encode(pem).decode())
+    return trust.decode_ca_bundle(base64.b64encode(pem).decode())
 
 
 def test_a_blank_bundle_counts_as_none() -> None:
-    assert trust.bundle(None) == trust.bundle("") == _bundle(b" \n ") == b""
+    assert trust.decode_ca_bundle(None) == trust.decode_ca_bundle("") == _bundle(b" \n ") == b""
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ def test_a_blank_bundle_counts_as_none() -> None:
     ],
 )
 def test_unusable_bundles_are_told_in_the_reference_s_words(pem: bytes, says: str) -> None:
-    with pytest.raises(trust.BadBundle) as caught:
-        trust.context(_bundle(pem))
+    with pytest.raises(trust.CABundleError) as caught:
+        trust.build_ssl_context(_bundle(pem))
     assert str(caught.value) == f"unable to load root certificates: {says}"
 
 
 def test_one_good_certificate_makes_a_bundle_good() -> None:
     bad = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-    context = trust.context(_bundle(bad + trustme.CA().cert_pem.bytes()))
+    context = trust.build_ssl_context(_bundle(bad + trustme.CA().cert_pem.bytes()))
     assert len(context.get_ca_certs()) == 1
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname

@@ -1,4 +1,4 @@
-"""What admission is asked about: one write, before it happens."""
+"""The attributes of a request that admission plugins see."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from polykind.admission.reinvocation import Reinvocation
+from polykind.admission.admission_chain import Reinvocation
 from polykind.apply.model import Type
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 CREATE, UPDATE, DELETE = "CREATE", "UPDATE", "DELETE"
 
 Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
-"""An object at another apiVersion of its resource; None where that is not served."""
+"""Converts an object to another apiVersion of its resource. Returns None if that version is not served."""
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
-    """What is written to: group, version and plural, and the kind of its objects, by apiVersion and name.
-
-    The kind is that of the payload: of a Scale where the subresource is `scale`.
-    """
+class RequestResource:
+    """The resource of a request and the kind of its payload, which is Scale for the subresource `scale`."""
 
     group: str
     version: str
@@ -34,49 +31,49 @@ class Resource:
     subresource: str
     kind: str
     kind_version: str
-    """The payload's apiVersion."""
+    """The apiVersion of the payload."""
     namespaced: bool
     versions: tuple[str, ...]
-    """All versions that the resource is served at, this one among them."""
+    """All served versions of the resource."""
     equivalents: tuple[str, ...]
-    """Those of them that have the subresource, too: a write there is the same as one here."""
+    """The served versions that have the subresource. Requests at these versions are equivalent (matchPolicy)."""
 
 
 @dataclass(slots=True)
 class Attributes:
-    """One write that is under way."""
+    """The attributes of one write (admission.Attributes in Go)."""
 
     operation: str
-    resource: Resource
+    resource: RequestResource
     namespace: str
-    """Empty for what lies in none."""
+    """Empty for cluster-scoped objects."""
     name: str
-    """Empty while it is not known: of what will be named by its generateName, and of each in a collection."""
+    """Empty if unknown: for an object with generateName, and for each object of a deletecollection."""
     obj: JsonObject | None
-    """The object as it shall be, at the request's version; a mutating step replaces it. None when it is deleted."""
+    """The new object at the request's version. Mutating plugins replace it. None for DELETE."""
     old: JsonObject | None
-    """The object as it is; None when it is created."""
+    """The existing object. None for CREATE."""
     options: JsonObject
     """The CreateOptions, UpdateOptions or DeleteOptions of the request."""
     dry_run: bool
     user: User
     convert: Convert
     default: Callable[[JsonObject], JsonObject]
-    """Reads anew what a mutating step has made: its defaults filled in."""
+    """Decodes and defaults an object that a mutating plugin has changed."""
     namespace_object: Callable[[], JsonObject | None]
-    """The namespace that the object is, or lies in, as it stands; None for what lies in none."""
+    """Returns the namespace of the object, or the object itself if it is a namespace. None if cluster-scoped."""
     warn: Callable[[str], None]
-    model: Callable[[str], Type | None] = field(default=lambda api_version: None)
-    """The types of the object at an apiVersion; None if nothing is known of them."""
-    complaint: Callable[[JsonObject], str] = field(default=lambda made: "")
-    """What a strict reader has against an object that a mutating step has made; empty if it has nothing."""
+    apply_type: Callable[[str], Type | None] = field(default=lambda api_version: None)
+    """Returns the server-side apply type of the object at an apiVersion, None if there is none."""
+    strict_error: Callable[[JsonObject], str] = field(default=lambda obj: "")
+    """Returns the strict decoding error of an object that a mutating plugin has changed, "" if it is valid."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
-    decided: dict[AuthorizationAttributes, AuthorizationResult] = field(default_factory=dict)
-    """What expressions have asked it."""
-    again: Reinvocation = field(default_factory=Reinvocation)
+    authorization_results: dict[AuthorizationAttributes, AuthorizationResult] = field(default_factory=dict)
+    """The results of authorizer checks by CEL expressions. A repeated check returns the same result."""
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
     changed: bool = field(default=False)
-    """Whether a mutating step has replaced the object."""
-    typed: bool = field(default=False)
-    """Whether objects are read as what the resource has, unless they say that they are something else."""
-    patience: float | None = field(default=None)
-    """How many seconds the client is ready to wait, if it says so."""
+    """True if a mutating plugin has replaced `obj`."""
+    implied_type: bool = field(default=False)
+    """True if an object without apiVersion and kind gets those of the resource, as for built-in types."""
+    timeout: float | None = field(default=None)
+    """The client's timeout in seconds, None if the client has set none."""

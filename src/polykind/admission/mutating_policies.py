@@ -1,4 +1,4 @@
-"""Mutating policies as a step of admission: those with bindings change what is written, one after the other."""
+"""The admission plugin for MutatingAdmissionPolicies, which change the object in order."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from polykind import errors
+from polykind.admission.admission_chain import PluginReinvocation
 from polykind.admission.attributes import DELETE, Attributes
-from polykind.admission.authorizing import authorizer_values
-from polykind.admission.conditions import Conditions, MatchFailure
-from polykind.admission.expression import Environment
-from polykind.admission.expressionvalues import request_value
-from polykind.admission.mutation import Mutation, MutationFailure
-from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding, exempt, own_namespace, told_name
-from polykind.admission.policy_checks import NO_ERROR, Checks, error_type
-from polykind.admission.policy_expressions import variables
-from polykind.admission.policy_params import FindParams, ParamError, collect
-from polykind.admission.reinvocation import Asked
-from polykind.admission.telling import inconvertible, told_at
+from polykind.admission.cel_environment import Environment
+from polykind.admission.cel_variables import authorizer_values, request_value
+from polykind.admission.match_conditions import MatchConditionError, MatchConditions
+from polykind.admission.mutation import Mutation, MutationError
+from polykind.admission.policy_expressions import compile_variables
+from polykind.admission.policy_plugin import (
+    NO_ERROR,
+    AdmissionPolicy,
+    FindParamStore,
+    PolicyBinding,
+    PolicyConfigurationError,
+    PolicyMetrics,
+    PolicyPlugin,
+    error_type,
+    is_exempt_from_policies,
+    object_name,
+    object_namespace,
+)
+from polykind.admission.versioned_attributes import conversion_error, convert_attributes
 from polykind.cel.cel_types import Type
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
@@ -31,41 +40,41 @@ class MutatingBinding(PolicyBinding):
     """A MutatingAdmissionPolicyBinding."""
 
 
-class MutatingPolicy(BoundPolicy):
+class MutatingPolicy(AdmissionPolicy):
     """A MutatingAdmissionPolicy."""
 
     def __init__(self, policy: JsonObject) -> None:
         super().__init__(policy)
         spec = self.spec
-        params, composed = self.param_kind is not None, dict[str, Type]()
-        outer = Environment(params=params, variables=composed)
-        known = variables(spec.get("variables") or (), outer, composed)
-        environment = Environment(params=params, variables=composed, patches=True)
-        self.conditions = Conditions(
+        params, variable_types = self.param_kind is not None, dict[str, Type]()
+        outer = Environment(params=params, variables=variable_types)
+        composed_variables = compile_variables(spec.get("variables") or (), outer, variable_types)
+        environment = Environment(params=params, variables=variable_types, patches=True)
+        self.conditions = MatchConditions(
             spec.get("matchConditions") or (), spec.get("failurePolicy") or "Fail", params=params
         )
-        self.mutations = [Mutation(one, environment, known) for one in spec.get("mutations") or ()]
-        self.asks = outer.asks or environment.asks or self.conditions.asks
-        """Whether it wants an authorizer among its variables."""
-        self.reinvoked = spec.get("reinvocationPolicy") == "IfNeeded"
+        self.mutations = [Mutation(one, environment, composed_variables) for one in spec.get("mutations") or ()]
+        self.uses_authorizer = outer.uses_authorizer or environment.uses_authorizer or self.conditions.uses_authorizer
+        """True if the variable `authorizer` is needed."""
+        self.reinvoke_if_needed = spec.get("reinvocationPolicy") == "IfNeeded"
 
 
 class _Failure(NamedTuple):
     policy: MutatingPolicy
     binding: MutatingBinding | None
-    why: str
+    error: str
     reason: str = "Forbidden"
 
     @property
     def message(self) -> str:
         if self.binding is None:
-            return f"policy {go_quote(self.policy.name)} denied request: {self.why}"
-        return f"policy '{self.policy.name}' with binding '{self.binding.name}' denied request: {self.why}"
+            return f"policy {go_quote(self.policy.name)} denied request: {self.error}"
+        return f"policy '{self.policy.name}' with binding '{self.binding.name}' denied request: {self.error}"
 
 
 @dataclass(slots=True)
-class _Told:
-    """A write as it is told at a version, and whether it was changed there."""
+class _VersionedObject:
+    """The objects of the request at one version, changed in place by mutations."""
 
     obj: JsonObject | None
     old: JsonObject | None
@@ -81,133 +90,140 @@ class _Invocation(NamedTuple):
 
     @property
     def key(self) -> Hashable:
+        """The identity of the invocation for reinvocation."""
         meta = (self.param or {}).get("metadata") or {}
         return self.policy.name, self.binding.name, meta.get("namespace"), meta.get("name")
 
 
-class MutatingPolicies(Bound[MutatingPolicy, MutatingBinding]):
-    """All MutatingAdmissionPolicies that are bound."""
+class MutatingPolicies(PolicyPlugin[MutatingPolicy, MutatingBinding]):
+    """The admission plugin for all bound MutatingAdmissionPolicies."""
 
-    def __init__(self, find: FindParams, metrics: Metrics) -> None:
-        super().__init__(find)
-        self._checks = Checks(metrics, "mutating")
+    def __init__(self, find_param_store: FindParamStore, metrics: Metrics) -> None:
+        super().__init__(find_param_store)
+        self._metrics = PolicyMetrics(metrics, "mutating")
 
-    async def admit(self, asked: Attributes) -> None:
-        if asked.operation == DELETE or exempt(asked):
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.operation == DELETE or is_exempt_from_policies(attributes):
             return
-        gathering = _Gathering(asked)
+        collector = _InvocationCollector(attributes)
         for policy, bindings in self.bound:
-            await gathering.take(self, policy, bindings)
-        failures = gathering.failures
-        if gathering.invocations:
-            failures += await _Round(gathering, asked.again.of(self), self._checks).run()
+            await collector.collect(self, policy, bindings)
+        failures = collector.failures
+        if collector.invocations:
+            failures += await _MutatingRound(collector, attributes.reinvocation.for_plugin(self), self._metrics).run()
         failures = [failure for failure in failures if not failure.policy.ignore]
         if failures:
-            raise _refusal(asked, failures)
+            raise _forbidden(attributes, failures)
 
 
-class _Gathering:
-    """Who is to be asked about a write, before anything is changed."""
+class _InvocationCollector:
+    """Collects the policy invocations that match a request, before any of them changes the object."""
 
-    def __init__(self, asked: Attributes) -> None:
-        self.asked = asked
-        self.told: dict[str, _Told] = {}
+    def __init__(self, attributes: Attributes) -> None:
+        self.attributes = attributes
+        self.versioned: dict[str, _VersionedObject] = {}
         self.invocations: list[_Invocation] = []
         self.failures: list[_Failure] = []
 
-    async def take(self, bound: MutatingPolicies, policy: MutatingPolicy, bindings: Sequence[MutatingBinding]) -> None:
-        asked = self.asked
+    async def collect(
+        self, plugin: MutatingPolicies, policy: MutatingPolicy, bindings: Sequence[MutatingBinding]
+    ) -> None:
+        attributes = self.attributes
         try:
-            version = policy.match.version(asked)
+            version = policy.match.matching_version(attributes)
             if version is None:
                 return
-            store = policy.store(bound.find)
-        except (errors.APIError, ParamError) as error:
-            self._misconfigured(policy, None, error)
+            store = policy.param_store(plugin.find_param_store)
+        except (errors.APIError, PolicyConfigurationError) as error:
+            self._add_configuration_error(policy, None, error)
             return
         for binding in bindings:
             try:
-                if not binding.matches(asked):
+                if not binding.matches(attributes):
                     continue
             except errors.APIError as error:
-                self._misconfigured(policy, binding, error)
+                self._add_configuration_error(policy, binding, error)
                 continue
             try:
-                await self._tell(version)
+                await self._convert_to(version)
             except errors.APIError as error:
-                self._misconfigured(policy, None, error)
+                self._add_configuration_error(policy, None, error)
                 continue
             try:
-                params = await collect(store, binding.param_ref, asked.namespace)
-            except (errors.APIError, ParamError) as error:
-                self._misconfigured(policy, binding, error)
+                params = await binding.params(store, attributes.namespace)
+            except (errors.APIError, PolicyConfigurationError) as error:
+                self._add_configuration_error(policy, binding, error)
                 continue
             self.invocations += [_Invocation(policy, binding, param, version) for param in params]
 
-    async def _tell(self, version: str) -> None:
-        if version not in self.told:
-            shown = await told_at(self.asked, version)
-            self.told[version] = _Told(shown.obj, shown.old, shown.api_version)
+    async def _convert_to(self, version: str) -> None:
+        if version not in self.versioned:
+            converted = await convert_attributes(self.attributes, version)
+            self.versioned[version] = _VersionedObject(converted.obj, converted.old, converted.api_version)
 
-    def _misconfigured(self, policy: MutatingPolicy, binding: MutatingBinding | None, error: Exception) -> None:
-        what = "policy" if binding is None else "binding"
-        why = error.upstream_message if isinstance(error, errors.APIError) else str(error)
-        self.failures.append(_Failure(policy, binding, f"failed to configure {what}: {why}"))
+    def _add_configuration_error(
+        self, policy: MutatingPolicy, binding: MutatingBinding | None, error: Exception
+    ) -> None:
+        part = "policy" if binding is None else "binding"
+        message = error.upstream_message if isinstance(error, errors.APIError) else str(error)
+        self.failures.append(_Failure(policy, binding, f"failed to configure {part}: {message}"))
 
 
-class _Round:
-    """One round of all who are due in it; each sees what those before it have made of the object."""
+class _MutatingRound:
+    """One round of the invocations that are due. Each sees the object as changed by those before it."""
 
-    def __init__(self, gathering: _Gathering, again: Asked, checks: Checks) -> None:
-        self._asked = gathering.asked
-        self._told = gathering.told
-        self._invocations = gathering.invocations
-        self._again = again
-        self._checks = checks
-        self._namespace = _unmanaged(own_namespace(gathering.asked))
-        self._last: _Told | None = None
+    def __init__(
+        self, collector: _InvocationCollector, reinvocation: PluginReinvocation, metrics: PolicyMetrics
+    ) -> None:
+        self._attributes = collector.attributes
+        self._versioned = collector.versioned
+        self._invocations = collector.invocations
+        self._reinvocation = reinvocation
+        self._metrics = metrics
+        self._namespace = _without_managed_fields(object_namespace(collector.attributes))
+        self._last_versioned: _VersionedObject | None = None
         self._failures: list[_Failure] = []
 
     async def run(self) -> list[_Failure]:
-        self._again.begin(self._asked.obj)
+        self._reinvocation.begin(self._attributes.obj)
         try:
             for invocation in self._invocations:
                 await self._invoke(invocation)
-            await self._settle()
+            await self._convert_back()
         finally:
-            self._again.end(self._asked.obj)
+            self._reinvocation.end(self._attributes.obj)
         return self._failures
 
     async def _invoke(self, invocation: _Invocation) -> None:
-        policy, told = invocation.policy, self._told[invocation.version]
-        request = request_value(self._asked, told.api_version)
+        policy, versioned = invocation.policy, self._versioned[invocation.version]
+        request = request_value(self._attributes, versioned.api_version)
         try:
-            if not await policy.conditions.match(self._values(invocation, told, request)):
+            if not await policy.conditions.match(self._values(invocation, versioned, request)):
                 return
-        except MatchFailure as failure:
+        except MatchConditionError as failure:
             self._failures.append(_Failure(policy, invocation.binding, str(failure), "Invalid"))
             return
-        if not self._again.due(invocation.key):
+        if not self._reinvocation.due(invocation.key):
             return
-        before = told.obj
-        await self._mutate(invocation, told)
-        if not deep_equal(before, told.obj):
-            self._again.changed()
-        if policy.reinvoked:
-            self._again.invoked(invocation.key)
+        before = versioned.obj
+        await self._mutate(invocation, versioned)
+        if not deep_equal(before, versioned.obj):
+            self._reinvocation.changed()
+        if policy.reinvoke_if_needed:
+            self._reinvocation.invoked(invocation.key)
 
-    async def _mutate(self, invocation: _Invocation, told: _Told) -> None:
-        request = request_value(self._asked, told.api_version, invocation.version)
+    async def _mutate(self, invocation: _Invocation, versioned: _VersionedObject) -> None:
+        request = request_value(self._attributes, versioned.api_version, invocation.version)
         for mutation in invocation.policy.mutations:
-            self._last = told
-            if told.obj is None:
+            self._last_versioned = versioned
+            if versioned.obj is None:
                 continue
-            values = self._values(invocation, told, request) | {"namespaceObject": self._namespace}
+            values = self._values(invocation, versioned, request) | {"namespaceObject": self._namespace}
             error, begun = NO_ERROR, perf_counter()
             try:
-                told.obj = await mutation.make(self._asked, told.obj, values)
-                told.changed = True
-            except MutationFailure as failure:
+                versioned.obj = await mutation.apply(self._attributes, versioned.obj, values)
+                versioned.changed = True
+            except MutationError as failure:
                 error = error_type(str(failure))
                 self._failures.append(_Failure(invocation.policy, invocation.binding, str(failure), "Invalid"))
             except errors.APIError as refusal:
@@ -215,50 +231,50 @@ class _Round:
                 raise
             finally:
                 seconds = perf_counter() - begun
-                self._checks.count(invocation.policy.name, invocation.binding.name, error, seconds)
+                self._metrics.count(invocation.policy.name, invocation.binding.name, error, seconds)
 
-    def _values(self, invocation: _Invocation, told: _Told, request: JsonObject) -> dict[str, Any]:
-        values = {"object": told.obj, "oldObject": told.old, "request": request, "params": invocation.param}
-        return values | authorizer_values(self._asked) if invocation.policy.asks else values
+    def _values(self, invocation: _Invocation, versioned: _VersionedObject, request: JsonObject) -> dict[str, Any]:
+        values = {"object": versioned.obj, "oldObject": versioned.old, "request": request, "params": invocation.param}
+        return values | authorizer_values(self._attributes) if invocation.policy.uses_authorizer else values
 
-    async def _settle(self) -> None:
-        """Bring the object up to date: of what was done at several versions, the last counts."""
-        asked, last = self._asked, self._last
+    async def _convert_back(self) -> None:
+        """Update the object at the version of the request. If several versions were changed, the last one wins."""
+        attributes, last = self._attributes, self._last_versioned
         if last is None or last.obj is None or not last.changed:
             return
-        self._again.changed()
-        obj, resource = last.obj, asked.resource
+        self._reinvocation.changed()
+        obj, resource = last.obj, attributes.resource
         stated = obj.get("apiVersion")
         if stated != resource.kind_version:
-            obj = await self._converted(obj)
-        asked.obj = obj
-        asked.changed = True
+            obj = await self._convert_object(obj)
+        attributes.obj = obj
+        attributes.changed = True
 
-    async def _converted(self, obj: JsonObject) -> JsonObject:
-        resource = self._asked.resource
-        why = inconvertible(resource, obj)
+    async def _convert_object(self, obj: JsonObject) -> JsonObject:
+        resource = self._attributes.resource
+        message = conversion_error(resource, obj)
         try:
-            made = await self._asked.convert(obj, resource.kind_version) if not why else None
+            result = await self._attributes.convert(obj, resource.kind_version) if not message else None
         except errors.APIError as error:
             raise errors.InternalError(f"failed to convert object: {error.message}") from None
-        if made is None:
-            raise errors.InternalError(f"failed to convert object: {why}")
-        return made
+        if result is None:
+            raise errors.InternalError(f"failed to convert object: {message}")
+        return result
 
 
-def _unmanaged(namespace: JsonObject | None) -> JsonObject | None:
-    """A namespace without those who manage its fields, as nobody is told of them."""
+def _without_managed_fields(namespace: JsonObject | None) -> JsonObject | None:
+    """Return a namespace as the variable `namespaceObject`, without managedFields."""
     if namespace is None:
         return None
     metadata = {name: value for name, value in namespace["metadata"].items() if name != "managedFields"}
     return {"metadata": metadata, **{name: namespace.get(name) or {} for name in ("spec", "status")}}
 
 
-def _refusal(asked: Attributes, failures: Sequence[_Failure]) -> errors.APIError:
-    """All who deny are told, the first in front."""
-    resource = asked.resource
+def _forbidden(attributes: Attributes, failures: Sequence[_Failure]) -> errors.APIError:
+    """Return the error of the first failure, with all failures as causes."""
+    resource = attributes.resource
     causes = [{"message": failure.message} for failure in failures]
-    error = errors.ForbiddenError(resource.plural, resource.group, told_name(asked), "", causes=causes)
+    error = errors.ForbiddenError(resource.plural, resource.group, object_name(attributes), "", causes=causes)
     error.message = failures[0].message
     error.reason = failures[0].reason
     return error

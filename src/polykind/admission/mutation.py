@@ -1,4 +1,4 @@
-"""One mutation of a policy: what its expression gives is laid over the object, or done to it."""
+"""One mutation of a MutatingAdmissionPolicy: ApplyConfiguration or JSONPatch."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
-from polykind.admission.expression import MUTATIONS, OUT_OF_BUDGET, PER_EVALUATION, Environment
-from polykind.admission.patching import defaulted, reread
-from polykind.admission.patience import Interrupted, patiently
-from polykind.admission.policy_expressions import Expression, OutOfBudget, Scope
+from polykind.admission.cel_environment import MUTATIONS, OUT_OF_BUDGET, PER_EVALUATION, Environment
+from polykind.admission.evaluation_deadline import EvaluationInterruptedError, run_with_deadline
+from polykind.admission.policy_expressions import EvaluationScope, Expression, OutOfBudgetError
+from polykind.admission.versioned_attributes import apply_defaults, decode_patched
 from polykind.apis import machinery
 from polykind.apply import jsonpatch
 from polykind.apply.configuration import Unfit, configured
@@ -27,116 +27,123 @@ _printable = re.compile(r"[^\x00-\x07\x0b\x0e-\x1f\x7f]*").fullmatch
 _NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
 
 
-class MutationFailure(Exception):
-    """A mutation that fails; says why. What becomes of that, its policy decides."""
+class MutationError(Exception):
+    """A mutation that failed. The policy's failure policy decides what happens next."""
 
 
 class Mutation:
-    """A mutation, compiled."""
+    """A compiled mutation."""
 
     def __init__(self, mutation: JsonObject, environment: Environment, variables: Mapping[str, Expression]) -> None:
         field, result = MUTATIONS[mutation["patchType"]]
         self._expression = Expression(mutation[field].get("expression") or "", environment, (result,))
         self._variables = variables
-        self._lay = field == "applyConfiguration"
+        self._is_apply_configuration = field == "applyConfiguration"
 
-    async def make(self, asked: Attributes, obj: JsonObject, values: Mapping[str, Any]) -> JsonObject:
-        """What becomes of an object. Raises MutationFailure, and the APIErrors that no policy decides about."""
-        given = await self._evaluated(values)
+    async def apply(self, attributes: Attributes, obj: JsonObject, values: Mapping[str, Any]) -> JsonObject:
+        """Return the mutated object. Raise MutationError, or an APIError that the failure policy does not cover."""
+        value = await self._evaluate(values)
         try:
-            return _laid(asked, obj, given) if self._lay else _done(asked, obj, given)
-        except RecursionError:
-            raise MutationFailure("exceeded max depth") from None
-
-    async def _evaluated(self, values: Mapping[str, Any]) -> Any:
-        expression = self._expression
-        if expression.wrong:
-            raise MutationFailure(expression.wrong)
-        try:
-            result = await patiently(
-                lambda check: expression.run(Scope(values, self._variables, PER_EVALUATION, check))
+            return (
+                _apply_configuration(attributes, obj, value)
+                if self._is_apply_configuration
+                else _apply_json_patch(attributes, obj, value)
             )
-        except Interrupted as failure:
-            raise MutationFailure(str(failure)) from None
-        except OutOfBudget:
-            raise MutationFailure(OUT_OF_BUDGET) from None
-        if result.failure:
-            raise MutationFailure(result.failure)
+        except RecursionError:
+            raise MutationError("exceeded max depth") from None
+
+    async def _evaluate(self, values: Mapping[str, Any]) -> Any:
+        expression = self._expression
+        if expression.compilation_error:
+            raise MutationError(expression.compilation_error)
+        try:
+            result = await run_with_deadline(
+                lambda check: expression.run(EvaluationScope(values, self._variables, PER_EVALUATION, check))
+            )
+        except EvaluationInterruptedError as failure:
+            raise MutationError(str(failure)) from None
+        except OutOfBudgetError:
+            raise MutationError(OUT_OF_BUDGET) from None
+        if result.error:
+            raise MutationError(result.error)
         return result.value
 
 
-def _laid(asked: Attributes, obj: JsonObject, made: ConstructedObject) -> JsonObject:
-    """The object with a configuration laid over it."""
-    _check_names(made)
+def _apply_configuration(attributes: Attributes, obj: JsonObject, constructed: ConstructedObject) -> JsonObject:
+    """Merge the constructed configuration into the object, as server-side apply does."""
+    _check_type_names(constructed)
     try:
-        applied = object_to_native(made)
+        applied = object_to_native(constructed)
     except UnconvertibleError:
-        raise MutationFailure("invalid return type: *dynamic.ObjectVal") from None
+        raise MutationError("invalid return type: *dynamic.ObjectVal") from None
     applied |= {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
-    model = asked.model(obj["apiVersion"])
-    if model is None:
-        why = f"no corresponding type for {obj['apiVersion']}, Kind={obj['kind']}"
-        raise MutationFailure(f"error applying patch: failed to convert patch object to typed object: {why}")
+    apply_type = attributes.apply_type(obj["apiVersion"])
+    if apply_type is None:
+        message = f"no corresponding type for {obj['apiVersion']}, Kind={obj['kind']}"
+        raise MutationError(f"error applying patch: failed to convert patch object to typed object: {message}")
     try:
-        merged = configured(obj, applied, model)
+        merged = configured(obj, applied, apply_type)
     except Unfit as unfit:
-        raise MutationFailure(f"error applying patch: {unfit}") from None
-    _refuse_odd_numbers(applied)
+        raise MutationError(f"error applying patch: {unfit}") from None
+    _check_finite_numbers(applied)
     try:
-        return asked.default(json_codec.decode(json_codec.encode(merged)))
+        return attributes.default(json_codec.decode(json_codec.encode(merged)))
     except machinery.Undecodable as error:
-        raise MutationFailure(error.why) from None
+        raise MutationError(error.why) from None
 
 
-def _done(asked: Attributes, obj: JsonObject, patches: list[JSONPatchOperation]) -> JsonObject:
-    """The object after the operations of a JSON patch."""
+def _apply_json_patch(attributes: Attributes, obj: JsonObject, patches: list[JSONPatchOperation]) -> JsonObject:
+    """Apply the operations of a JSON patch to the object."""
     try:
-        made = reread(asked, jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
+        patched = decode_patched(attributes, jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
     except TestFailed:
         return obj
     except Rejected as rejected:
-        raise MutationFailure(f"JSON Patch: {rejected.why}") from None
-    if asked.resource.subresource == "scale":
-        # The reference cannot turn what was patched into a Scale again.
-        why = f"request to convert CR to an invalid group/version: {asked.resource.kind_version}"
-        raise MutationFailure(why)
-    if complaint := asked.complaint(made):
-        raise errors.InternalError(complaint)
-    return defaulted(asked, made)
+        raise MutationError(f"JSON Patch: {rejected.why}") from None
+    if attributes.resource.subresource == "scale":
+        # kube-apiserver cannot decode a patched Scale.
+        message = f"request to convert CR to an invalid group/version: {attributes.resource.kind_version}"
+        raise MutationError(message)
+    if strict_error := attributes.strict_error(patched):
+        raise errors.InternalError(strict_error)
+    return apply_defaults(attributes, patched)
 
 
 def _operation(patch: JSONPatchOperation) -> JsonObject:
-    operation: JsonObject = {name: _quotable(patch.get(name)) for name in ("op", "path")}
+    operation: JsonObject = {name: _go_quotable(patch.get(name)) for name in ("op", "path")}
     if patch.has("from"):
-        operation["from"] = _quotable(patch.get("from"))
+        operation["from"] = _go_quotable(patch.get("from"))
     if patch.has("value"):
         value = patch.get("value")
         if isinstance(value, ConstructedObject):
-            _check_names(value)
+            _check_type_names(value)
         try:
             operation["value"] = to_json(value)
-        except UnconvertibleError as wrong:
-            raise MutationFailure(f"{_NO_JSON}: {wrong}") from None
+        except UnconvertibleError as error:
+            raise MutationError(f"{_NO_JSON}: {error}") from None
     return operation
 
 
-def _quotable(text: str) -> str | bool:
-    """The text, or what is none: the reference quotes it as Go does, which JSON cannot always read."""
+def _go_quotable(text: str) -> str | bool:
+    """Return the text, or False if Go would quote it in a way that is not valid JSON.
+
+    kube-apiserver quotes the text with %q. False makes the patch fail to decode, as it does there.
+    """
     return text if _printable(text) else False
 
 
-def _check_names(made: ConstructedObject) -> None:
-    if found := type_name_errors(made, made.type.name):
-        raise MutationFailure("type mismatch: " + "\n".join(found))
+def _check_type_names(constructed: ConstructedObject) -> None:
+    if type_errors := type_name_errors(constructed, constructed.type.name):
+        raise MutationError("type mismatch: " + "\n".join(type_errors))
 
 
-def _refuse_odd_numbers(applied: JsonObject) -> None:
-    """What is no number cannot be stored."""
+def _check_finite_numbers(applied: JsonObject) -> None:
+    """Raise UnknownReasonError for NaN and infinities, which JSON cannot encode."""
     pending: list[Any] = [applied]
     while pending:
         value = pending.pop()
         if isinstance(value, dict | list):
             pending.extend(value.values() if isinstance(value, dict) else value)
         elif isinstance(value, float) and not math.isfinite(value):
-            shown = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
-            raise errors.UnknownReasonError(f"json: unsupported value: {shown}")
+            number = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+            raise errors.UnknownReasonError(f"json: unsupported value: {number}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from polykind.admission.conditions import compile_problems
-from polykind.admission.expression import MUTATIONS, Environment
+from polykind.admission.cel_environment import MUTATIONS, Environment
+from polykind.admission.match_conditions import validate_expression
 from polykind.admission.policy_binding_rules import bound_problems
 from polykind.admission.policy_rules import (
     choice_problems,
@@ -80,4 +80,4 @@ def _mutation(mutation: JsonObject, at: str, environment: Environment) -> list[F
 
 def _expression(text: str, at: str, environment: Environment, result: Type) -> list[FieldError]:
     trimmed = trim(text)
-    return compile_problems(environment, trimmed, at, (result,)) if trimmed else [required(at)]
+    return validate_expression(environment, trimmed, at, (result,)) if trimmed else [required(at)]

@@ -1,11 +1,11 @@
-"""Expressions of policies at work: variables that are made once, and what may be spent on all of them."""
+"""Compiled expressions of a policy, composition variables and the shared cost budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from polykind.admission.expression import Environment, composed_type
+from polykind.admission.cel_environment import Environment, composed_type
 from polykind.cel import CompilationError, Program
 from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import DYN, Type
@@ -15,83 +15,84 @@ from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 
 
-class OutOfBudget(Exception):
-    """Expressions that together cost more than they may."""
+class OutOfBudgetError(Exception):
+    """The expressions of a policy exceed their cost budget."""
 
 
 class Result(NamedTuple):
-    """What an expression gives, or why it gives nothing."""
+    """The value of an expression, or its error."""
 
     value: Any
-    failure: str
+    error: str
 
 
 class Expression:
-    """One expression, compiled when the policy was read."""
+    """One compiled expression."""
 
-    __slots__ = ("_program", "text", "type", "wrong")
+    __slots__ = ("_program", "compilation_error", "text", "type")
 
     def __init__(self, text: str, environment: Environment, results: Sequence[Type]) -> None:
         self.text = text
         self._program: Program | None = None
-        self.wrong = ""
+        self.compilation_error = ""
         self.type = DYN
         try:
             self._program = environment.compile(text, results)
             self.type = self._program.type
-        except CompilationError as wrong:
-            # It was judged when it was written: only another server can have let it pass.
-            self.wrong = str(wrong)
+        except CompilationError as error:
+            # Writes validate expressions, so only another server can have stored an invalid one.
+            self.compilation_error = str(error)
 
-    def made(self, name: str, scope: Scope) -> Any:
-        """As a variable of that name. Raises EvalError."""
+    def evaluate_variable(self, name: str, scope: EvaluationScope) -> Any:
+        """Return the value as the composition variable `name`. Raise EvalError."""
         if self._program is None:
-            raise EvalError(f"composited variable {go_quote(name)} fails to compile: {self.wrong}")
+            raise EvalError(f"composited variable {go_quote(name)} fails to compile: {self.compilation_error}")
         outcome = self._program.run(scope.values, scope.check)
-        scope.spent += outcome.cost
+        scope.variables_cost += outcome.cost
         if outcome.error is not None:
             raise EvalError(f"composited variable {go_quote(name)} fails to evaluate: {outcome.error}")
         return outcome.value
 
-    def run(self, scope: Scope) -> Result:
+    def run(self, scope: EvaluationScope) -> Result:
         if self._program is None:
-            return Result(None, f"compilation error: {self.wrong}")
+            return Result(None, f"compilation error: {self.compilation_error}")
         outcome = self._program.run(scope.values, scope.check)
-        scope.spend(outcome.cost)
+        scope.charge(outcome.cost)
         if outcome.error is not None:
             return Result(None, f"expression '{self.text}' resulted in error: {outcome.error}")
         return Result(outcome.value, "")
 
 
-class Scope:
-    """What the expressions of one round see, and what is left for them to spend. Each variable is made once."""
+class EvaluationScope:
+    """The variables and the remaining cost budget of one evaluation. Each composition variable is evaluated once."""
 
-    __slots__ = ("check", "left", "spent", "values")
+    __slots__ = ("check", "remaining", "values", "variables_cost")
 
     def __init__(
-        self, values: Mapping[str, Any], variables: Mapping[str, Expression], left: int, check: InterruptCheck
+        self, values: Mapping[str, Any], variables: Mapping[str, Expression], remaining: int, check: InterruptCheck
     ) -> None:
-        made = LazyMap(variables, lambda name: variables[name].made(name, self))
-        self.values: dict[str, Any] = {**values, "variables": made}
-        self.left = left
+        lazy_variables = LazyMap(variables, lambda name: variables[name].evaluate_variable(name, self))
+        self.values: dict[str, Any] = {**values, "variables": lazy_variables}
+        self.remaining = remaining
         self.check = check
-        self.spent = 0
-        """By variables, since the last expression ended."""
+        self.variables_cost = 0
+        """The cost of composition variables since the last call of `charge`."""
 
-    def spend(self, cost: int) -> None:
-        variables, self.spent = self.spent, 0
-        self.left -= variables + cost
-        if self.left < 0:
-            raise OutOfBudget
+    def charge(self, cost: int) -> None:
+        """Charge the cost of an expression and its variables. Raise OutOfBudgetError if the budget is exceeded."""
+        variables_cost, self.variables_cost = self.variables_cost, 0
+        self.remaining -= variables_cost + cost
+        if self.remaining < 0:
+            raise OutOfBudgetError
 
 
-def variables(
-    listed: Iterable[JsonObject], environment: Environment, composed: dict[str, Type]
+def compile_variables(
+    variables: Iterable[JsonObject], environment: Environment, variable_types: dict[str, Type]
 ) -> dict[str, Expression]:
-    """The variables of a policy by name; each is known, as `composed`, to those after it."""
-    found: dict[str, Expression] = {}
-    for variable in listed:
+    """Compile composition variables. Add each to `variable_types`, so that later expressions can use it."""
+    expressions: dict[str, Expression] = {}
+    for variable in variables:
         expression = Expression(variable["expression"], environment, ())
-        composed[variable["name"]] = composed_type(expression.type)
-        found[variable["name"]] = expression
-    return found
+        variable_types[variable["name"]] = composed_type(expression.type)
+        expressions[variable["name"]] = expression
+    return expressions

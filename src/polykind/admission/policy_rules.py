@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from polykind.admission.conditions import compile_problems, condition_problems, problem
-from polykind.admission.expression import Environment, composed_type
+from polykind.admission.cel_environment import Environment, composed_type
+from polykind.admission.match_conditions import compilation_field_error, validate_conditions, validate_expression
 from polykind.admission.match_rules import named_rule_problems
 from polykind.cel import CompilationError
 from polykind.cel.cel_types import DYN, NULL, STRING, Type
@@ -60,11 +60,11 @@ class _Judgement:
         text, message = validation["expression"], validation.get("message") or ""
         telling = validation.get("messageExpression") or ""
         if trim(text):
-            found = compile_problems(self.environment, text, f"{at}.expression")
+            found = validate_expression(self.environment, text, f"{at}.expression")
         else:
             found = [required(f"{at}.expression", "expression is not specified")]
         if trim(telling):
-            found += compile_problems(self.messages, telling, f"{at}.messageExpression", (STRING,))
+            found += validate_expression(self.messages, telling, f"{at}.messageExpression", (STRING,))
         elif telling:
             found.append(invalid(f"{at}.messageExpression", telling, "must be non-empty if specified"))
         if message and not trim(message):
@@ -105,7 +105,7 @@ class _Judgement:
         try:
             self.environment.compile(trimmed, (STRING, NULL))
         except CompilationError as wrong:
-            found.append(problem(f"{at}.valueExpression", text, wrong))
+            found.append(compilation_field_error(f"{at}.valueExpression", text, wrong))
         return found
 
 
@@ -131,7 +131,7 @@ def kept_condition_problems(spec: JsonObject, old: JsonObject | None) -> list[Fi
     if old is not None and all(spec.get(part) == old.get(part) for part in ("paramKind", "matchConditions")):
         return []
     params = spec.get("paramKind") is not None
-    return condition_problems(spec.get("matchConditions") or (), "spec.matchConditions", params=params)
+    return validate_conditions(spec.get("matchConditions") or (), "spec.matchConditions", params=params)
 
 
 def variable_problems(spec: JsonObject, environment: Environment, composed: dict[str, Type]) -> list[FieldError]:
@@ -156,7 +156,7 @@ def _variable(variable: JsonObject, at: str, environment: Environment, composed:
         composed[name] = composed_type(environment.compile(text, ()).type)
     except CompilationError as wrong:
         composed[name] = DYN
-        found.append(problem(f"{at}.expression", text, wrong))
+        found.append(compilation_field_error(f"{at}.expression", text, wrong))
     return found
 
 

@@ -105,9 +105,9 @@ def _webhook_problems(webhook: JsonObject, at: str, lenient: _Leniency) -> list[
     conditions = webhook.get("matchConditions")
     if conditions and not lenient.conditions:
         # Few webhooks have any, and expressions take a while to import.
-        from polykind.admission.conditions import condition_problems
+        from polykind.admission.match_conditions import validate_conditions
 
-        found += condition_problems(conditions, f"{at}.matchConditions")
+        found += validate_conditions(conditions, f"{at}.matchConditions")
     return found
 
 

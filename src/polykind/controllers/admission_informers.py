@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from polykind.admission.admission import Admission
+from polykind.admission.admission_chain import AdmissionChain
 from polykind.apis.admissionregistration.mutating_policies import mutating_policies
 from polykind.apis.admissionregistration.policies import validating_policies
 from polykind.apis.admissionregistration.webhook_configurations import WebhookConfigurationResource
@@ -20,7 +20,7 @@ from polykind.webhook.resolver import Resolver
 
 if TYPE_CHECKING:
     from polykind.admission.mutating_policies import MutatingBinding, MutatingPolicy
-    from polykind.admission.policy_step import Binding, Policy
+    from polykind.admission.validating_policies import ValidatingBinding, ValidatingPolicy
 
 
 class AdmissionInformers:
@@ -41,7 +41,7 @@ class AdmissionInformers:
         for informer in self._informers:
             for resource in informer.resources:
                 registry.put(resource)
-        self.admission = Admission(
+        self.admission = AdmissionChain(
             mutating=(mutating_policy, mutating_webhook), validating=(validating_policy, validating_webhook)
         )
 
@@ -60,20 +60,19 @@ class AdmissionInformers:
         step = MutatingPolicies(self._find_params, self._metrics)
         return policy_informer.Plugin(step, MutatingPolicy, MutatingBinding)
 
-    def _validating_policies(self) -> policy_informer.Plugin[Policy, Binding]:
-        from polykind.admission.policy_step import Binding, Policies, Policy
+    def _validating_policies(self) -> policy_informer.Plugin[ValidatingPolicy, ValidatingBinding]:
+        from polykind.admission.validating_policies import ValidatingBinding, ValidatingPolicies, ValidatingPolicy
 
-        step = Policies(self._find_params, self._metrics)
-        return policy_informer.Plugin(step, Policy, Binding)
+        step = ValidatingPolicies(self._find_params, self._metrics)
+        return policy_informer.Plugin(step, ValidatingPolicy, ValidatingBinding)
 
     def _webhook_informer(self, *, mutating: bool) -> WebhookInformer:
         resource = WebhookConfigurationResource(self._cache, mutating=mutating)
         return WebhookInformer(self._cache, resource, partial(self._webhooks, mutating), self._refresh)
 
     def _webhooks(self, mutating: bool) -> webhook_informer.Plugin:
-        from polykind.admission.mutating import MutatingWebhooks
-        from polykind.admission.validating import ValidatingWebhooks
-        from polykind.admission.webhook import Webhook
+        from polykind.admission.admission_webhook import AdmissionWebhook
+        from polykind.admission.webhook_plugins import MutatingWebhooks, ValidatingWebhooks
 
         step = MutatingWebhooks(self._metrics) if mutating else ValidatingWebhooks(self._metrics)
-        return webhook_informer.Plugin(step, partial(Webhook, resolver=self._resolver, mutating=mutating))
+        return webhook_informer.Plugin(step, partial(AdmissionWebhook, resolver=self._resolver, mutating=mutating))

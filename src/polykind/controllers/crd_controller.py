@@ -14,7 +14,7 @@ from polykind.contract import JsonObject, Leadership, StoreError
 from polykind.controllers.crd_converters import BuildConverter, CRDConverters
 from polykind.controllers.crd_finalizer import CRDFinalizer
 from polykind.controllers.crd_status import CRDStatusWriter
-from polykind.conversion.health import TYPE as CONVERSION_HEALTHY
+from polykind.conversion.converter_health import TYPE as CONVERSION_HEALTHY
 from polykind.crd import conditions
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED
 from polykind.crd.naming import AcceptedNames

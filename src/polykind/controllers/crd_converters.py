@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from polykind.contract import Clock, JsonObject, StoreError
-from polykind.conversion.health import TYPE, Health, transition
+from polykind.conversion.converter_health import TYPE, Health, transition
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.crd import conditions
 
@@ -44,7 +44,7 @@ class CRDConverters:
         converter = self._build(crd, lambda _: self._on_health(name))
         self.remove(name)
         self.update_status(crd)
-        if converter.calls_out:
+        if converter.is_remote:
             self._converters[name] = converter
             return converter
         if conditions.find_condition(crd.get("status") or {}, TYPE):

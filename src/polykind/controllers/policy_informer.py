@@ -22,10 +22,9 @@ from polykind.resources.resource import ServedVersion
 from polykind.selectors.label_selectors import LabelSelector
 
 if TYPE_CHECKING:
-    from polykind.admission.policy_binding import Bound, BoundPolicy, PolicyBinding
-    from polykind.admission.policy_params import ParamStore
+    from polykind.admission.policy_plugin import AdmissionPolicy, ParamStore, PolicyBinding, PolicyPlugin
 
-P = TypeVar("P", bound="BoundPolicy")
+P = TypeVar("P", bound="AdmissionPolicy")
 B = TypeVar("B", bound="PolicyBinding")
 
 log = logging.getLogger("polykind.policies")
@@ -34,7 +33,7 @@ log = logging.getLogger("polykind.policies")
 class Plugin(NamedTuple, Generic[P, B]):
     """The admission step that evaluates policies, and the compilers of its policies and bindings."""
 
-    step: Bound[P, B]
+    step: PolicyPlugin[P, B]
     policy: Callable[[JsonObject], P]
     binding: Callable[[JsonObject], B]
 

@@ -19,7 +19,8 @@ from polykind.contract import JsonObject
 from polykind.controllers.informer import Informer
 
 if TYPE_CHECKING:
-    from polykind.admission.webhook import Webhook, Webhooks
+    from polykind.admission.admission_webhook import AdmissionWebhook
+    from polykind.admission.webhook_plugins import WebhookPlugin
 
 log = logging.getLogger("polykind.admission")
 
@@ -30,8 +31,8 @@ class Plugin(NamedTuple):
     The factory takes the configuration's name, the webhook's entry in it and the index among entries of that name.
     """
 
-    step: Webhooks
-    webhook: Callable[[str, JsonObject, int], Webhook]
+    step: WebhookPlugin
+    webhook: Callable[[str, JsonObject, int], AdmissionWebhook]
 
 
 class WebhookInformer:
@@ -52,7 +53,7 @@ class WebhookInformer:
         self.resources = (resource,)
         self._load_plugin = load_plugin
         self._refresh = refresh
-        self._webhooks: dict[str, list[Webhook]] = {}
+        self._webhooks: dict[str, list[AdmissionWebhook]] = {}
         """By the name of their configuration."""
         self._closing: set[asyncio.Task[None]] = set()
         self._informer = Informer(cache, resource, self._on_list, self._on_changes)
@@ -92,7 +93,7 @@ class WebhookInformer:
             kind = self._resource.kind
             log.error("admission: cannot decode stored %s %s, ignoring it: %s", kind, cached.name, error.message)
 
-    def _build(self, cached: CachedObject) -> list[Webhook]:
+    def _build(self, cached: CachedObject) -> list[AdmissionWebhook]:
         count: Counter[str] = Counter()
         webhooks = []
         for webhook in self._resource.read(cached).get("webhooks") or ():

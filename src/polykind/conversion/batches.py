@@ -1,8 +1,8 @@
-"""Many objects in few calls: cut into batches, some at a time, and halved where a batch fails.
+"""Conversion of many objects in few calls.
 
-The reference sends one object a call. A converter that can do only that, or trips over one object of many, must not be
-worse off here: a failed batch is halved until the first object at fault stands alone. If its halves succeed, smaller
-batches are sent from then on.
+kube-apiserver sends one object per call. A converter that handles only that, or that fails on one object of many, must
+still work here: a failed batch is split in halves until the first failing object is alone. If both halves succeed,
+smaller batches are sent from then on.
 """
 
 from __future__ import annotations
@@ -12,107 +12,117 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from polykind.contract import JsonObject
-from polykind.conversion.failure import Failure
+from polykind.conversion.conversion_errors import ConversionAttemptError
 
-_AGAIN_AFTER = 200
-"""So many full batches must succeed before larger ones are tried again."""
+_GROW_AFTER = 200
+"""The number of full batches that must succeed before larger ones are tried again."""
 
 
-class Item(NamedTuple):
-    """An object and its encoding."""
+class EncodedObject(NamedTuple):
+    """An object with its JSON encoding."""
 
     obj: JsonObject
     encoded: bytes
 
 
-Attempt = Callable[[Sequence[Item], str], Awaitable[list[JsonObject]]]
-"""Converts a few objects, or raises Failure."""
+ConvertBatch = Callable[[Sequence[EncodedObject], str], Awaitable[list[JsonObject]]]
+"""Converts one batch. Raises ConversionAttemptError."""
 
 
-class Located(Exception):
-    """A failure and the first object that it befell."""
+class LocatedConversionError(Exception):
+    """A failed conversion with the first object that failed."""
 
-    def __init__(self, failure: Failure, obj: JsonObject) -> None:
-        super().__init__(failure.said)
+    def __init__(self, failure: ConversionAttemptError, obj: JsonObject) -> None:
+        super().__init__(failure.message)
         self.failure = failure
         self.obj = obj
 
 
 class Batches:
-    """Runs an attempt over any number of objects, keeping their order."""
+    """Converts any number of objects in batches and keeps their order."""
 
     def __init__(
         self,
-        attempt: Attempt,
+        convert_batch: ConvertBatch,
         encode: Callable[[JsonObject], bytes],
         *,
-        most_objects: int = 250,
-        most_bytes: int = 1_000_000,
-        in_flight: int = 4,
+        max_objects: int = 250,
+        max_bytes: int = 1_000_000,
+        concurrency: int = 4,
     ) -> None:
-        self._attempt = attempt
+        self._convert_batch = convert_batch
         self._encode = encode
-        self._most_objects = most_objects
-        self._most_bytes = most_bytes
-        self._in_flight = in_flight
-        self._limit = most_objects
-        self._streak = 0
+        self._max_objects = max_objects
+        self._max_bytes = max_bytes
+        self._concurrency = concurrency
+        self._batch_limit = max_objects
+        self._successes = 0
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """All objects converted. Raises Located for the first, in their order, that cannot be."""
+        """Convert all objects. Raise LocatedConversionError for the first one, in order, that fails."""
         if len(objects) == 1:
-            return await self._part([Item(objects[0], self._encode(objects[0]))], to)
-        running: list[asyncio.Task[list[JsonObject]]] = []
-        free = asyncio.Semaphore(self._in_flight)
+            return await self._convert_or_split([EncodedObject(objects[0], self._encode(objects[0]))], to)
+        tasks: list[asyncio.Task[list[JsonObject]]] = []
+        free = asyncio.Semaphore(self._concurrency)
         try:
-            for part in self._cut(objects):
+            for batch in self._split(objects):
                 await free.acquire()
-                if any(task.done() and task.exception() for task in running):
+                if any(task.done() and task.exception() for task in tasks):
                     break
-                task = asyncio.create_task(self._part(part, to))
+                task = asyncio.create_task(self._convert_or_split(batch, to))
                 task.add_done_callback(lambda _: free.release())
-                running.append(task)
-                await asyncio.sleep(0)  # encoding the next batch takes milliseconds
-            return [obj for task in running for obj in await task]
+                tasks.append(task)
+                await asyncio.sleep(0)  # Yield, because encoding the next batch takes milliseconds.
+            return [obj for task in tasks for obj in await task]
         finally:
-            for task in running:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _cut(self, objects: Sequence[JsonObject]) -> Iterator[list[Item]]:
-        part: list[Item] = []
+    def _split(self, objects: Sequence[JsonObject]) -> Iterator[list[EncodedObject]]:
+        batch: list[EncodedObject] = []
         size = 0
         for obj in objects:
-            item = Item(obj, self._encode(obj))
-            if part and (len(part) >= self._limit or size + len(item.encoded) > self._most_bytes):
-                yield part
-                part, size = [], 0
-            part.append(item)
+            item = EncodedObject(obj, self._encode(obj))
+            if batch and (len(batch) >= self._batch_limit or size + len(item.encoded) > self._max_bytes):
+                yield batch
+                batch, size = [], 0
+            batch.append(item)
             size += len(item.encoded)
-        if part:
-            yield part
+        if batch:
+            yield batch
 
-    async def _part(self, part: list[Item], to: str, *, suspect: bool = False) -> list[JsonObject]:
-        """A batch converted, if need be by halves. A suspect one is halved at once: the half before it had no fault."""
-        tried = len(part) == 1 or (len(part) <= self._limit and not suspect)
-        if tried:
+    async def _convert_or_split(
+        self, batch: list[EncodedObject], to: str, *, suspect: bool = False
+    ) -> list[JsonObject]:
+        """Convert a batch, if necessary in halves.
+
+        A suspect batch is split without an attempt: the other half succeeded, so the failing object must be in it.
+        """
+        attempted = len(batch) == 1 or (len(batch) <= self._batch_limit and not suspect)
+        if attempted:
             try:
-                converted = await self._attempt(part, to)
-            except Failure as failure:
-                if len(part) == 1 or not failure.divisible:
-                    raise Located(failure, part[0].obj) from None
+                converted = await self._convert_batch(batch, to)
+            except ConversionAttemptError as failure:
+                if len(batch) == 1 or not failure.divisible:
+                    raise LocatedConversionError(failure, batch[0].obj) from None
             else:
-                self._succeeded(len(part))
+                self._record_success(len(batch))
                 return converted
-        half = len(part) // 2
-        converted = await self._part(part[:half], to)
-        converted += await self._part(part[half:], to, suspect=tried or suspect)
-        if tried:
-            self._limit, self._streak = min(self._limit, half), 0
+        half = len(batch) // 2
+        converted = await self._convert_or_split(batch[:half], to)
+        converted += await self._convert_or_split(batch[half:], to, suspect=attempted or suspect)
+        if attempted:
+            self._batch_limit, self._successes = min(self._batch_limit, half), 0
         return converted
 
-    def _succeeded(self, count: int) -> None:
-        if count == self._limit < self._most_objects:
-            self._streak += 1
-            if self._streak >= _AGAIN_AFTER:
-                self._limit, self._streak = min(self._most_objects, 2 * self._limit), 0
+    def _record_success(self, count: int) -> None:
+        if count == self._batch_limit < self._max_objects:
+            self._successes += 1
+            if self._successes >= _GROW_AFTER:
+                self._batch_limit, self._successes = min(self._max_objects, 2 * self._batch_limit), 0
+
+
+def is_empty(obj: JsonObject) -> bool:
+    """True if the object has nothing but apiVersion and kind. Like kube-apiserver, do not send it to a converter."""
+    return len(obj) == 2 and "apiVersion" in obj and "kind" in obj

@@ -1,7 +1,7 @@
-"""ConversionReview: what a converter is sent, and every check that its answer must pass.
+"""The ConversionReview request, and the validation of a converter's response.
 
-The reference sends one object at a time and its complaints are worded for one; so are these. Where several objects were
-sent, the caller finds the one at fault by sending fewer, and tells the complaint about that one.
+kube-apiserver sends one object per call and words its errors for one object, and so does this module. If a batch fails,
+the caller finds the failing object by sending smaller batches.
 """
 
 from __future__ import annotations
@@ -14,13 +14,28 @@ from msgspec import Raw
 from polykind.apis.apiextensions.conversion_review import CONVERSION_REVIEWS
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
-from polykind.conversion.failure import CALL, INVALID_OBJECT, MALFORMED, PARTIAL, Failure, frame, text
-from polykind.conversion.metadata import Refused, restored
+from polykind.conversion.conversion_errors import (
+    CALL,
+    INVALID_OBJECT,
+    MALFORMED,
+    PARTIAL,
+    ConversionAttemptError,
+    error_prefix,
+)
+from polykind.conversion.metadata_restoration import InvalidMetadataError, restore_metadata
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import json_type_name
-from polykind.webhook.envelope import Header, Malformed, Reviews, header, raw_fields, read
+from polykind.webhook.review_envelope import (
+    Header,
+    MalformedReviewError,
+    ReviewKind,
+    decode_header,
+    decode_review,
+    raw_fields,
+)
+from polykind.webhook.target import string_or_empty
 
-REVIEWS = Reviews(
+REVIEWS = ReviewKind(
     "apiextensions.k8s.io",
     "ConversionReview",
     frozenset({"CustomResourceDefinition", "CustomResourceDefinitionList", "ConversionReview"}),
@@ -31,7 +46,7 @@ _raw_items = msgspec.json.Decoder(list[Raw]).decode
 
 
 def request(version: str, uid: str, to: str, objects: Sequence[bytes]) -> bytes:
-    """The body of a review of objects that are encoded already. The reference, too, sends an empty response."""
+    """Return the body of a request for encoded objects. Like kube-apiserver, include an empty response."""
     return b"".join(
         (
             b'{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/',
@@ -47,30 +62,40 @@ def request(version: str, uid: str, to: str, objects: Sequence[bytes]) -> bytes:
     )
 
 
-def answered(version: str, uid: str, body: bytes, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-    """The converted objects of an answer. Raises Failure; `objects` are the originals, in the order they were sent."""
-    about = frame(objects[0])
+def parse_response(version: str, uid: str, body: bytes, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+    """Parse and validate a response and return the converted objects.
+
+    `objects` are the original objects, in the order in which they were sent. Raise ConversionAttemptError.
+    """
+    prefix = error_prefix(objects[0])
     try:
-        head = header(REVIEWS, version, body)
-        response: JsonObject | None = read(CONVERSION_REVIEWS[version], head.fields, _OBJECTS).get("response")
-    except Malformed as error:
-        raise Failure(f"{about} failed: {error}", CALL, "Answer") from None
-    complaint = _complaint(version, uid, head, response)
-    if complaint is not None:
-        raise Failure(f"{about} failed: {complaint}", MALFORMED, "Answer")
-    converted = _items(head.fields["response"]) if response and response["convertedObjects"] is not None else []
+        header = decode_header(REVIEWS, version, body)
+        review = decode_review(CONVERSION_REVIEWS[version], header.fields, _OBJECTS)
+    except MalformedReviewError as error:
+        raise ConversionAttemptError(f"{prefix} failed: {error}", CALL, "Answer") from None
+    response: JsonObject | None = review.get("response")
+    message = _response_error(version, uid, header, response)
+    if message is not None:
+        raise ConversionAttemptError(f"{prefix} failed: {message}", MALFORMED, "Answer")
+    converted = (
+        _converted_items(header.fields["response"]) if response and response["convertedObjects"] is not None else []
+    )
     if len(converted) != len(objects):
-        raise Failure(f"{about} returned {len(converted)} objects, expected {len(objects)}", PARTIAL, "Answer")
-    return [accepted(original, _object(item), to) for original, item in zip(objects, converted, strict=True)]
+        raise ConversionAttemptError(
+            f"{prefix} returned {len(converted)} objects, expected {len(objects)}", PARTIAL, "Answer"
+        )
+    return [
+        check_converted(original, _decode_object(item), to) for original, item in zip(objects, converted, strict=True)
+    ]
 
 
-def _items(response: Raw) -> list[Raw]:
+def _converted_items(response: Raw) -> list[Raw]:
     return _raw_items(raw_fields(response)["convertedObjects"])
 
 
-def _complaint(version: str, uid: str, head: Header, response: JsonObject | None) -> str | None:
-    if version == "v1" and (said := head.complaint(REVIEWS)):
-        return said
+def _response_error(version: str, uid: str, header: Header, response: JsonObject | None) -> str | None:
+    if version == "v1" and (type_error := header.type_meta_error(REVIEWS)):
+        return type_error
     if response is None:
         return "no response provided"
     if version == "v1" and response["uid"] != uid:
@@ -82,49 +107,52 @@ def _complaint(version: str, uid: str, head: Header, response: JsonObject | None
     return result.get("message") or f"response.result.status was '{status}', not 'Success'"
 
 
-def _object(item: Raw) -> JsonObject:
-    """One converted object. Its complaints stand alone, without the frame of the others."""
+def _decode_object(item: Raw) -> JsonObject:
+    """Decode one converted object. As in kube-apiserver, its errors lack the usual prefix."""
     raw = bytes(item)
     if raw.strip() == b"null":
-        raise Failure("unexpected end of JSON input", INVALID_OBJECT, "Answer")
+        raise ConversionAttemptError("unexpected end of JSON input", INVALID_OBJECT, "Answer")
     try:
         value = json_codec.decode(raw)
     except json_codec.MalformedJSONError as error:
-        raise Failure(error.text, INVALID_OBJECT, "Answer") from None
+        raise ConversionAttemptError(error.text, INVALID_OBJECT, "Answer") from None
     if not isinstance(value, dict):
-        unmarshal = f"json: cannot unmarshal {json_type_name(value)} into Go value of type map[string]interface {{}}"
-        raise Failure(unmarshal, INVALID_OBJECT, "Answer")
-    if not text(value.get("kind")) or text(value.get("apiVersion")).count("/") > 1:
-        shown = raw.decode(errors="replace")
-        raise Failure(f"Object 'Kind' is missing in '{shown}'", INVALID_OBJECT, "Answer")
+        message = f"json: cannot unmarshal {json_type_name(value)} into Go value of type map[string]interface {{}}"
+        raise ConversionAttemptError(message, INVALID_OBJECT, "Answer")
+    if not string_or_empty(value.get("kind")) or string_or_empty(value.get("apiVersion")).count("/") > 1:
+        text_value = raw.decode(errors="replace")
+        raise ConversionAttemptError(f"Object 'Kind' is missing in '{text_value}'", INVALID_OBJECT, "Answer")
     return value
 
 
-def accepted(original: JsonObject, converted: JsonObject, to: str) -> JsonObject:
-    """The converted object with its metadata restored, if it is the original in the wanted version. Raises Failure."""
-    complaint = _identity(original, converted, to)
-    if complaint is None:
+def check_converted(original: JsonObject, converted: JsonObject, to: str) -> JsonObject:
+    """Return the converted object with restored metadata. Raise ConversionAttemptError.
+
+    The object must be the original at the requested version: apiVersion, kind, name, namespace and uid are checked.
+    """
+    message = _identity_error(original, converted, to)
+    if message is None:
         try:
-            converted["metadata"] = restored(original, converted)
-        except Refused as error:
-            complaint = f"returned invalid metadata: {error}"
+            converted["metadata"] = restore_metadata(original, converted)
+        except InvalidMetadataError as error:
+            message = f"returned invalid metadata: {error}"
         else:
             return converted
-    raise Failure(f"{frame(original)} {complaint}", INVALID_OBJECT, "Answer")
+    raise ConversionAttemptError(f"{error_prefix(original)} {message}", INVALID_OBJECT, "Answer")
 
 
-def _identity(original: JsonObject, converted: JsonObject, to: str) -> str | None:
-    got = text(converted.get("apiVersion")).removeprefix("/")
-    if got != to:
-        return f"returned invalid object at index 0: invalid groupVersion (expected {to}, received {got})"
-    expected, kind = text(original.get("kind")), text(converted.get("kind"))
+def _identity_error(original: JsonObject, converted: JsonObject, to: str) -> str | None:
+    received = string_or_empty(converted.get("apiVersion")).removeprefix("/")
+    if received != to:
+        return f"returned invalid object at index 0: invalid groupVersion (expected {to}, received {received})"
+    expected, kind = string_or_empty(original.get("kind")), string_or_empty(converted.get("kind"))
     if expected != kind:
         return f"returned invalid object at index 0: invalid kind (expected {expected}, received {kind})"
     before, after = (_metadata(obj) for obj in (original, converted))
-    for field, shown in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
-        was, now = text(before.get(field)), text(after.get(field))
-        if was != now:
-            return f"returned invalid object: must have the same {shown}: {was} != {now}"
+    for field, text_value in (("name", "name"), ("namespace", "namespace"), ("uid", "UID")):
+        before_value, after_value = string_or_empty(before.get(field)), string_or_empty(after.get(field))
+        if before_value != after_value:
+            return f"returned invalid object: must have the same {text_value}: {before_value} != {after_value}"
     return None
 
 

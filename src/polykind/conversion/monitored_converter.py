@@ -1,4 +1,4 @@
-"""The one door to a CRD's converter: what may pass, what is counted, how the converter is doing."""
+"""The converter of a CRD with version checks, metrics and health."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ from datetime import datetime
 from typing import Protocol
 
 from polykind.contract import Clock, Converter, JsonObject
-from polykind.conversion.failure import CALL, ConversionFailedError, Failure, text, version_of
-from polykind.conversion.health import ENOUGH, Health
-from polykind.conversion.observer import Observer, spend
+from polykind.conversion.conversion_errors import (
+    CALL,
+    ConversionAttemptError,
+    ConversionFailedError,
+    version_of,
+)
+from polykind.conversion.conversion_observer import Observer, add_conversion_time
+from polykind.conversion.converter_health import UNHEALTHY_FAILURES, Health
 from polykind.errors import APIError, UnknownReasonError
+from polykind.webhook.target import string_or_empty
 
 log = logging.getLogger(__name__)
 
 
-class Remote(Converter, Protocol):
-    """A converter that may fail, takes time and holds things open."""
+class RemoteConverter(Converter, Protocol):
+    """A converter that can fail, takes time and holds resources such as connections."""
 
     @property
     def name(self) -> str:
-        """Which converter it is, in metrics."""
+        """The name of the converter in metrics."""
 
     @property
     def address(self) -> str:
-        """Where it was called, in complaints."""
+        """The address of the converter in error messages."""
 
     @property
     def certificate_expires(self) -> datetime | None: ...
@@ -35,9 +41,9 @@ class Remote(Converter, Protocol):
 
 
 class MonitoredConverter:
-    """A Converter for one CRD as it stands. `identity` changes whenever its results might.
+    """The Converter for one CRD. `identity` changes whenever the results might change.
 
-    `remote` is None where conversion changes nothing but apiVersion: then there is nothing to count.
+    `remote` is None for the strategy None, which changes only apiVersion. Then nothing is counted.
     """
 
     def __init__(
@@ -45,16 +51,16 @@ class MonitoredConverter:
         crd_name: str,
         versions: Collection[str],
         identity: str,
-        remote: Remote | None,
+        remote: RemoteConverter | None,
         *,
         clock: Clock,
         observer: Observer | None = None,
         on_health: Callable[[Health], None] | None = None,
-        off: str = "",
+        disabled_reason: str = "",
     ) -> None:
         self.crd_name = crd_name
-        self.off = off
-        """Why no conversion can succeed at all; empty if they may."""
+        self.disabled_reason = disabled_reason
+        """The reason why every conversion fails, "" if conversions are possible."""
         self.identity = identity
         self.health = Health()
         self._versions = frozenset(versions)
@@ -64,8 +70,8 @@ class MonitoredConverter:
         self._on_health = on_health
 
     @property
-    def calls_out(self) -> bool:
-        """Whether converting may take time; if not, its results are not worth keeping."""
+    def is_remote(self) -> bool:
+        """True if a conversion may take time, so that its results are worth caching."""
         return self._remote is not None
 
     async def close(self) -> None:
@@ -73,58 +79,71 @@ class MonitoredConverter:
             await self._remote.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
-        """The objects in another version, in order, in as few calls as may be."""
+        """Convert the objects to the apiVersion `to`, in order and in as few calls as possible."""
         for obj in objects:
-            self._check(obj, to)
+            self._check_versions(obj, to)
         if self._remote is None:
             return [{**obj, "apiVersion": to} for obj in objects]
         if all(obj.get("apiVersion") == to for obj in objects):
             return list(objects)
         started = time.monotonic()
         try:
-            return await self._through(self._remote, objects, to)
+            return await self._convert_remote(self._remote, objects, to)
         finally:
-            spend(time.monotonic() - started)
+            add_conversion_time(time.monotonic() - started)
 
     def shared(self, objects: int) -> None:
-        """So many objects were had from a call that another request waited for."""
+        """Count objects that a request got from the conversion that another request had started."""
         if self._observer:
-            self._observer.shared(self.crd_name, objects)
+            self._observer.objects_shared(self.crd_name, objects)
 
-    def _check(self, obj: JsonObject, to: str) -> None:
+    def _check_versions(self, obj: JsonObject, to: str) -> None:
         if to not in self._versions:
             raise UnknownReasonError(f"request to convert CR to an invalid group/version: {to}")
-        api_version = text(obj.get("apiVersion"))
+        api_version = string_or_empty(obj.get("apiVersion"))
         if api_version not in self._versions:
             raise UnknownReasonError(f"request to convert CR from an invalid group/version: {api_version}")
 
-    async def _through(self, remote: Remote, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+    async def _convert_remote(
+        self, remote: RemoteConverter, objects: Sequence[JsonObject], to: str
+    ) -> list[JsonObject]:
         started = time.monotonic()
         try:
             converted = await remote.convert(objects, to)
         except APIError as error:
-            # Whatever else is raised says that the converter cannot even be called.
-            failure = error.failure if isinstance(error, ConversionFailedError) else Failure(error.message, CALL, "TLS")
-            self._became(self.health.failed(failure))
+            # Any other APIError means that the converter could not be called at all.
+            failure = (
+                error.failure
+                if isinstance(error, ConversionFailedError)
+                else ConversionAttemptError(error.message, CALL, "TLS")
+            )
+            self._update_health(self.health.failed(failure))
             self._count(remote, objects, to, time.monotonic() - started, failure)
             raise
-        self._became(self.health.succeeded(self._clock.now(), remote.certificate_expires))
+        self._update_health(self.health.succeeded(self._clock.now(), remote.certificate_expires))
         self._count(remote, objects, to, time.monotonic() - started, None)
         return converted
 
-    def _became(self, health: Health) -> None:
+    def _update_health(self, health: Health) -> None:
         before, self.health = self.health, health
-        if health.failures == ENOUGH:
-            log.warning("conversions for CRD %s fail, check its converter: %s", self.crd_name, health.error)
-        elif before.failures >= ENOUGH and not health.failures:
-            log.info("conversions for CRD %s succeed again", self.crd_name)
+        if health.failures == UNHEALTHY_FAILURES:
+            log.warning("CRD %s: conversions fail, check its converter: %s", self.crd_name, health.error)
+        elif before.failures >= UNHEALTHY_FAILURES and not health.failures:
+            log.info("CRD %s: conversions succeed again", self.crd_name)
         if self._on_health:
             self._on_health(health)
 
     def _count(
-        self, remote: Remote, objects: Sequence[JsonObject], to: str, seconds: float, failure: Failure | None
+        self,
+        remote: RemoteConverter,
+        objects: Sequence[JsonObject],
+        to: str,
+        seconds: float,
+        failure: ConversionAttemptError | None,
     ) -> None:
         if self._observer:
-            for origin in dict.fromkeys(text(o.get("apiVersion")) for o in objects if o.get("apiVersion") != to):
-                versions = version_of(origin), version_of(to)
-                self._observer.converted(self.crd_name, remote.name, *versions, seconds, failure)
+            for from_version in dict.fromkeys(
+                string_or_empty(o.get("apiVersion")) for o in objects if o.get("apiVersion") != to
+            ):
+                versions = version_of(from_version), version_of(to)
+                self._observer.objects_converted(self.crd_name, remote.name, *versions, seconds, failure)

@@ -1,4 +1,4 @@
-"""The strategy Webhook: objects are sent to a server that the CRD names, which answers with their other version."""
+"""The conversion strategy Webhook: objects are converted by calls to the webhook that the CRD names."""
 
 from __future__ import annotations
 
@@ -12,40 +12,44 @@ from typing import TYPE_CHECKING
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.conversion import conversion_review
-from polykind.conversion.batches import Batches, Item, Located
-from polykind.conversion.empty import is_empty
-from polykind.conversion.failure import CALL, ConversionFailedError, Failure, frame, text
-from polykind.conversion.observer import Observer
+from polykind.conversion.batches import Batches, EncodedObject, LocatedConversionError, is_empty
+from polykind.conversion.conversion_errors import (
+    CALL,
+    ConversionAttemptError,
+    ConversionFailedError,
+    error_prefix,
+)
+from polykind.conversion.conversion_observer import Observer
 from polykind.errors import InternalError, UnknownReasonError
-from polykind.webhook import envelope, status_errors, trust
+from polykind.webhook import response_errors, review_envelope, trust
 from polykind.webhook.client import WebhookClient, WebhookConfigError
 from polykind.webhook.resolver import Resolver
-from polykind.webhook.target import TargetError
-from polykind.webhook.transport_errors import Fault
+from polykind.webhook.target import TargetError, string_or_empty
+from polykind.webhook.transport_errors import WebhookTransportError
 
 if TYPE_CHECKING:
     from polykind.webhook.transport import Session
 
 SECONDS = 30.0
-_OBJECT_BYTES = 3 * 1024 * 1024
-_ANSWER_BYTES = 16 * 1024 * 1024
-"""What an answer may have at most; one that has more is asked for in parts."""
-_LOOP_BYTES = 128 * 1024
-"""Answers above this are read in a thread."""
-_HOPELESS = frozenset({401, 403, 404, 405, 407, 415, 429, 501, 502, 503, 504, 505})
-"""HTTP statuses that say nothing of the objects sent: fewer would fare no better."""
+_MAX_OBJECT_BYTES = 3 * 1024 * 1024
+_MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+"""The size limit of a response. A larger one is requested again in smaller batches."""
+_MAX_ON_LOOP_BYTES = 128 * 1024
+"""Larger responses are parsed in a thread."""
+_INDIVISIBLE_STATUSES = frozenset({401, 403, 404, 405, 407, 415, 429, 501, 502, 503, 504, 505})
+"""HTTP statuses that do not depend on the objects sent, so that smaller batches would fail as well."""
 
 
 class WebhookConverter:
-    """Converts by a webhook. Nothing is read or opened before the first object that needs it.
+    """Converts by a webhook. Connects on the first conversion.
 
-    `stanza` is a v1 CRD's spec.conversion.webhook; `seconds` is the longest that one call may take.
+    `config` is spec.conversion.webhook of a v1 CRD, `seconds` the timeout of one call.
     """
 
     def __init__(
         self,
         crd_name: str,
-        stanza: JsonObject,
+        config: JsonObject,
         resolver: Resolver,
         *,
         client_certificate: trust.ClientCertificate | None = None,
@@ -54,102 +58,108 @@ class WebhookConverter:
         observer: Observer | None = None,
     ) -> None:
         self._crd_name = crd_name
-        config: JsonObject = stanza.get("clientConfig") or {}
-        self._url = text(config.get("url"))
-        self._version = envelope.supported(stanza.get("conversionReviewVersions") or ())
+        client_config: JsonObject = config.get("clientConfig") or {}
+        self._url = string_or_empty(client_config.get("url"))
+        self._version = review_envelope.choose_version(config.get("conversionReviewVersions") or ())
         self._resolver = resolver
-        self._line = WebhookClient(
-            config, f"conversion_webhook_for_{crd_name}", resolver, client_certificate=client_certificate
+        self._client = WebhookClient(
+            client_config, f"conversion_webhook_for_{crd_name}", resolver, client_certificate=client_certificate
         )
         self._seconds = seconds
         self._uid = uid
         self._observer = observer
-        self._reading = asyncio.Lock()
-        self._batches = Batches(self._attempt, json_codec.encode)
+        self._parse_lock = asyncio.Lock()
+        self._batches = Batches(self._convert_batch, json_codec.encode)
 
     @property
     def name(self) -> str:
         """The URL that the CRD names."""
         try:
-            return self._line.aim().url
+            return self._client.target().url
         except TargetError:
             return self._url
 
     @property
     def address(self) -> str:
-        """The URL called, as people are told it, and where a service was found if it is elsewhere."""
+        """The URL called, and the endpoint of the service if it differs."""
         try:
-            aim = self._line.aim()
+            target = self._client.target()
         except TargetError:
             return self._url or "an unusable address"
-        place = aim.endpoint(self._resolver)
-        return aim.url if place == (aim.server_name, aim.port) else f"{aim.url} (at {place})"
+        endpoint = target.endpoint(self._resolver)
+        return target.url if endpoint == (target.server_name, target.port) else f"{target.url} (at {endpoint})"
 
     @property
     def certificate_expires(self) -> datetime | None:
-        """The end of the certificate that the webhook showed last."""
-        return self._line.expires
+        """The expiry of the certificate that the webhook presented last."""
+        return self._client.expires
 
     async def close(self) -> None:
-        """Let go of connections: now, or when the last call under way has ended."""
-        await self._line.close()
+        """Close the connections, once the last call in flight has ended."""
+        await self._client.close()
 
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         out: list[JsonObject] = []
-        sent: list[int] = []
+        indexes: list[int] = []
         for obj in objects:
             if is_empty(obj):
                 out.append({**obj, "apiVersion": to})
                 continue
             if obj.get("apiVersion") != to:
-                sent.append(len(out))
+                indexes.append(len(out))
             out.append(obj)
         if self._version is None and not all(map(is_empty, objects)):
             raise UnknownReasonError("no supported conversion review versions")
-        if sent:
+        if indexes:
             try:
-                converted = await self._batches.convert([out[i] for i in sent], to)
-            except Located as error:
+                converted = await self._batches.convert([out[i] for i in indexes], to)
+            except LocatedConversionError as error:
                 raise ConversionFailedError(error.failure, error.obj, to, self.address) from error.failure
-            for index, obj in zip(sent, converted, strict=True):
+            for index, obj in zip(indexes, converted, strict=True):
                 out[index] = obj
         return out
 
-    async def _attempt(self, part: Sequence[Item], to: str) -> list[JsonObject]:
+    async def _convert_batch(self, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         try:
-            async with self._line.open() as session:
-                return await self._observed(session, part, to)
+            async with self._client.open() as session:
+                return await self._call_observed(session, batch, to)
         except WebhookConfigError as error:
             raise InternalError(f"error resolving resource: {error}") from error
 
-    async def _observed(self, session: Session, part: Sequence[Item], to: str) -> list[JsonObject]:
+    async def _call_observed(self, session: Session, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         started = time.monotonic()
-        failure: Failure | None = None
+        failure: ConversionAttemptError | None = None
         try:
-            return await self._call(session, part, to)
-        except Failure as error:
+            return await self._call(session, batch, to)
+        except ConversionAttemptError as error:
             failure = error
             raise
         finally:
             if self._observer:
-                self._observer.called(self._crd_name, len(part), time.monotonic() - started, failure)
+                self._observer.converter_called(self._crd_name, len(batch), time.monotonic() - started, failure)
 
-    async def _call(self, session: Session, part: Sequence[Item], to: str) -> list[JsonObject]:
+    async def _call(self, session: Session, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         version, uid = self._version or "v1", self._uid()
-        objects = [item.obj for item in part]
-        body = conversion_review.request(version, uid, to, [item.encoded for item in part])
+        objects = [item.obj for item in batch]
+        body = conversion_review.request(version, uid, to, [item.encoded for item in batch])
         try:
-            got = await session.post(body, min(_ANSWER_BYTES, len(part) * _OBJECT_BYTES + _OBJECT_BYTES), self._seconds)
-        except Fault as fault:
-            said = f"{frame(objects[0])} failed: {fault.text}"
-            raise Failure(said, CALL, fault.cause, divisible=fault.divisible) from fault
-        complaint = status_errors.complaint(got)
-        if complaint is not None:
-            fine = 200 <= got.status <= 206
-            cause, status = ("Answer", 0) if fine else ("HTTPStatus", got.status)
-            said = f"{frame(objects[0])} failed: {complaint}"
-            raise Failure(said, CALL, cause, status=status, divisible=got.status not in _HOPELESS)
-        if len(got.body) <= _LOOP_BYTES:
-            return conversion_review.answered(version, uid, got.body, objects, to)
-        async with self._reading:  # two such threads would only fight with each other, and with the loop
-            return await asyncio.to_thread(conversion_review.answered, version, uid, got.body, objects, to)
+            response = await session.post(
+                body, min(_MAX_RESPONSE_BYTES, len(batch) * _MAX_OBJECT_BYTES + _MAX_OBJECT_BYTES), self._seconds
+            )
+        except WebhookTransportError as transport_error:
+            message = f"{error_prefix(objects[0])} failed: {transport_error.text}"
+            raise ConversionAttemptError(
+                message, CALL, transport_error.cause, divisible=transport_error.divisible
+            ) from transport_error
+        error = response_errors.error_message(response)
+        if error is not None:
+            success = 200 <= response.status <= 206
+            cause, status = ("Answer", 0) if success else ("HTTPStatus", response.status)
+            message = f"{error_prefix(objects[0])} failed: {error}"
+            raise ConversionAttemptError(
+                message, CALL, cause, status=status, divisible=response.status not in _INDIVISIBLE_STATUSES
+            )
+        if len(response.body) <= _MAX_ON_LOOP_BYTES:
+            return conversion_review.parse_response(version, uid, response.body, objects, to)
+        async with self._parse_lock:  # Two parsing threads would only compete for the GIL.
+            return await asyncio.to_thread(conversion_review.parse_response, version, uid, response.body, objects, to)

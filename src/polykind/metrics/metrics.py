@@ -332,24 +332,26 @@ class Metrics:
             ("group", "resource", "result"),
         )
 
-    def asked(self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool) -> None:
+    def webhook_called(
+        self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool
+    ) -> None:
         rejected_label = "true" if rejected else "false"
         self.admission_seconds.of(webhook, kind, operation, rejected_label).observe(seconds)
         self.admission_requests.of(webhook, kind, operation, str(min(code, 600)), rejected_label).add()
 
-    def rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
+    def webhook_rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
         self.admission_rejections.of(webhook, kind, operation, error, str(min(code, 600))).add()
 
-    def failed_open(self, webhook: str, kind: str) -> None:
+    def webhook_failed_open(self, webhook: str, kind: str) -> None:
         self.admission_ignored.of(webhook, kind).add()
 
-    def called(self, crd: str, objects: int, seconds: float, failure: ConversionFailure | None) -> None:
+    def converter_called(self, crd: str, objects: int, seconds: float, failure: ConversionFailure | None) -> None:
         labels = ("success", "") if failure is None else ("failure", failure.kind)
         self.webhook_calls.of(*labels).add()
         self.webhook_seconds.of(*labels).observe(seconds)
         self.conversion_objects.of(crd).add(objects)
 
-    def converted(
+    def objects_converted(
         self,
         crd: str,
         converter: str,
@@ -366,7 +368,7 @@ class Metrics:
             if failure.timed_out:
                 self.conversion_timeouts.of(crd, converter).add()
 
-    def shared(self, crd: str, objects: int) -> None:
+    def objects_shared(self, crd: str, objects: int) -> None:
         self.conversion_shared.of(crd).add(objects)
 
     def forget_crd(self, crd: str) -> None:

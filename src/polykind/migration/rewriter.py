@@ -10,7 +10,7 @@ from polykind import errors
 from polykind.cache.cached_object import CachedObject, Representation
 from polykind.codec import json_codec
 from polykind.contract import RevisionConflictError
-from polykind.conversion.failure import ConversionFailedError
+from polykind.conversion.conversion_errors import ConversionFailedError
 from polykind.migration.state import Failures, GroupResource
 from polykind.resources.encoding import Encoded
 from polykind.resources.resource import Resource, ServedVersion

@@ -64,8 +64,8 @@ class CustomResource(Resource):
         has_status, scale = "status" in subresources, subresources.get("scale")
         unavailable: Callable[[], errors.APIError] | None = None
         if isinstance(self.converter, MonitoredConverter):
-            if version != self.storage and self.converter.off:
-                unavailable = partial(errors.UnknownReasonError, self.converter.off)
+            if version != self.storage and self.converter.disabled_reason:
+                unavailable = partial(errors.UnknownReasonError, self.converter.disabled_reason)
             if self._has_bad_ca_bundle:
                 unavailable = partial(errors.InternalError, "error resolving resource")
         return ServedVersion(

@@ -10,7 +10,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from polykind import __version__, errors
-from polykind.admission.rules import GROUP as ADMISSION
+from polykind.admission.matcher import GROUP as ADMISSION
 from polykind.apis.apidiscovery.types import encode_document
 from polykind.apis.meta.types import STATUS
 from polykind.apis.rbac.strategy import GROUP as RBAC

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from polykind import errors
 from polykind.auth.authentication import Authentication
 from polykind.contract import UnavailableError, UnknownOutcomeError
-from polykind.conversion.observer import Counted
+from polykind.conversion.conversion_observer import ConversionTimer
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import TEXT, Request, Response, Stream, bad_escape, bool_value, parse_query, warning_headers
 from polykind.http.options import request_timeout
@@ -147,11 +147,11 @@ class Router:
 
     async def _run_converting(self, ctx: RequestContext, verb: Verb) -> Response | Stream:
         """Run a verb and record the time that it waits for converters."""
-        counted = Counted(verb(ctx))
+        counted = ConversionTimer(verb(ctx))
         try:
             return await counted
         finally:
-            self._monitor.record_conversion(counted.spent.seconds)
+            self._monitor.record_conversion(counted.time.seconds)
 
 
 def _is_anonymous_read(request: Request) -> bool:

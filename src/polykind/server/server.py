@@ -32,8 +32,8 @@ from polykind.controllers.admission_informers import AdmissionInformers
 from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.namespace_controller import NamespaceController
-from polykind.conversion.factory import build
-from polykind.conversion.health import Health
+from polykind.conversion.converter_factory import build_converter
+from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
 from polykind.discovery import builtins
 from polykind.http.listener import HttpServer, Limits
@@ -222,7 +222,7 @@ class Server:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _build_converter(self, crd: JsonObject, on_health: Callable[[Health], None]) -> MonitoredConverter:
-        return build(
+        return build_converter(
             crd,
             resolver=self._resolver,
             clock=self.clock,

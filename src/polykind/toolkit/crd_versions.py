@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from polykind import crd as crd_rules
 from polykind.contract import JsonObject, copy_json
-from polykind.conversion.conversion_review import accepted
-from polykind.conversion.failure import Failure
+from polykind.conversion.conversion_errors import ConversionAttemptError
+from polykind.conversion.conversion_review import check_converted
 from polykind.errors import APIError, aggregate_message
 from polykind.schema import CompiledSchema, metadata_validation, object_meta
 from polykind.toolkit.files import manifests
@@ -134,9 +134,9 @@ def accept_converted(original: JsonObject, converted: JsonObject, target: CRDVer
     Raises RejectedError if the API server would reject the converter's result.
     """
     try:
-        out = accepted(original, copy_json(converted), target.api_version)
-    except Failure as failure:
-        raise RejectedError(failure.said) from None
+        out = check_converted(original, copy_json(converted), target.api_version)
+    except ConversionAttemptError as failure:
+        raise RejectedError(failure.message) from None
     return target.pruned(out)
 
 

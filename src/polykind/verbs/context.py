@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from polykind import errors
-from polykind.admission.admission import Admission
+from polykind.admission.admission_chain import AdmissionChain
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
 from polykind.cache.watch_cache import WatchCache
@@ -30,7 +30,7 @@ class Backend:
     clock: Clock
     ids: IdSource
     metrics: Metrics
-    admission: Admission = field(default_factory=Admission)
+    admission: AdmissionChain = field(default_factory=AdmissionChain)
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     bookmark_interval: float = 60.0
 

@@ -1,4 +1,4 @@
-"""The line to one webhook: nothing is read or opened before the first call, and a call under way keeps it open."""
+"""The client of one webhook: its target, TLS trust and connections."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from polykind.contract import JsonObject
-from polykind.conversion.failure import text
 from polykind.webhook import trust
 from polykind.webhook.resolver import Resolver
-from polykind.webhook.target import Target, TargetError, target
+from polykind.webhook.target import Target, TargetError, build_target, string_or_empty
 
 if TYPE_CHECKING:
     from polykind.webhook.transport import Session
 
 
 class WebhookConfigError(ValueError):
-    """A clientConfig by which nobody can be called; says why."""
+    """A clientConfig that cannot be used to call the webhook."""
 
 
 class WebhookClient:
-    """The way to the webhook that a clientConfig names; `name` is what complaints call it.
+    """The client of the webhook that a clientConfig describes. Opens connections on the first call.
 
-    `bare`: an answer that is late is told without the words of a client that has a timeout of its own.
+    `name` is the webhook's name in error messages. With `bare`, the message of a timeout lacks the words that Go adds
+    for a client with its own timeout.
     """
 
     def __init__(
@@ -49,19 +49,19 @@ class WebhookClient:
         self._calls = 0
         self._closing = False
 
-    def aim(self) -> Target:
-        """Where it leads to. Raises BadTarget."""
+    def target(self) -> Target:
+        """Return the target. Raise TargetError."""
         if self._target is None:
-            self._target = target(self._config, self._name)
+            self._target = build_target(self._config, self._name)
         return self._target
 
     @property
     def expires(self) -> datetime | None:
-        """The end of the certificate that the webhook showed last."""
+        """The expiry of the certificate that the webhook presented last."""
         return self._session.expires if self._session else None
 
     async def close(self) -> None:
-        """Let go of connections: now, or when the last call under way has ended."""
+        """Close the connections, once the last call in flight has ended."""
         self._closing = True
         if not self._calls and self._session:
             session, self._session = self._session, None
@@ -69,7 +69,7 @@ class WebhookClient:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Session]:
-        """The connections, for a call. Raises Unusable."""
+        """Return the session for a call. Raise WebhookConfigError."""
         self._calls += 1
         try:
             yield self._session or await self._open()
@@ -82,11 +82,13 @@ class WebhookClient:
         async with self._opening:
             if self._session is None:
                 try:
-                    aim = self.aim()
-                    pem = trust.bundle(text(self._config.get("caBundle")))
-                    context = await asyncio.to_thread(trust.context, pem, self._client_certificate)
-                except (TargetError, trust.BadBundle, OSError) as error:
+                    target = self.target()
+                    pem = trust.decode_ca_bundle(string_or_empty(self._config.get("caBundle")))
+                    context = await asyncio.to_thread(trust.build_ssl_context, pem, self._client_certificate)
+                except (TargetError, trust.CABundleError, OSError) as error:
                     raise WebhookConfigError(str(error)) from error
-                http = await asyncio.to_thread(importlib.import_module, "polykind.webhook.transport")
-                self._session = http.Session(aim, context, lambda: aim.endpoint(self._resolver), bare=self._bare)
+                transport = await asyncio.to_thread(importlib.import_module, "polykind.webhook.transport")
+                self._session = transport.Session(
+                    target, context, lambda: target.endpoint(self._resolver), bare=self._bare
+                )
             return self._session

@@ -1,4 +1,4 @@
-"""Where a webhook's service lives, where there is no cluster network."""
+"""Resolution of webhook services to endpoints, without a cluster network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Endpoint(NamedTuple):
-    """A host, by name or by IP address without brackets, and a port."""
+    """A host (name, or IP address without brackets) and a port."""
 
     host: str
     port: int
@@ -17,20 +17,22 @@ class Endpoint(NamedTuple):
 
 
 ExternalName = Callable[[str, str], str | None]
-"""Given namespace and name, the externalName of a Service of that type; None if there is no such Service."""
+"""Returns the externalName of the Service with a namespace and name, None if it is no ExternalName Service."""
 
 
 class Resolver:
-    """Finds a service: first as told by --resolve, then by a Service of type ExternalName, else by its cluster name."""
+    """Resolves a service by --resolve, else by a Service of type ExternalName, else to its cluster-internal name."""
 
-    def __init__(self, told: Mapping[str, Endpoint] | None = None, external_name: ExternalName | None = None) -> None:
-        self._told = dict(told or {})
+    def __init__(
+        self, overrides: Mapping[str, Endpoint] | None = None, external_name: ExternalName | None = None
+    ) -> None:
+        self._overrides = dict(overrides or {})
         self._external_name = external_name
 
     def endpoint(self, namespace: str, name: str, port: int) -> Endpoint:
-        told = self._told.get(f"{namespace}/{name}")
-        if told:
-            return told
+        override = self._overrides.get(f"{namespace}/{name}")
+        if override:
+            return override
         external = self._external_name(namespace, name) if self._external_name else None
         if external:
             return Endpoint(external.rstrip("."), port)
@@ -38,7 +40,7 @@ class Resolver:
 
 
 def parse_resolve(values: Iterable[str]) -> dict[str, Endpoint]:
-    """The map that --resolve namespace/service=host:port flags describe. Raises ValueError, saying which is wrong."""
+    """Parse --resolve namespace/service=host:port flags. Raise ValueError for an invalid one."""
     out = {}
     for value in values:
         service, equals, address = value.partition("=")

@@ -1,4 +1,4 @@
-"""The address of a webhook, read from its clientConfig as the reference reads it."""
+"""The target of a webhook, as kube-apiserver reads it from the clientConfig."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from polykind.contract import JsonObject
-from polykind.conversion.failure import text
 from polykind.golang.fmt import go_quote
 from polykind.webhook.resolver import Endpoint, Resolver
 
@@ -16,12 +15,12 @@ _PATH_SAFE = "/$&+,:;=@~"
 
 
 class TargetError(ValueError):
-    """A clientConfig from which no address can be made."""
+    """A clientConfig that names no valid target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to call: `url` without its query is what people are shown; TLS verifies `server_name`."""
+    """The address of a webhook. `url`, without its query, is shown to users. TLS verifies `server_name`."""
 
     url: str
     server_name: str
@@ -29,32 +28,40 @@ class Target:
     service: tuple[str, str] | None = None
 
     def endpoint(self, resolver: Resolver) -> Endpoint:
-        """Where to connect to."""
+        """Return the endpoint to connect to."""
         if self.service is None:
             return Endpoint(self.server_name, self.port)
         return resolver.endpoint(*self.service, self.port)
 
 
-def target(config: JsonObject, webhook: str) -> Target:
-    """The target that the clientConfig of a webhook of that name names. Raises BadTarget."""
+def build_target(config: JsonObject, webhook: str) -> Target:
+    """Return the target that a clientConfig describes. Raise TargetError. `webhook` is the name in error messages."""
     service = config.get("service")
     if isinstance(service, dict):
-        namespace, name = text(service.get("namespace")), text(service.get("name"))
-        port = _port(service.get("port"))
-        host = f"{name}.{namespace}.svc"
-        return Target(f"https://{host}:{port}{_path(text(service.get('path')))}", host, port, (namespace, name))
-    url = text(config.get("url"))
+        namespace, name = string_or_empty(service.get("namespace")), string_or_empty(service.get("name"))
+        service_port = _port(service.get("port"))
+        service_host = f"{name}.{namespace}.svc"
+        path = _path(string_or_empty(service.get("path")))
+        return Target(f"https://{service_host}:{service_port}{path}", service_host, service_port, (namespace, name))
+    url = string_or_empty(config.get("url"))
     if not url:
-        raise TargetError(_calling(webhook, "webhook configuration must have either service or URL"))
+        raise TargetError(_error_message(webhook, "webhook configuration must have either service or URL"))
     try:
         parts = urlsplit(url)
-        given, named = parts.port, parts.hostname
+        port, host = parts.port, parts.hostname
     except ValueError as error:
-        raise TargetError(_calling(webhook, f"Unparsable URL: parse {go_quote(url)}: {error}")) from None
-    if parts.scheme != "https" or not named:
-        raise TargetError(_calling(webhook, f"Unparsable URL: parse {go_quote(url)}: not an https URL with a host"))
-    shown = parts.netloc.rpartition("@")[2]
-    return Target(f"https://{shown}{_path(unquote(parts.path))}", named, 443 if given is None else given)
+        raise TargetError(_error_message(webhook, f"Unparsable URL: parse {go_quote(url)}: {error}")) from None
+    if parts.scheme != "https" or not host:
+        raise TargetError(
+            _error_message(webhook, f"Unparsable URL: parse {go_quote(url)}: not an https URL with a host")
+        )
+    authority = parts.netloc.rpartition("@")[2]
+    return Target(f"https://{authority}{_path(unquote(parts.path))}", host, 443 if port is None else port)
+
+
+def string_or_empty(value: Any) -> str:
+    """Return the value if it is a string, else "". This is how Go's unstructured accessors read a string field."""
+    return value if isinstance(value, str) else ""
 
 
 def _port(value: Any) -> int:
@@ -66,5 +73,5 @@ def _path(path: str) -> str:
     return quote(cleaned.encode(errors="surrogatepass"), safe=_PATH_SAFE)
 
 
-def _calling(webhook: str, why: str) -> str:
-    return f"failed calling webhook {go_quote(webhook)}: {why}"
+def _error_message(webhook: str, error: str) -> str:
+    return f"failed calling webhook {go_quote(webhook)}: {error}"

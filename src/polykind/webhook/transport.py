@@ -1,6 +1,6 @@
-"""Calls to one webhook over HTTPS: kept connections, one deadline, bounded answers, the reference's complaints.
+"""HTTPS calls to one webhook, with persistent connections, one deadline and bounded responses.
 
-Imported on the first call, in a thread: aiohttp takes a while to load.
+Imported in a thread on the first call, because aiohttp takes a while to load.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from yarl import URL
 from polykind.golang.fmt import go_quote
 from polykind.webhook import certificate_errors, transport_errors
 from polykind.webhook.resolver import Endpoint
-from polykind.webhook.status_errors import Answer
+from polykind.webhook.response_errors import HTTPResponse
 from polykind.webhook.target import Target
-from polykind.webhook.transport_errors import Fault
+from polykind.webhook.transport_errors import WebhookTransportError
 
 _CONNECTIONS = 32
 _IDLE_SECONDS = 90.0
 _CONNECT_SECONDS = 10.0
 _RETRIES = 10
 _REDIRECTS = 10
-_LONGEST_WAIT = 3600
+_MAX_WAIT_SECONDS = 3600
 _quoted_line = re.compile(r"b'(.*?)'").search
-"""The line that the library's parser could not read."""
+"""Finds the line that aiohttp's parser could not read."""
 _HEADERS = {
     "Content-Type": "application/json",
     "Accept": "application/json, */*",
@@ -44,26 +44,26 @@ _HEADERS = {
 }
 
 
-class _Places(AbstractResolver):
-    """Connects to where the service lives, whatever name the URL has; remembers which address it gave last."""
+class _EndpointResolver(AbstractResolver):
+    """Resolves every host name to the webhook's endpoint, and remembers the last one for error messages."""
 
     def __init__(self, endpoint: Callable[[], Endpoint]) -> None:
         self._endpoint = endpoint
-        self.asked: Endpoint | None = None
+        self.requested: Endpoint | None = None
         self.reached: Endpoint | None = None
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        place = self.asked = self.reached = self._endpoint()
+        endpoint = self.requested = self.reached = self._endpoint()
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(place.host, place.port, family=family, type=socket.SOCK_STREAM)
+        addresses = await loop.getaddrinfo(endpoint.host, endpoint.port, family=family, type=socket.SOCK_STREAM)
         out: list[ResolveResult] = [
-            {"hostname": host, "host": str(a[0]), "port": place.port, "family": f, "proto": proto, "flags": 0}
-            for f, _, proto, _, a in found
+            {"hostname": host, "host": str(a[0]), "port": endpoint.port, "family": f, "proto": proto, "flags": 0}
+            for f, _, proto, _, a in addresses
         ]
         if out:
-            self.reached = Endpoint(out[0]["host"], place.port)
+            self.reached = Endpoint(out[0]["host"], endpoint.port)
         return out
 
     async def close(self) -> None:
@@ -71,9 +71,12 @@ class _Places(AbstractResolver):
 
 
 class _Response(aiohttp.ClientResponse):
-    """An answer that knows the certificate it came with: a short one has given its connection back when we see it."""
+    """A response that keeps the peer certificate.
 
-    certificate_errors: dict[str, Any] | None = None
+    A short response has released its connection, and with it the certificate, before the caller sees it.
+    """
+
+    certificate: dict[str, Any] | None = None
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         transport = connection.transport
@@ -82,7 +85,7 @@ class _Response(aiohttp.ClientResponse):
 
 
 class Session:
-    """The connections to one webhook. `expires` is the end of the certificate it showed last."""
+    """The connections to one webhook. `expires` is the expiry of the certificate that it presented last."""
 
     def __init__(
         self, target: Target, trust: ssl.SSLContext, endpoint: Callable[[], Endpoint], *, bare: bool = False
@@ -90,13 +93,13 @@ class Session:
         self._target = target
         self._bare = bare
         self._endpoint = endpoint
-        self._places = _Places(endpoint)
+        self._resolver = _EndpointResolver(endpoint)
         trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(_reused)
+        trace.on_connection_reuseconn.append(_mark_reused)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
                 ssl=trust,
-                resolver=self._places,
+                resolver=self._resolver,
                 use_dns_cache=False,
                 limit=_CONNECTIONS,
                 keepalive_timeout=_IDLE_SECONDS,
@@ -112,156 +115,174 @@ class Session:
     async def close(self) -> None:
         await self._session.close()
 
-    async def post(self, body: bytes, most: int, seconds: float, told: float | None = None) -> Answer:
-        """The answer to a POST, retried while it asks for that. Raises Fault; no answer above `most` bytes is read.
+    async def post(
+        self, body: bytes, max_bytes: int, seconds: float, stated_seconds: float | None = None
+    ) -> HTTPResponse:
+        """POST the body and return the response. Retry while the response asks for it by Retry-After.
 
-        `told`: the seconds that the webhook is told of, if they are not those that are waited.
+        `stated_seconds` is the timeout stated in the URL, by default `seconds`. Raise WebhookTransportError, also for a
+        response larger than `max_bytes`.
         """
-        url = f"{self._target.url}?timeout={told or seconds:g}s"
+        url = f"{self._target.url}?timeout={stated_seconds or seconds:g}s"
         deadline = time.monotonic() + seconds
         stage = _Stage()
         try:
             async with asyncio.timeout(seconds):
                 for retry in range(_RETRIES + 1):
-                    answer, wait = await self._redirected(url, body, most, stage)
+                    response, wait = await self._post_following_redirects(url, body, max_bytes, stage)
                     if wait is None or retry == _RETRIES:
                         break
-                    stage.now = "waiting"
+                    stage.current = "waiting"
                     await asyncio.sleep(wait)
-                return answer
+                return response
         except aiohttp.ClientError as error:
-            raise await self._fault(error, url, stage, deadline - time.monotonic()) from error
+            raise await self._error(error, url, stage, deadline - time.monotonic()) from error
         except TimeoutError:
-            raise _late(url, stage, self._bare) from None
+            raise _timeout_error(url, stage, self._bare) from None
         except (OSError, ValueError) as error:
-            raise await self._fault(error, url, stage, deadline - time.monotonic()) from error
+            raise await self._error(error, url, stage, deadline - time.monotonic()) from error
 
-    async def _redirected(self, url: str, body: bytes, most: int, stage: _Stage) -> tuple[Answer, float | None]:
-        """Follows redirects that repeat the POST, on the same server only: the CRD names whom to trust."""
-        at = URL(url, encoded=True)
+    async def _post_following_redirects(
+        self, url: str, body: bytes, max_bytes: int, stage: _Stage
+    ) -> tuple[HTTPResponse, float | None]:
+        """Follow redirects that repeat the POST, but only to the same origin, which the CA bundle is configured for."""
+        current_url = URL(url, encoded=True)
         for _ in range(_REDIRECTS):
-            answer, headers = await self._persistent(at, body, most, stage)
+            response, headers = await self._post_with_retry(current_url, body, max_bytes, stage)
             location = headers.get("Location", "")
-            if answer.status not in (307, 308) or not location:
+            if response.status not in (307, 308) or not location:
                 break
-            moved = at.join(URL(location))
-            if moved.origin() != at.origin():
+            redirected = current_url.join(URL(location))
+            if redirected.origin() != current_url.origin():
                 break
-            at = moved
-        return answer, _retry_after(answer.status, headers.get("Retry-After", ""))
+            current_url = redirected
+        return response, _retry_after(response.status, headers.get("Retry-After", ""))
 
-    async def _persistent(self, at: URL, body: bytes, most: int, stage: _Stage) -> tuple[Answer, Any]:
-        """One call; once more if a kept connection turns out to be closed, since converting twice does no harm."""
-        kept = SimpleNamespace(reused=False)
+    async def _post_with_retry(self, url: URL, body: bytes, max_bytes: int, stage: _Stage) -> tuple[HTTPResponse, Any]:
+        """POST once, and once more if a persistent connection turns out to be closed.
+
+        Repeating is safe because reviews are idempotent.
+        """
+        connection_info = SimpleNamespace(reused=False)
         try:
-            return await self._once(at, body, most, stage, kept)
+            return await self._post_once(url, body, max_bytes, stage, connection_info)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not kept.reused or isinstance(error, aiohttp.ClientConnectorError) or stage.now != "headers":
+            if (
+                not connection_info.reused
+                or isinstance(error, aiohttp.ClientConnectorError)
+                or stage.current != "headers"
+            ):
                 raise
-        return await self._once(at, body, most, stage, SimpleNamespace(reused=False))
+        return await self._post_once(url, body, max_bytes, stage, SimpleNamespace(reused=False))
 
-    async def _once(self, at: URL, body: bytes, most: int, stage: _Stage, kept: SimpleNamespace) -> tuple[Answer, Any]:
-        stage.now = "headers"
-        # As a stream, so that a large body is written piece by piece.
-        sent = self._session.post(at, data=io.BytesIO(body), allow_redirects=False, trace_request_ctx=kept)
-        async with sent as response:
-            stage.now = "body"
-            self._look_at_certificate(response)
+    async def _post_once(
+        self, url: URL, body: bytes, max_bytes: int, stage: _Stage, connection_info: SimpleNamespace
+    ) -> tuple[HTTPResponse, Any]:
+        stage.current = "headers"
+        # A stream is written piece by piece, so a large body does not block the event loop.
+        post = self._session.post(url, data=io.BytesIO(body), allow_redirects=False, trace_request_ctx=connection_info)
+        async with post as response:
+            stage.current = "body"
+            self._record_certificate_expiry(response)
             read = bytearray()
             length = response.content_length
-            if length is not None and length > most:
-                raise _too_large(most)
+            if length is not None and length > max_bytes:
+                raise _too_large(max_bytes)
             async for chunk in response.content.iter_any():
                 read += chunk
-                if len(read) > most:
-                    raise _too_large(most)
-        return Answer(response.status, response.headers.get("Content-Type", ""), bytes(read)), response.headers
+                if len(read) > max_bytes:
+                    raise _too_large(max_bytes)
+        return HTTPResponse(response.status, response.headers.get("Content-Type", ""), bytes(read)), response.headers
 
-    def _look_at_certificate(self, response: aiohttp.ClientResponse) -> None:
-        seen = response.certificate if isinstance(response, _Response) else None
-        if seen and "notAfter" in seen:
-            self.expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(seen["notAfter"]), UTC)
+    def _record_certificate_expiry(self, response: aiohttp.ClientResponse) -> None:
+        certificate = response.certificate if isinstance(response, _Response) else None
+        if certificate and "notAfter" in certificate:
+            self.expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notAfter"]), UTC)
 
-    async def _fault(self, error: Exception, url: str, stage: _Stage, seconds: float) -> Fault:
-        wanted = self._places.asked or self._endpoint()
-        reached = self._places.reached or wanted
-        if stage.now == "body":
+    async def _error(self, error: Exception, url: str, stage: _Stage, seconds: float) -> WebhookTransportError:
+        requested = self._resolver.requested or self._endpoint()
+        reached = self._resolver.reached or requested
+        if stage.current == "body":
             broken = isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError))
-            return transport_errors.reading("unexpected EOF" if broken else str(error), "Connection")
+            return transport_errors.body_error("unexpected EOF" if broken else str(error), "Connection")
         if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return transport_errors.posting(url, await transport_errors.unconnected(reached), "Timeout")
+            return transport_errors.request_error(
+                url, await transport_errors.connect_timeout_message(reached), "Timeout"
+            )
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            refused = error.certificate_error
-            if isinstance(refused, ssl.SSLCertVerificationError):
-                words = await certificate_errors.fault(
-                    reached, self._target.server_name, refused, max(0.1, min(5.0, seconds))
+            certificate_error = error.certificate_error
+            if isinstance(certificate_error, ssl.SSLCertVerificationError):
+                message = await certificate_errors.error_message(
+                    reached, self._target.server_name, certificate_error, max(0.1, min(5.0, seconds))
                 )
-                return transport_errors.posting(url, words, "TLS")
+                return transport_errors.request_error(url, message, "TLS")
         if isinstance(error, aiohttp.ClientConnectorError):
-            return await _unconnected(error.os_error, url, wanted, reached)
+            return await _connection_error(error.os_error, url, requested, reached)
         if isinstance(error, ssl.SSLError):
-            return transport_errors.posting(url, transport_errors.handshake(error), "TLS")
+            return transport_errors.request_error(url, transport_errors.handshake_message(error), "TLS")
         if isinstance(error, aiohttp.ServerDisconnectedError):
-            return transport_errors.posting(url, "EOF", "Connection")
+            return transport_errors.request_error(url, "EOF", "Connection")
         if isinstance(error, aiohttp.ClientResponseError):
             line = _quoted_line(error.message)
-            said = go_quote(line[1]) if line else f": {' '.join(error.message.split())}"
-            words = f"malformed HTTP response {said}"
-            return transport_errors.posting(
-                url, f"net/http: HTTP/1.x transport connection broken: {words}", "Connection"
+            quoted = go_quote(line[1]) if line else f": {' '.join(error.message.split())}"
+            message = f"malformed HTTP response {quoted}"
+            return transport_errors.request_error(
+                url, f"net/http: HTTP/1.x transport connection broken: {message}", "Connection"
             )
         if isinstance(error, ConnectionResetError) or "reset" in str(error):
-            return transport_errors.posting(url, f"read tcp {reached}: read: connection reset by peer", "Connection")
-        return transport_errors.posting(url, str(error) or type(error).__name__, "Connection")
+            return transport_errors.request_error(
+                url, f"read tcp {reached}: read: connection reset by peer", "Connection"
+            )
+        return transport_errors.request_error(url, str(error) or type(error).__name__, "Connection")
 
 
 class _Stage:
-    """How far a call has come: to headers, into the body, or waiting for another try."""
+    """The stage of a call for error messages: headers, body, or waiting for a retry."""
 
-    __slots__ = ("now",)
+    __slots__ = ("current",)
 
     def __init__(self) -> None:
-        self.now = "headers"
+        self.current = "headers"
 
 
-async def _reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
+async def _mark_reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
     context.trace_request_ctx.reused = True
 
 
-async def _unconnected(error: OSError, url: str, wanted: Endpoint, reached: Endpoint) -> Fault:
+async def _connection_error(error: OSError, url: str, requested: Endpoint, reached: Endpoint) -> WebhookTransportError:
     if isinstance(error, ssl.SSLError):
-        words = transport_errors.handshake(error)
-        if words.startswith("tls: first record"):
-            words = await transport_errors.first_record(reached)
-        return transport_errors.posting(url, words, "TLS")
+        message = transport_errors.handshake_message(error)
+        if message.startswith("tls: first record"):
+            message = await transport_errors.non_tls_message(reached)
+        return transport_errors.request_error(url, message, "TLS")
     if isinstance(error, ConnectionResetError):
-        # The TCP connection stood: an end without a word during the handshake is an EOF in Go, a reset is a reset.
-        ended = error.errno is None
-        words = "EOF" if ended else f"read tcp {reached}: read: connection reset by peer"
-        return transport_errors.posting(url, words, "Connection")
-    return transport_errors.posting(url, transport_errors.dialing(error, wanted, reached), "Connection")
+        # The TCP connection was established. Go reports a close during the handshake as EOF, and a reset as a reset.
+        closed = error.errno is None
+        message = "EOF" if closed else f"read tcp {reached}: read: connection reset by peer"
+        return transport_errors.request_error(url, message, "Connection")
+    return transport_errors.request_error(url, transport_errors.dial_message(error, requested, reached), "Connection")
 
 
-def _late(url: str, stage: _Stage, bare: bool) -> Fault:
-    late = "context deadline exceeded"
-    if stage.now == "body":
-        by = "" if bare else " (Client.Timeout or context cancellation while reading body)"
-        return transport_errors.reading(f"{late}{by}", "Timeout")
-    if bare or stage.now == "waiting":
-        return transport_errors.posting(url, late, "Timeout")
-    return transport_errors.posting(url, f"{late} (Client.Timeout exceeded while awaiting headers)", "Timeout")
+def _timeout_error(url: str, stage: _Stage, bare: bool) -> WebhookTransportError:
+    timeout = "context deadline exceeded"
+    if stage.current == "body":
+        detail = "" if bare else " (Client.Timeout or context cancellation while reading body)"
+        return transport_errors.body_error(f"{timeout}{detail}", "Timeout")
+    if bare or stage.current == "waiting":
+        return transport_errors.request_error(url, timeout, "Timeout")
+    return transport_errors.request_error(url, f"{timeout} (Client.Timeout exceeded while awaiting headers)", "Timeout")
 
 
-def _too_large(most: int) -> Fault:
-    return transport_errors.reading(f"the answer is larger than {most} bytes", "Answer", divisible=True)
+def _too_large(max_bytes: int) -> WebhookTransportError:
+    return transport_errors.body_error(f"the answer is larger than {max_bytes} bytes", "Answer", divisible=True)
 
 
 def _retry_after(status: int, value: str) -> float | None:
-    """How long the server asks us to wait before another try; None if it does not."""
+    """Return the seconds to wait before a retry that the response asks for, None if it asks for none."""
     if status != 429 and status < 500:
         return None
     try:
         seconds = int(value)
     except ValueError:
         return None
-    return float(min(max(seconds, 0), _LONGEST_WAIT))
+    return float(min(max(seconds, 0), _MAX_WAIT_SECONDS))

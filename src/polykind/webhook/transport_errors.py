@@ -1,4 +1,4 @@
-"""What went wrong between us and a webhook, in the words of Go's HTTP client."""
+"""Transport errors of webhook calls, in the words of Go's HTTP client."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ _ALERTS = {
 _EOF = ("UNEXPECTED_EOF_WHILE_READING", "EOF occurred")
 
 
-class Fault(Exception):
-    """A call that brought no answer. `cause` is as in failure.Failure; `status` is that of an HTTP answer."""
+class WebhookTransportError(Exception):
+    """A call that got no response.
+
+    `cause` and `divisible` are those of conversion.failure.ConversionAttemptError, `status` is the HTTP status if any.
+    """
 
     def __init__(self, text: str, cause: str, status: int = 0, *, divisible: bool = False) -> None:
         super().__init__(text)
@@ -40,41 +43,41 @@ class Fault(Exception):
         self.divisible = divisible
 
 
-def posting(url: str, text: str, cause: str) -> Fault:
-    """A fault before the answer's first byte."""
-    return Fault(f'Post "{url}": {text}', cause)
+def request_error(url: str, text: str, cause: str) -> WebhookTransportError:
+    """Return the error of a call that failed before the first byte of the response."""
+    return WebhookTransportError(f'Post "{url}": {text}', cause)
 
 
-def reading(text: str, cause: str, *, divisible: bool = False) -> Fault:
-    """A fault inside the answer's body."""
-    words = "unexpected error when reading response body. Please retry. Original error:"
-    return Fault(f"{words} {text}", cause, divisible=divisible)
+def body_error(text: str, cause: str, *, divisible: bool = False) -> WebhookTransportError:
+    """Return the error of a call that failed while reading the body of the response."""
+    message = "unexpected error when reading response body. Please retry. Original error:"
+    return WebhookTransportError(f"{message} {text}", cause, divisible=divisible)
 
 
-def dialing(error: OSError, wanted: Endpoint, reached: Endpoint) -> str:
-    """The words for a connection that did not come about; `reached` has the address that was tried."""
+def dial_message(error: OSError, requested: Endpoint, reached: Endpoint) -> str:
+    """Return the message for a connection that could not be established. `reached` is the address that was tried."""
     if isinstance(error, socket.gaierror):
         server = _name_server()
-        where = f"lookup {wanted.host}{f' on {server}' if server else ''}"
-        missing = error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
-        return f"dial tcp: {where}: {'no such host' if missing else 'server misbehaving'}"
-    if not 0 <= wanted.port < 65536:
-        return f"dial tcp: address {wanted.port}: invalid port"
+        lookup = f"lookup {requested.host}{f' on {server}' if server else ''}"
+        not_found = error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME))
+        return f"dial tcp: {lookup}: {'no such host' if not_found else 'server misbehaving'}"
+    if not 0 <= requested.port < 65536:
+        return f"dial tcp: address {requested.port}: invalid port"
     if error.errno is None:
         return f"dial tcp {reached}: {error}"
-    words = "connection refused" if error.errno == errno.ECONNREFUSED else os.strerror(error.errno).lower()
-    return f"dial tcp {reached}: connect: {words}"
+    message = "connection refused" if error.errno == errno.ECONNREFUSED else os.strerror(error.errno).lower()
+    return f"dial tcp {reached}: connect: {message}"
 
 
-def handshake(error: ssl.SSLError) -> str:
-    """The words for a TLS handshake that failed for another reason than the server's certificate."""
+def handshake_message(error: ssl.SSLError) -> str:
+    """Return the message for a failed TLS handshake, other than a certificate error."""
     reason = error.reason or ""
-    shown = f"{reason} {error}"
-    if any(mark in shown for mark in _EOF):
+    error_text = f"{reason} {error}"
+    if any(mark in error_text for mark in _EOF):
         return "EOF"
-    found = re.search(r"[A-Z0-9]*_?ALERT_[A-Z_]+|TLSV1_UNRECOGNIZED_NAME", shown)
-    if found:
-        alert = _ALERTS.get(found[0]) or found[0].partition("ALERT_")[2].replace("_", " ").lower()
+    alert_name = re.search(r"[A-Z0-9]*_?ALERT_[A-Z_]+|TLSV1_UNRECOGNIZED_NAME", error_text)
+    if alert_name:
+        alert = _ALERTS.get(alert_name[0]) or alert_name[0].partition("ALERT_")[2].replace("_", " ").lower()
         return f"remote error: tls: {alert}"
     if reason in ("HTTP_REQUEST", "HTTPS_PROXY_REQUEST"):
         return "http: server gave HTTP response to HTTPS client"
@@ -83,23 +86,23 @@ def handshake(error: ssl.SSLError) -> str:
     return f"tls: {reason.replace('_', ' ').lower() or error}"
 
 
-async def first_record(reached: Endpoint) -> str:
-    """The words for a server that does not speak TLS: whether it speaks HTTP is found out by asking."""
+async def non_tls_message(reached: Endpoint) -> str:
+    """Return the message for a server that does not speak TLS. Connect again to find out whether it speaks HTTP."""
     try:
         async with asyncio.timeout(_DIAGNOSIS_SECONDS):
             reader, writer = await asyncio.open_connection(reached.host, reached.port)
             writer.write(b"\x16\x03\x01\x00\x01\x00")
-            seen = await reader.read(5)
+            received = await reader.read(5)
             writer.transport.abort()
     except (OSError, TimeoutError):
-        seen = b""
-    if seen.startswith(b"HTTP/"):
+        received = b""
+    if received.startswith(b"HTTP/"):
         return "http: server gave HTTP response to HTTPS client"
     return "tls: first record does not look like a TLS handshake"
 
 
-async def unconnected(reached: Endpoint) -> str:
-    """The words for a connection that took too long: by TCP, or by TLS once TCP stood."""
+async def connect_timeout_message(reached: Endpoint) -> str:
+    """Return the message for a connection timeout: in TCP, or in TLS if a TCP connection succeeds now."""
     try:
         async with asyncio.timeout(_DIAGNOSIS_SECONDS):
             _, writer = await asyncio.open_connection(reached.host, reached.port)
@@ -111,10 +114,12 @@ async def unconnected(reached: Endpoint) -> str:
 
 @cache
 def _name_server() -> str:
-    """The name server that the reference's resolver would have asked, as its complaints name it."""
+    """Return the name server that Go's resolver would use, because its error messages name it."""
     try:
         lines = Path("/etc/resolv.conf").read_text(errors="replace").splitlines()
     except OSError:
         return ""
-    servers = [words[1] for words in (line.split() for line in lines) if len(words) > 1 and words[0] == "nameserver"]
+    servers = [
+        message[1] for message in (line.split() for line in lines) if len(message) > 1 and message[0] == "nameserver"
+    ]
     return str(Endpoint(servers[0], 53)) if servers else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind.admission.rules import GROUP
+from polykind.admission.matcher import GROUP
 from polykind.apis.admissionregistration.policies import (
     AdmissionStrategy,
     policy_type,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from polykind.admission.rules import GROUP, name_warnings
+from polykind.admission.matcher import GROUP, name_warnings
 from polykind.apis.admissionregistration.types import VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
 from polykind.apis.machinery import Struct
 from polykind.apply.typemodel import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind.admission import webhook_rules as rules
-from polykind.admission.rules import GROUP, name_warnings
+from polykind.admission.matcher import GROUP, name_warnings
 from polykind.apis.admissionregistration.types import MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION
 from polykind.apply.typemodel import MUTATING_WEBHOOK_CONFIGURATION_MODEL, VALIDATING_WEBHOOK_CONFIGURATION_MODEL
 from polykind.cache.watch_cache import WatchCache

@@ -13,8 +13,8 @@ from typing import Any
 
 from polykind.codec import json_codec
 from polykind.contract import JsonObject, copy_json
-from polykind.conversion.conversion_review import accepted
-from polykind.conversion.failure import Failure
+from polykind.conversion.conversion_errors import ConversionAttemptError
+from polykind.conversion.conversion_review import check_converted
 from polykind.toolkit.crd_versions import CRD, CRDVersion, RejectedError, accept_converted
 from polykind.toolkit.declare.conversions import ConversionError, describe_object
 from polykind.toolkit.declare.field_paths import MISSING, FieldPath
@@ -117,7 +117,7 @@ class OfflineConverter:
                 out = self._convert_like_server(obj, crd, error_prefix)
             out.warnings += self._losses(obj, f"{kind}.{group}", origin)
             self._convert_last_applied(out, crd)
-        except (RejectedError, Failure) as error:
+        except (RejectedError, ConversionAttemptError) as error:
             raise ConversionError(f"{error_prefix}: {getattr(error, 'said', error)}") from None
         except RecursionError:
             raise ConversionError(f"{error_prefix}: it is nested too deeply") from None
@@ -162,7 +162,7 @@ class OfflineConverter:
     def _convert_raw(self, obj: JsonObject, goal: str) -> JsonObject:
         full_object = copy_json(obj)
         full_object.setdefault("metadata", {})
-        out = accepted(full_object, self._call_converter(full_object, goal), goal)
+        out = check_converted(full_object, self._call_converter(full_object, goal), goal)
         if "metadata" not in obj and not out["metadata"]:
             del out["metadata"]
         return out
@@ -252,7 +252,13 @@ class OfflineConverter:
                     self._accept(last_applied, target)[0] if target else self._convert_raw(last_applied, goal)
                 )
                 annotations[LAST_APPLIED] = json_codec.encode(last_applied).decode() + "\n"
-        except (ConversionError, RejectedError, Failure, json_codec.MalformedJSONError, UnicodeEncodeError) as error:
+        except (
+            ConversionError,
+            RejectedError,
+            ConversionAttemptError,
+            json_codec.MalformedJSONError,
+            UnicodeEncodeError,
+        ) as error:
             del annotations[LAST_APPLIED]
             message = getattr(error, "said", None) or getattr(error, "text", None) or error
             out.warnings.append(f"the annotation {LAST_APPLIED} cannot be converted, and is dropped: {message}")

@@ -1,4 +1,4 @@
-"""Match conditions: judged when they are written, evaluated when something else is."""
+"""Match conditions: validation and evaluation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.admission.conditions import Conditions, MatchFailure, condition_problems
+from polykind.admission.match_conditions import MatchConditionError, MatchConditions, validate_conditions
 
 
 def _conditions(*texts: str) -> list[dict[str, Any]]:
@@ -15,7 +15,7 @@ def _conditions(*texts: str) -> list[dict[str, Any]]:
 
 async def _match(*texts: str, failure_policy: str = "Fail", obj: Any = None) -> bool:
     values = {"object": obj if obj is not None else {"a": 1}, "oldObject": None, "request": {"operation": "CREATE"}}
-    return await Conditions(_conditions(*texts), failure_policy).match(values)
+    return await MatchConditions(_conditions(*texts), failure_policy).match(values)
 
 
 @pytest.mark.parametrize(
@@ -30,20 +30,20 @@ async def _match(*texts: str, failure_policy: str = "Fail", obj: Any = None) -> 
         (["namespaceObject == null"], True),
     ],
 )
-async def test_all_must_hold_and_one_false_decides(texts: list[str], expected: bool) -> None:
+async def test_all_must_be_true_and_one_false_decides(texts: list[str], expected: bool) -> None:
     assert await _match(*texts) is expected
     assert await _match(*texts, failure_policy="Ignore") is expected
 
 
-async def test_a_failure_is_told_or_no_match_by_the_failure_policy() -> None:
-    with pytest.raises(MatchFailure) as raised:
+async def test_failure_follows_the_failure_policy() -> None:
+    with pytest.raises(MatchConditionError) as raised:
         await _match("object.a == 1", "object.b == 1")
     assert str(raised.value) == "expression 'object.b == 1' resulted in error: no such key: b"
     assert not await _match("object.a == 1", "object.b == 1", failure_policy="Ignore")
 
 
-async def test_failures_are_told_each_once() -> None:
-    with pytest.raises(MatchFailure) as raised:
+async def test_equal_failures_are_reported_once() -> None:
+    with pytest.raises(MatchConditionError) as raised:
         await _match("object.b == 1", "object.c == 1", "object.b == 1")
     assert str(raised.value) == (
         "[expression 'object.b == 1' resulted in error: no such key: b, "
@@ -51,21 +51,21 @@ async def test_failures_are_told_each_once() -> None:
     )
 
 
-async def test_a_condition_that_costs_too_much() -> None:
+async def test_single_condition_exceeds_the_budget() -> None:
     obj = {"items": list(range(1000))}
     dear = "object.items.all(x, object.items.all(y, x + y >= 0))"
-    with pytest.raises(MatchFailure) as raised:
+    with pytest.raises(MatchConditionError) as raised:
         await _match(dear, obj=obj)
     assert (
         str(raised.value) == f"expression '{dear}' resulted in error: operation cancelled: actual cost limit exceeded"
     )
 
 
-async def test_conditions_that_together_cost_too_much() -> None:
+async def test_conditions_share_the_budget() -> None:
     obj = {"items": list(range(370))}
     texts = [f"object.items.all(x, object.items.all(y, x + y >= {-n}))" for n in range(3)]
     assert await _match(texts[0], obj=obj)
-    with pytest.raises(MatchFailure) as raised:
+    with pytest.raises(MatchConditionError) as raised:
         await _match(*texts, "false", obj=obj)
     assert str(raised.value) == (
         "validation failed due to running out of cost budget, no further validation rules will be run"
@@ -106,8 +106,8 @@ async def test_conditions_that_together_cost_too_much() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_condition(text: str, expected: str) -> None:
-    assert [str(e) for e in condition_problems(_conditions(text), "m")] == [expected]
+def test_invalid_condition_is_reported(text: str, expected: str) -> None:
+    assert [str(e) for e in validate_conditions(_conditions(text), "m")] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_what_is_wrong_with_a_condition(text: str, expected: str) -> None:
         "authorizer.requestResource.check('create').allowed()",
     ],
 )
-def test_what_is_right(text: str) -> None:
-    assert condition_problems(_conditions(text), "m") == []
+def test_valid_condition_is_accepted(text: str) -> None:
+    assert validate_conditions(_conditions(text), "m") == []
 
 
-def test_params_where_there_are_some() -> None:
-    assert condition_problems(_conditions("params.a == object.a"), "m", params=True) == []
+def test_params_are_declared_on_request() -> None:
+    assert validate_conditions(_conditions("params.a == object.a"), "m", params=True) == []

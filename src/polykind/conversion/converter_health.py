@@ -1,7 +1,7 @@
-"""How a CRD's converter is doing, told as a condition of the CRD.
+"""The health of a CRD's converter and its condition ConversionHealthy on the CRD.
 
-The state is a value, the condition a function of it. A condition is proposed only when it says something new, so that a
-CRD is written a few times in a converter's life, not once a call.
+The condition is a function of the health. A condition is proposed only if it is news, so that a CRD is written a few
+times in the life of a converter and not once per call.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from polykind.contract import JsonObject
-from polykind.conversion.failure import Failure
+from polykind.conversion.conversion_errors import ConversionAttemptError
 
 TYPE = "ConversionHealthy"
-ENOUGH = 3
-"""So many failures on end make a converter unhealthy; one may be the object's fault."""
-_SOON = timedelta(days=14)
-_SHOWN = 1024
+UNHEALTHY_FAILURES = 3
+"""The number of consecutive failures that make a converter unhealthy. Fewer may be the fault of one object."""
+_EXPIRES_SOON = timedelta(days=14)
+_MAX_ERROR_CHARS = 1024
 _REASONS = {
     "Connection": "Unreachable",
     "TLS": "Untrusted",
@@ -29,7 +29,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is known of a converter."""
+    """The call statistics of a converter."""
 
     calls: int = 0
     failures: int = 0
@@ -42,21 +42,21 @@ class Health:
         expires = certificate_expires or self.certificate_expires
         return replace(self, calls=self.calls + 1, failures=0, succeeded_at=now, certificate_expires=expires)
 
-    def failed(self, failure: Failure) -> Health:
+    def failed(self, failure: ConversionAttemptError) -> Health:
         return replace(
             self,
             calls=self.calls + 1,
             failures=self.failures + 1,
             cause=failure.cause,
-            error=failure.said[:_SHOWN],
+            error=failure.message[:_MAX_ERROR_CHARS],
         )
 
 
 def condition(health: Health, now: datetime) -> JsonObject:
-    """The condition that the state amounts to, without a transition time."""
+    """Return the condition for the health, without lastTransitionTime."""
     if not health.calls:
         return _condition("Unknown", "NotCalled", "no conversion has been asked for yet")
-    if health.failures >= ENOUGH:
+    if health.failures >= UNHEALTHY_FAILURES:
         since = "no call has succeeded yet"
         if health.succeeded_at:
             since = f"the last success was at {_time(health.succeeded_at)}"
@@ -65,7 +65,7 @@ def condition(health: Health, now: datetime) -> JsonObject:
     if not health.succeeded_at:
         return _condition("Unknown", "NoSuccessYet", f"no conversion has succeeded yet: {health.error}")
     expires = health.certificate_expires
-    if expires and expires - now < _SOON:
+    if expires and expires - now < _EXPIRES_SOON:
         return _condition(
             "True", "CertificateExpires", f"the converter's certificate ends at {_time(expires)}: renew it"
         )
@@ -74,9 +74,9 @@ def condition(health: Health, now: datetime) -> JsonObject:
 
 
 def transition(health: Health, previous: JsonObject | None, now: datetime) -> JsonObject | None:
-    """The condition to write, given the one that the CRD has; None if there is no news.
+    """Return the condition to write, given the CRD's current one. Return None if there is no news.
 
-    A CRD whose converter has never given trouble gets none: it looks as it does in the reference.
+    A CRD whose converter has never failed gets no condition, so that it looks as in kube-apiserver.
     """
     current = condition(health, now)
     if previous is None:
@@ -87,7 +87,7 @@ def transition(health: Health, previous: JsonObject | None, now: datetime) -> Js
             return None
         if (previous.get("status"), previous.get("reason")) == (current["status"], current["reason"]):
             return None
-        if previous.get("status") == "False" and 0 < health.failures < ENOUGH:
+        if previous.get("status") == "False" and 0 < health.failures < UNHEALTHY_FAILURES:
             return None
     same = previous is not None and previous.get("status") == current["status"]
     since = previous.get("lastTransitionTime") if previous and same else None

@@ -1,4 +1,4 @@
-"""The converter that a CRD asks for."""
+"""The converter for a CRD, chosen by its conversion strategy or by an in-process library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from polykind.codec import json_codec
 from polykind.contract import Clock, JsonObject
-from polykind.conversion.failure import CALL, ConversionFailedError, Failure
-from polykind.conversion.health import Health
-from polykind.conversion.monitored_converter import MonitoredConverter, Remote
-from polykind.conversion.observer import Observer
+from polykind.conversion.conversion_errors import CALL, ConversionAttemptError, ConversionFailedError
+from polykind.conversion.conversion_observer import Observer
+from polykind.conversion.converter_health import Health
+from polykind.conversion.monitored_converter import MonitoredConverter, RemoteConverter
 from polykind.conversion.webhook_converter import SECONDS, WebhookConverter
 from polykind.webhook.resolver import Resolver
 from polykind.webhook.trust import ClientCertificate
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WEBHOOK_GATE = "CustomResourceWebhookConversion"
 
 
-def build(
+def build_converter(
     crd: JsonObject,
     *,
     resolver: Resolver,
@@ -35,17 +35,17 @@ def build(
     on_health: Callable[[Health], None] | None = None,
     seconds: float = SECONDS,
 ) -> MonitoredConverter:
-    """The way to convert objects of a v1 CRD as it stands now; build another when it changes, and close this one.
+    """Return a converter for a v1 CRD. When the CRD changes, build a new one and close this one.
 
-    A library that handles the kind comes before the strategy that the CRD names.
+    A library that handles the kind has precedence over the strategy of the CRD.
     """
     spec, metadata = crd["spec"], crd["metadata"]
     group, kind, name = spec["group"], spec["names"]["kind"], metadata["name"]
     conversion = spec.get("conversion") or {}
     library = next((one for one in libraries if one.handles(group, kind)), None)
-    remote: Remote | None = None
+    remote: RemoteConverter | None = None
     if library:
-        from polykind.conversion.in_process import InProcessConverter
+        from polykind.conversion.in_process_converter import InProcessConverter
 
         remote = InProcessConverter(library.spec, library.function(group, kind), seconds=seconds)
     elif conversion.get("strategy") == "Webhook":
@@ -59,9 +59,9 @@ def build(
                 observer=observer,
             )
         else:
-            remote = _Disabled()
-    means = library.spec if library else conversion
-    parts = [metadata.get("uid"), metadata.get("generation"), means]
+            remote = _DisabledConverter()
+    configuration = library.spec if library else conversion
+    parts = [metadata.get("uid"), metadata.get("generation"), configuration]
     return MonitoredConverter(
         name,
         [f"{group}/{version['name']}" for version in spec["versions"]],
@@ -70,12 +70,12 @@ def build(
         clock=clock,
         observer=observer,
         on_health=on_health,
-        off=f"{_SAID} ({remote.address})" if isinstance(remote, _Disabled) else "",
+        disabled_reason=f"{_DISABLED} ({remote.address})" if isinstance(remote, _DisabledConverter) else "",
     )
 
 
-class _Disabled:
-    """Stands for every webhook where the feature gate is off: what would need one fails, and says why."""
+class _DisabledConverter:
+    """Stands in for a webhook converter while the feature gate is off. Every conversion fails."""
 
     name = address = f"--feature-gates={WEBHOOK_GATE}=false"
     certificate_expires: datetime | None = None
@@ -86,10 +86,10 @@ class _Disabled:
     async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
         for obj in objects:
             if obj.get("apiVersion") != to:
-                off = Failure(_SAID, CALL, "Connection", explained=_OFF)
-                raise ConversionFailedError(off, obj, to, self.address)
+                error = ConversionAttemptError(_DISABLED, CALL, "Connection", explanation=_DISABLED_EXPLANATION)
+                raise ConversionFailedError(error, obj, to, self.address)
         return list(objects)
 
 
-_SAID = "webhook conversion is disabled on this cluster"
-_OFF = "the feature gate is off"
+_DISABLED = "webhook conversion is disabled on this cluster"
+_DISABLED_EXPLANATION = "the feature gate is off"

@@ -1,12 +1,12 @@
-"""What the expressions of policies and webhooks may name, and what they are compiled to."""
+"""The CEL environment of admission expressions: variables, their types and cost budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from polykind.admission.authorizing import AUTHORIZER
 from polykind.cel import Program, compile_expression
 from polykind.cel.cel_types import (
+    AUTHORIZER_TYPES,
     BOOL,
     DYN,
     INT,
@@ -23,18 +23,22 @@ from polykind.cel.cel_types import (
 from polykind.cel.mutation_types import JSON_PATCH_TYPE, OBJECT_TYPE
 
 PER_EVALUATION = 10_000_000
-"""What all expressions of a policy may cost for one binding and one param."""
+"""The cost budget of all expressions of a policy, for one binding and one param."""
 PER_MATCH = 2_500_000
-"""What all match conditions of a webhook or policy may cost."""
+"""The cost budget of all match conditions of a webhook or policy."""
 OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 VARIABLES = "kubernetes.variables"
+AUTHORIZER_VARIABLES = {
+    "authorizer": AUTHORIZER_TYPES["Authorizer"],
+    "authorizer.requestResource": AUTHORIZER_TYPES["ResourceCheck"],
+}
 MUTATIONS = {
     "ApplyConfiguration": ("applyConfiguration", OBJECT_TYPE),
     "JSONPatch": ("jsonPatch", list_of(JSON_PATCH_TYPE)),
 }
-"""By the type of their patch: where mutations have their expression, and what it gives."""
+"""By patchType: the field of a mutation that holds the expression, and the expression's result type."""
 
-_TEXTS = list_of(STRING)
+_STRINGS = list_of(STRING)
 _LABELS = map_of(STRING, STRING)
 _KIND, _RESOURCE = struct_type("kubernetes.GroupVersionKind"), struct_type("kubernetes.GroupVersionResource")
 _USER = struct_type("kubernetes.UserInfo")
@@ -45,7 +49,7 @@ _STATUS, _CONDITION = struct_type("kubernetes.NamespaceStatus"), struct_type("ku
 _FIELDS: dict[str, dict[str, Type]] = {
     _KIND.name: dict.fromkeys(("group", "version", "kind"), STRING),
     _RESOURCE.name: dict.fromkeys(("group", "version", "resource"), STRING),
-    _USER.name: {"username": STRING, "uid": STRING, "groups": _TEXTS, "extra": map_of(STRING, _TEXTS)},
+    _USER.name: {"username": STRING, "uid": STRING, "groups": _STRINGS, "extra": map_of(STRING, _STRINGS)},
     _REQUEST.name: {
         "kind": _KIND,
         "resource": _RESOURCE,
@@ -66,9 +70,9 @@ _FIELDS: dict[str, dict[str, Type]] = {
         **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), TIMESTAMP),
         **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
         **dict.fromkeys(("labels", "annotations"), _LABELS),
-        "finalizers": _TEXTS,
+        "finalizers": _STRINGS,
     },
-    _SPEC.name: {"finalizers": _TEXTS},
+    _SPEC.name: {"finalizers": _STRINGS},
     _STATUS.name: {"conditions": list_of(_CONDITION), "phase": STRING},
     _CONDITION.name: {
         **dict.fromkeys(("status", "type", "message", "reason"), STRING),
@@ -76,12 +80,15 @@ _FIELDS: dict[str, dict[str, Type]] = {
     },
 }
 _STRUCTS = frozenset(_FIELDS)
-_PLAIN = frozenset((*PRIMITIVES.values(), NULL))
-_ALWAYS = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESPACE, "request": _REQUEST}
+_PRIMITIVES = frozenset((*PRIMITIVES.values(), NULL))
+_COMMON_VARIABLES = {"object": DYN, "oldObject": DYN, "namespaceObject": _NAMESPACE, "request": _REQUEST}
 
 
 class Environment:
-    """What expressions of one place may name. Variables that are composed are added one after the other."""
+    """The variables that the expressions of one place may use.
+
+    The caller adds composition variables to the dict `variables`, so that later expressions can use them.
+    """
 
     def __init__(
         self,
@@ -91,37 +98,37 @@ class Environment:
         variables: dict[str, Type] | None = None,
         patches: bool = False,
     ) -> None:
-        """With `patches`, they may make objects and JSON patches."""
+        """With `patches`, expressions may construct objects and JSON patches."""
         self._variables: Mapping[str, Type] = {
-            **_ALWAYS,
+            **_COMMON_VARIABLES,
             **({"params": DYN} if params else {}),
             **({"variables": struct_type(VARIABLES)} if variables is not None else {}),
         }
         self._authorizer = authorizer
-        self.asks = False
-        """Whether anything that was compiled may ask an authorizer."""
+        self.uses_authorizer = False
+        """True if any compiled expression may use the variable `authorizer`."""
         self._patches = patches
         self._structs = _STRUCTS if variables is None else _STRUCTS | {VARIABLES}
-        self._composed = variables if variables is not None else {}
+        self._variable_types = variables if variables is not None else {}
 
     def compile(self, text: str, results: Sequence[Type] = (BOOL,)) -> Program:
-        """Raises ConditionError."""
+        """Compile an expression. Raise CompilationError."""
         variables = self._variables
         if self._authorizer and "authorizer" in text:
-            # Every variable costs something: most expressions have no need of this one.
-            self.asks = True
-            variables = {**variables, **AUTHORIZER}
+            # Declaring a variable has a cost, and most expressions do not use this one.
+            self.uses_authorizer = True
+            variables = {**variables, **AUTHORIZER_VARIABLES}
         return compile_expression(
             text, variables, fields=self._field, structs=self._structs, results=results, patches=self._patches
         )
 
     def _field(self, type_: str, name: str) -> Type | None:
-        return self._composed.get(name) if type_ == VARIABLES else _FIELDS.get(type_, {}).get(name)
+        return self._variable_types.get(name) if type_ == VARIABLES else _FIELDS.get(type_, {}).get(name)
 
 
 def composed_type(result: Type) -> Type:
-    """What is known of a variable of such a result: what is not plain, a list or a map may be anything."""
+    """Return the type of a composition variable: that of its expression if it is built of primitives, else dyn."""
     if result.kind in ("list", "map"):
         params = [composed_type(param) for param in result.params]
         return list_of(params[0]) if len(params) == 1 else map_of(params[0], params[1])
-    return result if result in _PLAIN and not isinstance(result, WrapperType) else DYN
+    return result if result in _PRIMITIVES and not isinstance(result, WrapperType) else DYN

@@ -1,0 +1,113 @@
+"""The admission chain: mutating plugins, then validating plugins, with reinvocation."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from polykind.contract import JsonObject
+from polykind.schema.equality import deep_equal
+
+if TYPE_CHECKING:
+    from polykind.admission.attributes import Attributes
+
+
+class AdmissionPlugin(Protocol):
+    """One plugin of the chain, such as all mutating webhooks."""
+
+    @property
+    def active(self) -> bool:
+        """True if any webhook or policy is configured."""
+
+    async def admit(self, attributes: Attributes) -> None:
+        """Admit the request or raise APIError. A mutating plugin may replace `attributes.obj`."""
+
+
+class AdmissionChain:
+    """All admission plugins, in order.
+
+    Every write reads `mutates` and `validates`, so they are plain attributes that `refresh` keeps up to date.
+    """
+
+    __slots__ = ("_mutating", "_validating", "mutates", "validates")
+
+    def __init__(self, mutating: Sequence[AdmissionPlugin] = (), validating: Sequence[AdmissionPlugin] = ()) -> None:
+        self._mutating = tuple(mutating)
+        self._validating = tuple(validating)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Recompute `mutates` and `validates` after the configuration of a plugin has changed."""
+        self.mutates = any(plugin.active for plugin in self._mutating)
+        self.validates = any(plugin.active for plugin in self._validating)
+
+    async def mutate(self, attributes: Attributes) -> None:
+        """Run the mutating plugins, a second time if a change requires reinvocation."""
+        await self._run_mutating(attributes)
+        if attributes.reinvocation.needed:
+            attributes.reinvocation.second_round = True
+            await self._run_mutating(attributes)
+
+    async def _run_mutating(self, attributes: Attributes) -> None:
+        for plugin in self._mutating:
+            if plugin.active:
+                await plugin.admit(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Run the validating plugins."""
+        for plugin in self._validating:
+            if plugin.active:
+                await plugin.admit(attributes)
+
+
+class Reinvocation:
+    """The reinvocation state of one request.
+
+    There are at most two rounds. In the second, a webhook or policy with reinvocationPolicy IfNeeded is invoked again
+    if the object has changed since its first invocation.
+    """
+
+    def __init__(self) -> None:
+        self.needed = False
+        self.second_round = False
+        self._plugins: dict[int, PluginReinvocation] = {}
+
+    def for_plugin(self, plugin: object) -> PluginReinvocation:
+        """Return the state of one plugin."""
+        return self._plugins.setdefault(id(plugin), PluginReinvocation(self))
+
+
+class PluginReinvocation:
+    """The webhooks or policies of one plugin that must be invoked again."""
+
+    def __init__(self, request: Reinvocation) -> None:
+        self._request = request
+        self._reinvoke: set[Hashable] = set()
+        self._invoked: set[Hashable] = set()
+        """Those with reinvocationPolicy IfNeeded that were invoked since the last change."""
+        self._last_obj: JsonObject | None = None
+
+    def begin(self, obj: JsonObject | None) -> None:
+        """Begin a round. A change that another plugin has made since this plugin's last round requires reinvocation."""
+        if self._request.second_round and not deep_equal(self._last_obj, obj):
+            self._require()
+
+    def end(self, obj: JsonObject | None) -> None:
+        self._last_obj = obj
+
+    def due(self, key: Hashable) -> bool:
+        """True if the webhook or policy is to be invoked in this round."""
+        return not self._request.second_round or key in self._reinvoke
+
+    def changed(self) -> None:
+        """Record that the object has changed."""
+        self._request.needed = True
+        self._require()
+
+    def invoked(self, key: Hashable) -> None:
+        """Record the invocation of a webhook or policy with reinvocationPolicy IfNeeded."""
+        self._invoked.add(key)
+
+    def _require(self) -> None:
+        self._reinvoke |= self._invoked
+        self._invoked = set()

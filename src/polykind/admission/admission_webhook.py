@@ -1,0 +1,206 @@
+"""An admission webhook: matching, calls and failure policy."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+import uuid
+from collections.abc import Callable
+from typing import Protocol
+
+from polykind import errors
+from polykind.admission import admission_review, matcher
+from polykind.admission.admission_review import AdmissionResponse, InvalidResponseError, WebhookDeniedError
+from polykind.admission.attributes import Attributes
+from polykind.admission.cel_variables import authorizer_values, request_value
+from polykind.admission.match_conditions import IGNORE, MatchConditionError, MatchConditions
+from polykind.admission.versioned_attributes import VersionedAttributes
+from polykind.admission.webhook_rules import HARMLESS
+from polykind.contract import JsonObject
+from polykind.golang.fmt import go_quote
+from polykind.selectors.selector_objects import compile_label_selector
+from polykind.webhook import response_errors, review_envelope
+from polykind.webhook.client import WebhookClient, WebhookConfigError
+from polykind.webhook.resolver import Resolver
+from polykind.webhook.transport_errors import WebhookTransportError
+
+log = logging.getLogger("polykind.admission")
+
+_MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+_DEFAULT_SECONDS = 10
+_GRACE = 5.0
+"""Seconds that a call may outlast the client's timeout. The request itself ends at the client's timeout."""
+
+
+class Observer(Protocol):
+    """Receives call statistics. Its methods must not block."""
+
+    def webhook_called(
+        self, webhook: str, kind: str, operation: str, seconds: float, code: int, *, rejected: bool
+    ) -> None:
+        """Count a call. `kind` is admit or validating, `code` the HTTP status of the outcome."""
+
+    def webhook_rejected(self, webhook: str, kind: str, operation: str, error: str, code: int) -> None:
+        """Count a request that was rejected because of a webhook."""
+
+    def webhook_failed_open(self, webhook: str, kind: str) -> None:
+        """Count a failed call that the failure policy ignores."""
+
+
+class WebhookCallError(Exception):
+    """A call that failed or returned an invalid response. `code` is its HTTP status in metrics."""
+
+    def __init__(self, webhook: str, message: str, code: int = 503) -> None:
+        super().__init__(f"failed calling webhook {go_quote(webhook)}: {message}")
+        self.code = code
+
+
+class AdmissionWebhook:
+    """One webhook of a configuration.
+
+    `index` distinguishes webhooks with the same name in one configuration.
+    """
+
+    def __init__(
+        self,
+        configuration: str,
+        config: JsonObject,
+        index: int,
+        resolver: Resolver,
+        *,
+        mutating: bool,
+        uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
+        self.name: str = config["name"]
+        self.uid = f"{configuration}/{self.name}/{index}"
+        self.reinvoke_if_needed = config.get("reinvocationPolicy") == "IfNeeded"
+        self._mutating = mutating
+        self.ignore_failures = config.get("failurePolicy") == IGNORE
+        """True if the failure policy ignores failed calls."""
+        self._rules = [matcher.Rule(rule) for rule in config.get("rules") or ()]
+        self._match_policy: str = config.get("matchPolicy") or "Equivalent"
+        self._namespaces = compile_label_selector(config.get("namespaceSelector"))
+        self._objects = compile_label_selector(config.get("objectSelector"))
+        conditions = config.get("matchConditions")
+        self._conditions = MatchConditions(conditions, config.get("failurePolicy") or "Fail") if conditions else None
+        self._side_effects: str | None = config.get("sideEffects")
+        self._seconds: int = config.get("timeoutSeconds") or _DEFAULT_SECONDS
+        self._version = review_envelope.choose_version(config.get("admissionReviewVersions") or [])
+        self._client = WebhookClient(config["clientConfig"], self.name, resolver, bare=True)
+        self._new_uid = uid
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def matching_version(self, attributes: Attributes) -> str | None:
+        """Return the version of the resource at which the webhook's rules match the request, None if they do not."""
+        if not matcher.object_matches(self._objects, attributes):
+            return None
+        version = matcher.matching_version(self._rules, attributes, self._match_policy)
+        if version is None or not matcher.namespace_matches(self._namespaces, attributes):
+            return None
+        return version
+
+    @property
+    def has_conditions(self) -> bool:
+        """True if there are match conditions, which need the converted objects."""
+        return self._conditions is not None
+
+    async def conditions_match(self, attributes: Attributes, versioned: VersionedAttributes) -> bool:
+        """True if all match conditions are true. Raise ForbiddenError if they fail and the failure policy is Fail."""
+        if self._conditions is None:
+            return True
+        values = {
+            "object": versioned.obj,
+            "oldObject": versioned.old,
+            "request": request_value(attributes, versioned.api_version),
+        }
+        if self._conditions.uses_authorizer:
+            values |= authorizer_values(attributes)
+        try:
+            return await self._conditions.match(values)
+        except MatchConditionError as error:
+            resource = attributes.resource
+            raise errors.ForbiddenError(resource.plural, resource.group, attributes.name, str(error)) from None
+
+    async def call(
+        self,
+        attributes: Attributes,
+        versioned: VersionedAttributes,
+        observer: Observer,
+        apply: Callable[[AdmissionResponse], None] | None = None,
+    ) -> None:
+        """Call the webhook and pass its response to `apply`. Raise the error for the client.
+
+        A failure of the call or of `apply` is only logged if the failure policy is Ignore.
+        """
+        kind, started = "admit" if self._mutating else "validating", time.monotonic()
+
+        def record(code: int, error: str | None = None) -> None:
+            if error is not None:
+                observer.webhook_rejected(self.name, kind, attributes.operation, error, code)
+            seconds = time.monotonic() - started
+            observer.webhook_called(self.name, kind, attributes.operation, seconds, code, rejected=error is not None)
+
+        try:
+            response = await self._call(attributes, versioned)
+            if apply is not None:
+                apply(response)
+        except WebhookCallError as failure:
+            if self.ignore_failures:
+                record(failure.code)
+                observer.webhook_failed_open(self.name, kind)
+                log.warning("admission webhook failed, ignored because of its failure policy: %s", failure)
+                return
+            record(failure.code, "calling_webhook_error")
+            raise errors.InternalError(str(failure)) from failure
+        except WebhookDeniedError as error:
+            record(error.code, "no_error")
+            raise
+        except errors.APIError:
+            record(0, "apiserver_internal_error")
+            raise
+        record(200)
+
+    def _timeouts(self, attributes: Attributes) -> tuple[float, float]:
+        """Return the timeout of a call, and the timeout stated in the call's URL, which is at most the client's.
+
+        A client with the shorter timeout has its request ended by the server before the call ends.
+        """
+        if attributes.timeout is None or attributes.timeout > self._seconds:
+            return self._seconds, self._seconds
+        stated = max(1, math.ceil(attributes.timeout))
+        return stated + _GRACE, stated
+
+    async def _call(self, attributes: Attributes, versioned: VersionedAttributes) -> AdmissionResponse:
+        if attributes.dry_run:
+            if self._side_effects is None:
+                raise WebhookCallError(self.name, "Webhook SideEffects is nil", 400)
+            if self._side_effects not in HARMLESS:
+                raise errors.BadRequestError(f"admission webhook {go_quote(self.name)} does not support dry run")
+        if self._version is None:
+            message = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+            raise WebhookCallError(self.name, f"could not create admission objects: {message}", 400)
+        uid = self._new_uid()
+        body = admission_review.request(self._version, uid, attributes, versioned)
+        try:
+            async with self._client.open() as session:
+                http_response = await session.post(body, _MAX_RESPONSE_BYTES, *self._timeouts(attributes))
+        except WebhookConfigError as error:
+            raise WebhookCallError(self.name, f"could not get REST client: {error}", 500) from error
+        except WebhookTransportError as transport_error:
+            raise WebhookCallError(self.name, f"failed to call webhook: {transport_error.text}") from transport_error
+        error_message = response_errors.error_message(http_response)
+        if error_message is not None:
+            code = 503 if 200 <= http_response.status <= 206 else http_response.status
+            raise WebhookCallError(self.name, f"failed to call webhook: {error_message}", code)
+        try:
+            response = admission_review.parse_response(self._version, uid, http_response.body, mutating=self._mutating)
+        except InvalidResponseError as error:
+            raise WebhookCallError(self.name, str(error)) from None
+        for text in response.warnings:
+            attributes.warn(text)
+        if not response.allowed:
+            raise WebhookDeniedError(self.name, response.status)
+        return response

@@ -1,0 +1,100 @@
+"""Match conditions: CEL expressions that decide whether a webhook or policy applies to a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from polykind.admission import match_rules
+from polykind.admission.cel_environment import OUT_OF_BUDGET, PER_MATCH, Environment
+from polykind.admission.evaluation_deadline import EvaluationInterruptedError, run_with_deadline
+from polykind.cel import CompilationError, Program
+from polykind.cel.activation import InterruptCheck
+from polykind.cel.cel_types import BOOL, Type
+from polykind.contract import JsonObject
+from polykind.errors import FieldError, internal, invalid
+
+IGNORE = "Ignore"
+
+
+class MatchConditionError(Exception):
+    """Match conditions that failed to evaluate while the failure policy is Fail."""
+
+
+def validate_conditions(conditions: Sequence[JsonObject], path: str, *, params: bool = False) -> list[FieldError]:
+    """Validate match conditions. With `params`, the expressions may use the variable `params`."""
+    environment = Environment(params=params)
+    return match_rules.condition_problems(conditions, path, partial(validate_expression, environment))
+
+
+def validate_expression(
+    environment: Environment, text: str, path: str, results: Sequence[Type] = (BOOL,)
+) -> list[FieldError]:
+    """Compile an expression that must have one of the result types. Return the compilation error."""
+    try:
+        environment.compile(text, results)
+    except CompilationError as error:
+        return [compilation_field_error(path, text, error)]
+    return []
+
+
+def compilation_field_error(path: str, text: str, error: CompilationError) -> FieldError:
+    return internal(path, str(error)) if error.internal else invalid(path, text, str(error))
+
+
+class MatchConditions:
+    """The compiled match conditions of one webhook or policy."""
+
+    __slots__ = ("_conditions", "_ignore", "uses_authorizer")
+
+    def __init__(self, conditions: Sequence[JsonObject], failure_policy: str, *, params: bool = False) -> None:
+        environment = Environment(params=params)
+        self._conditions = [(c["expression"], _compile(environment, c["expression"])) for c in conditions]
+        self.uses_authorizer = environment.uses_authorizer
+        """True if the variable `authorizer` is needed."""
+        self._ignore = failure_policy == IGNORE
+
+    async def match(self, values: Mapping[str, Any]) -> bool:
+        """True if all conditions are true. `values` are the variables, without `namespaceObject`.
+
+        A false condition decides, even if others fail. Otherwise a failure means no match if the failure policy is
+        Ignore, and raises MatchConditionError if it is Fail.
+        """
+        try:
+            return await run_with_deadline(lambda check: self.evaluate(values, check))
+        except EvaluationInterruptedError as error:
+            return self._fail([str(error)])
+
+    def evaluate(self, values: Mapping[str, Any], check: InterruptCheck) -> bool:
+        """Evaluate like `match`, but synchronously. `check` may interrupt the evaluation."""
+        failures: list[str] = []
+        remaining = PER_MATCH
+        matched = True
+        for text, program in self._conditions:
+            if isinstance(program, str):
+                failures.append(f"compilation error: {program}")
+                continue
+            outcome = program.run(values, check)
+            if outcome.cost > remaining:
+                return self._fail([OUT_OF_BUDGET])
+            remaining -= outcome.cost
+            if outcome.error is not None:
+                failures.append(f"expression '{text}' resulted in error: {outcome.error}")
+            elif outcome.value is False:
+                matched = False
+        return self._fail(failures) if failures and matched else matched
+
+    def _fail(self, failures: list[str]) -> bool:
+        if self._ignore:
+            return False
+        texts = list(dict.fromkeys(failures))
+        raise MatchConditionError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+def _compile(environment: Environment, text: str) -> Program | str:
+    """Return the compiled program, or the text of the compilation error."""
+    try:
+        return environment.compile(text)
+    except CompilationError as error:
+        return str(error)

@@ -1,0 +1,130 @@
+"""Conversion errors: kube-apiserver's message, then the object, versions and converter for the user.
+
+ConversionAttemptError    one attempt failed; an attempt with fewer objects may succeed
+ConversionFailedError     the error for the client
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from polykind.contract import JsonObject
+from polykind.errors import APIError, InternalError, UnknownReasonError
+from polykind.webhook.target import string_or_empty
+
+CALL = "conversion_webhook_call_failure"
+MALFORMED = "conversion_webhook_malformed_response_failure"
+PARTIAL = "conversion_webhook_partial_response_failure"
+INVALID_OBJECT = "conversion_webhook_invalid_converted_object_failure"
+
+_MAX_MESSAGE_CHARS = 16 * 1024
+"""A converter may return megabytes of error text. Clients get the beginning."""
+
+
+class ConversionAttemptError(Exception):
+    """An attempt to convert some objects failed.
+
+    `message` is kube-apiserver's complete message, `kind` its type in the metrics, `cause` one of HTTPStatus, Timeout,
+    TLS, Connection, Answer, Exception. If `divisible`, an attempt with fewer objects could succeed.
+    """
+
+    def __init__(
+        self, message: str, kind: str, cause: str, *, status: int = 0, divisible: bool = True, explanation: str = ""
+    ) -> None:
+        message = message if len(message) <= _MAX_MESSAGE_CHARS else f"{message[:_MAX_MESSAGE_CHARS]}..."
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.cause = cause
+        self.status = status
+        self.divisible = divisible
+        self.explanation = explanation
+
+    @property
+    def timed_out(self) -> bool:
+        return self.cause == "Timeout"
+
+    def explain(self) -> str:
+        """Return a short explanation for the user."""
+        if self.explanation:
+            return self.explanation
+        if self.cause == "HTTPStatus":
+            try:
+                return f"{self.status} {HTTPStatus(self.status).phrase}"
+            except ValueError:
+                return f"{self.status}"
+        return _EXPLANATIONS[self.cause]
+
+
+_EXPLANATIONS = {
+    "Timeout": "no answer in time",
+    "TLS": "no trusted TLS connection",
+    "Connection": "no connection, or it broke",
+    "Answer": "the answer is not acceptable",
+    "Exception": "the converter raised an exception",
+}
+
+
+class ConversionFailedError(UnknownReasonError):
+    """A 500 that begins like kube-apiserver's and then names the object, the versions and the converter."""
+
+    def __init__(self, failure: ConversionAttemptError, obj: JsonObject, to: str, address: str) -> None:
+        identity = ObjectIdentity(obj)
+        explanation = failure.explain()
+        causes = [
+            {"reason": "FromVersion", "message": identity.api_version},
+            {"reason": "ToVersion", "message": to},
+            {"reason": "Converter", "message": address},
+            {"reason": failure.cause, "message": str(failure.status) if failure.status else explanation},
+        ]
+        details = {"name": identity.name, "group": identity.group, "kind": identity.kind, "uid": identity.uid}
+        super().__init__(
+            f"{failure.message}; conversion from version {identity.version} to version {version_of(to)} for {identity}:"
+            f' "{explanation}" while calling {address}',
+            details={**{k: v for k, v in details.items() if v}, "causes": causes},
+        )
+        self.failure = failure
+
+    @property
+    def upstream_message(self) -> str:
+        return self.failure.message
+
+    def as_watch_error(self) -> APIError:
+        return InternalError(self.upstream_message)
+
+
+class ObjectIdentity:
+    """The identity fields of an object. As in kube-apiserver, a value that is not a string counts as empty."""
+
+    __slots__ = ("api_version", "kind", "name", "namespace", "uid")
+
+    def __init__(self, obj: JsonObject) -> None:
+        metadata = obj.get("metadata")
+        fields: JsonObject = metadata if isinstance(metadata, dict) else {}
+        self.api_version = string_or_empty(obj.get("apiVersion"))
+        self.kind = string_or_empty(obj.get("kind"))
+        self.name = string_or_empty(fields.get("name"))
+        self.namespace = string_or_empty(fields.get("namespace"))
+        self.uid = string_or_empty(fields.get("uid"))
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        return version_of(self.api_version)
+
+    def __str__(self) -> str:
+        name = self.name or "an object without a name"
+        full = f"{self.namespace}/{name}" if self.namespace else name
+        return f"{full} (uid {self.uid})" if self.uid else full
+
+
+def version_of(api_version: str) -> str:
+    return api_version.rpartition("/")[2]
+
+
+def error_prefix(obj: JsonObject) -> str:
+    """Return the beginning of every error message about converting this object."""
+    return f"conversion webhook for {string_or_empty(obj.get('apiVersion'))}, Kind={string_or_empty(obj.get('kind'))}"

@@ -1,0 +1,80 @@
+"""Observation of conversions: the metrics protocol, and the conversion time per request."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator
+from contextvars import ContextVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from polykind.conversion.conversion_errors import ConversionAttemptError
+
+
+class Observer(Protocol):
+    """Receives conversion statistics. Its methods must not block."""
+
+    def converter_called(self, crd: str, objects: int, seconds: float, failure: ConversionAttemptError | None) -> None:
+        """Count a call to a remote converter."""
+
+    def objects_converted(
+        self,
+        crd: str,
+        converter: str,
+        from_version: str,
+        to_version: str,
+        seconds: float,
+        failure: ConversionAttemptError | None,
+    ) -> None:
+        """Count a conversion from one version to another. `failure` is None if it succeeded."""
+
+    def objects_shared(self, crd: str, objects: int) -> None:
+        """Count objects that a request got from the conversion that another request had started."""
+
+
+class ConversionTime:
+    """The time that one request has waited for conversions."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+
+_current_time: ContextVar[ConversionTime | None] = ContextVar("polykind_conversion_time", default=None)
+
+
+T = TypeVar("T")
+
+
+class ConversionTimer(Generic[T]):
+    """Awaits a coroutine and sums the time that it spends on conversions.
+
+    A request may start outside a task and continue in one, so it can run in two contexts. The context variable is
+    therefore set around each step of the coroutine.
+    """
+
+    __slots__ = ("_coroutine", "time")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self.time = ConversionTime()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        step, value = self._coroutine.send, None
+        while True:
+            token = _current_time.set(self.time)
+            try:
+                waiting = step(value)
+            except StopIteration as done:
+                return done.value  # type: ignore[no-any-return]
+            finally:
+                _current_time.reset(token)
+            try:
+                step, value = self._coroutine.send, (yield waiting)
+            except BaseException as error:
+                step, value = self._coroutine.throw, error
+
+
+def add_conversion_time(seconds: float) -> None:
+    time = _current_time.get()
+    if time is not None:
+        time.seconds += seconds

@@ -1,0 +1,129 @@
+"""Conversion by a Python function in this process, as named by --converter package.module:object.
+
+The result of the function is checked like the response of a webhook: kind, name, namespace and uid must not change,
+and of the metadata only labels and annotations are used. An exception becomes the message of the error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+from polykind.codec import json_codec
+from polykind.contract import JsonObject
+from polykind.conversion import conversion_review
+from polykind.conversion.batches import Batches, EncodedObject, LocatedConversionError, is_empty
+from polykind.conversion.conversion_errors import (
+    CALL,
+    INVALID_OBJECT,
+    ConversionAttemptError,
+    ConversionFailedError,
+    error_prefix,
+)
+from polykind.golang.fmt import go_type
+from polykind.toolkit.declare.conversions import ConversionError
+from polykind.toolkit.declare.library import Convert
+
+_SECONDS = 30.0
+_THREADS = 4
+
+
+class InProcessConverter:
+    """Converts by a function, in a thread pool of its own, so that a slow function cannot block the server."""
+
+    def __init__(self, spec: str, function: Convert, *, seconds: float = _SECONDS) -> None:
+        self.name = self.address = spec
+        self.certificate_expires: datetime | None = None
+        self._function = function
+        self._seconds = seconds
+        self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"polykind {spec}")
+        self._batches = Batches(self._convert_batch, json_codec.encode, max_objects=100, concurrency=_THREADS)
+
+    async def close(self) -> None:
+        """Close the thread pool. Conversions in progress continue to their end."""
+        threads, self._threads = self._threads, None
+        if threads:
+            threads.shutdown(wait=False)
+
+    async def convert(self, objects: Sequence[JsonObject], to: str) -> list[JsonObject]:
+        out = [{**obj, "apiVersion": to} if is_empty(obj) else obj for obj in objects]
+        indexes = [i for i, obj in enumerate(out) if obj.get("apiVersion") != to]
+        if indexes:
+            try:
+                converted = await self._batches.convert([objects[i] for i in indexes], to)
+            except LocatedConversionError as error:
+                raise ConversionFailedError(error.failure, error.obj, to, self.address) from error.failure
+            for index, obj in zip(indexes, converted, strict=True):
+                out[index] = obj
+        return out
+
+    async def _convert_batch(self, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
+        try:
+            async with asyncio.timeout(self._seconds):
+                if inspect.iscoroutinefunction(self._function):
+                    return [await self._call_async(item, to) for item in batch]
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._threads, lambda: [self._call(item, to) for item in batch])
+        except TimeoutError:
+            message = f"{error_prefix(batch[0].obj)} failed: context deadline exceeded"
+            raise ConversionAttemptError(message, CALL, "Timeout", divisible=False) from None
+
+    def _call(self, item: EncodedObject, to: str) -> JsonObject:
+        try:
+            returned = self._function(json_codec.decode(item.encoded), to)
+        except (Exception, SystemExit) as error:
+            raise _function_error(error, item.obj) from error
+        return _check_result(item.obj, returned, to)
+
+    async def _call_async(self, item: EncodedObject, to: str) -> JsonObject:
+        try:
+            returned = await self._function(json_codec.decode(item.encoded), to)
+        except (Exception, SystemExit) as error:
+            raise _function_error(error, item.obj) from error
+        return _check_result(item.obj, returned, to)
+
+
+def _check_result(original: JsonObject, returned: Any, to: str) -> JsonObject:
+    """Check what the function returned, and return it as a copy in plain JSON."""
+    prefix = error_prefix(original)
+    if inspect.isawaitable(returned):
+        if inspect.iscoroutine(returned):
+            returned.close()
+        message = "the converter returned an awaitable, but is no async function"
+        raise LocatedConversionError(ConversionAttemptError(f"{prefix} failed: {message}", CALL, "Answer"), original)
+    if not isinstance(returned, dict):
+        type_name = go_type(returned) if returned is None else type(returned).__name__
+        message = f"the converter returned {type_name}, not an object"
+        raise LocatedConversionError(
+            ConversionAttemptError(f"{prefix} failed: {message}", INVALID_OBJECT, "Answer"), original
+        )
+    if returned.get("apiVersion") == original.get("apiVersion"):
+        returned = {**returned, "apiVersion": to}
+    try:
+        plain = json_codec.decode(json_codec.encode(returned))
+    except (TypeError, ValueError, json_codec.MalformedJSONError) as error:
+        message = f"the converter returned what is no JSON: {error}"
+        raise LocatedConversionError(
+            ConversionAttemptError(f"{prefix} failed: {message}", INVALID_OBJECT, "Answer"), original
+        ) from error
+    try:
+        return conversion_review.check_converted(original, plain, to)
+    except ConversionAttemptError as failure:
+        raise LocatedConversionError(failure, original) from None
+
+
+def _function_error(error: BaseException, obj: JsonObject) -> LocatedConversionError:
+    if isinstance(error, ConversionError) and error.__cause__ is not None:
+        # Report the error of the conversion function itself: the object and the versions are added for every converter.
+        error = error.__cause__
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    message = f"{error_prefix(obj)} failed: {message or type(error).__name__}"
+    explanation = f"the converter raised {type(error).__name__}"
+    return LocatedConversionError(ConversionAttemptError(message, CALL, "Exception", explanation=explanation), obj)
