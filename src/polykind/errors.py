@@ -315,7 +315,7 @@ class InternalError(APIError):
 class UnknownReasonError(APIError):
     """A 500 with only a message, as kube-apiserver sends for a Go error that is not a Status."""
 
-    def as_event(self) -> APIError:
+    def as_watch_error(self) -> APIError:
         return InternalError(self.message)
 
 

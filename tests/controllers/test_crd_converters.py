@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from polykind.contract import JsonObject
-from tests.conversion.hook import Call, Hook, Reply, failing, good
+from tests.conversion.hook import Call, Hook, Reply, convert_all, failing
 from tests.support.live import DEFINITIONS, Live, live
 
 GROUP = "example.com"
@@ -104,7 +104,7 @@ async def test_trouble_is_told_once_and_so_is_its_end(running: Live, hook: Hook)
     for _ in range(10):
         await converts(running, 500)
     assert await revision(running) == told
-    hook.behaviour = good
+    hook.behaviour = convert_all
     await converts(running)
     found = health(await until(running, "True")) or {}
     assert found["reason"] == "Converting"
@@ -146,7 +146,7 @@ async def test_flapping_is_told_at_most_once_in_a_while(running: Live, hook: Hoo
     await until(running, "False")
     told = await revision(running)
     for _ in range(3):
-        hook.behaviour = good
+        hook.behaviour = convert_all
         await converts(running)
         hook.behaviour = broken
         for _ in range(3):

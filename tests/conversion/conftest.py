@@ -20,7 +20,7 @@ async def hook() -> AsyncIterator[Hook]:
 
 @pytest.fixture
 async def make() -> AsyncIterator[Make]:
-    """Makes converters that are closed at the end."""
+    """Return a function that builds converters. They are closed after the test."""
     made: list[WebhookConverter] = []
 
     def new(stanza: dict[str, Any], resolver: Resolver | None = None, **more: Any) -> WebhookConverter:

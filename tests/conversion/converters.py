@@ -1,4 +1,4 @@
-"""Converters that tests name as --converter would."""
+"""Converters for the --converter flag in tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def awaits(obj: dict[str, Any], to: str) -> dict[str, Any]:
 
 
 class Picky:
-    """Converts one kind."""
+    """A converter for one kind."""
 
     def handles(self, group: str, kind: str) -> bool:
         return (group, kind) == ("example.com", "CronTab")

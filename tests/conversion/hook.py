@@ -1,4 +1,4 @@
-"""A conversion webhook on loopback that misbehaves as a test says."""
+"""A conversion webhook on loopback whose behaviour tests can change."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from polykind.contract import JsonObject
 from tests.support import hook as support
 from tests.support.hook import Behaviour, Call, Reply
 
-__all__ = ["Behaviour", "Call", "Hook", "Reply", "converted", "crontab", "failing", "good"]
+__all__ = ["Behaviour", "Call", "Hook", "Reply", "convert_all", "converted", "crontab", "failing"]
 
 GROUP = "example.com"
 
 
 def converted(review: JsonObject, change: Callable[[JsonObject, int], Any] = lambda obj, index: None) -> JsonObject:
-    """A good answer whose objects `change` may spoil."""
+    """Return a valid response whose objects `change` may modify."""
     request = review["request"]
     objects = [{**obj, "apiVersion": request["desiredAPIVersion"]} for obj in request["objects"]]
     for index, obj in enumerate(objects):
@@ -27,12 +27,12 @@ def converted(review: JsonObject, change: Callable[[JsonObject, int], Any] = lam
     return {"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": response}
 
 
-def good(call: Call) -> Reply:
+def convert_all(call: Call) -> Reply:
     return Reply(json.dumps(converted(call.review)).encode())
 
 
 def failing(names: set[str], message: str = "told to fail") -> Behaviour:
-    """Fails a call that has one of these objects, without saying which."""
+    """Return a behaviour that fails every call with one of these objects, without naming it."""
 
     def behaviour(call: Call) -> Reply:
         answer = converted(call.review)
@@ -47,9 +47,9 @@ def failing(names: set[str], message: str = "told to fail") -> Behaviour:
 
 
 class Hook(support.Hook):
-    """A webhook that converts, unless it is told otherwise."""
+    """A webhook that converts all objects by default."""
 
-    def __init__(self, *names: str, behaviour: Behaviour = good, authority: trustme.CA | None = None) -> None:
+    def __init__(self, *names: str, behaviour: Behaviour = convert_all, authority: trustme.CA | None = None) -> None:
         super().__init__(*names, behaviour=behaviour, authority=authority)
 
     @property

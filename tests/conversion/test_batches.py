@@ -17,26 +17,26 @@ def _encode(obj: JsonObject) -> bytes:
     return json.dumps(obj).encode()
 
 
-class Attempts:
-    """Converts by doubling `n`; fails on bad numbers and on batches above a size."""
+class FakeBatchConverter:
+    """Doubles `n` of each object. Fails on bad numbers and on batches above a size."""
 
-    def __init__(self, bad: frozenset[int] = frozenset(), most: int = 10**9, divisible: bool = True) -> None:
+    def __init__(self, bad: frozenset[int] = frozenset(), max_batch: int = 10**9, divisible: bool = True) -> None:
         self.bad = bad
-        self.most = most
+        self.most = max_batch
         self.divisible = divisible
         self.sizes: list[int] = []
         self.running = self.peak = 0
 
-    async def __call__(self, part: Sequence[EncodedObject], to: str) -> list[JsonObject]:
-        self.sizes.append(len(part))
+    async def __call__(self, batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
+        self.sizes.append(len(batch))
         self.running += 1
         self.peak = max(self.peak, self.running)
         for _ in range(10):
             await asyncio.sleep(0)
         self.running -= 1
-        if len(part) > self.most or any(item.obj["n"] in self.bad for item in part):
+        if len(batch) > self.most or any(item.obj["n"] in self.bad for item in batch):
             raise ConversionAttemptError("no", CALL, "Answer", divisible=self.divisible)
-        return [{"n": 2 * item.obj["n"]} for item in part]
+        return [{"n": 2 * item.obj["n"]} for item in batch]
 
 
 def _objects(count: int) -> list[JsonObject]:
@@ -44,11 +44,11 @@ def _objects(count: int) -> list[JsonObject]:
 
 
 @given(st.integers(1, 60), st.frozensets(st.integers(0, 80), max_size=4), st.integers(1, 20), st.integers(1, 20))
-def test_all_are_converted_in_order_or_the_first_at_fault_is_told(
-    count: int, bad: frozenset[int], batch: int, most: int
+def test_objects_are_converted_in_order_or_the_first_failing_one_is_reported(
+    count: int, bad: frozenset[int], batch: int, max_batch: int
 ) -> None:
     async def run() -> None:
-        batches = Batches(Attempts(bad, most), _encode, max_objects=batch)
+        batches = Batches(FakeBatchConverter(bad, max_batch), _encode, max_objects=batch)
         faulty = sorted(n for n in bad if n < count)
         for _ in range(2):
             if faulty:
@@ -62,7 +62,7 @@ def test_all_are_converted_in_order_or_the_first_at_fault_is_told(
 
 
 async def test_batches_are_bounded_by_count_and_bytes() -> None:
-    attempts = Attempts()
+    attempts = FakeBatchConverter()
     await Batches(attempts, _encode, max_objects=10).convert(_objects(35), "v1")
     assert attempts.sizes == [10, 10, 10, 5]
     attempts.sizes.clear()
@@ -70,22 +70,22 @@ async def test_batches_are_bounded_by_count_and_bytes() -> None:
     assert attempts.sizes == [2, 2, 1]
 
 
-async def test_few_batches_are_under_way_at_once() -> None:
-    attempts = Attempts()
+async def test_concurrent_batches_are_limited() -> None:
+    attempts = FakeBatchConverter()
     await Batches(attempts, _encode, max_objects=1, concurrency=3).convert(_objects(20), "v1")
     assert attempts.peak == 3
 
 
-async def test_what_cannot_be_divided_is_told_of_the_first_object() -> None:
-    attempts = Attempts(frozenset({7}), divisible=False)
+async def test_indivisible_failure_is_reported_for_the_first_object() -> None:
+    attempts = FakeBatchConverter(frozenset({7}), divisible=False)
     with pytest.raises(LocatedConversionError) as caught:
         await Batches(attempts, _encode).convert(_objects(10), "v1")
     assert caught.value.obj == {"n": 0}
     assert attempts.sizes == [10]
 
 
-async def test_a_size_that_works_is_learnt_and_larger_ones_are_tried_again_later() -> None:
-    attempts = Attempts(most=4)
+async def test_batch_limit_shrinks_on_failure_and_grows_again() -> None:
+    attempts = FakeBatchConverter(max_batch=4)
     batches = Batches(attempts, _encode, max_objects=16)
     await batches.convert(_objects(16), "v1")
     attempts.sizes.clear()
@@ -99,8 +99,8 @@ async def test_a_size_that_works_is_learnt_and_larger_ones_are_tried_again_later
     assert attempts.sizes == [16]
 
 
-async def test_a_failure_starts_no_further_batches() -> None:
-    attempts = Attempts(frozenset({0}))
+async def test_failure_stops_further_batches() -> None:
+    attempts = FakeBatchConverter(frozenset({0}))
     with pytest.raises(LocatedConversionError):
         await Batches(attempts, _encode, max_objects=1, concurrency=2).convert(_objects(100), "v1")
     assert len(attempts.sizes) < 6
@@ -110,7 +110,7 @@ async def test_cancellation_reaches_every_batch() -> None:
     ended = 0
     started = asyncio.Event()
 
-    async def hang(part: Sequence[EncodedObject], to: str) -> list[JsonObject]:
+    async def hang(batch: Sequence[EncodedObject], to: str) -> list[JsonObject]:
         nonlocal ended
         started.set()
         try:

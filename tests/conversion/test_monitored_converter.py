@@ -18,7 +18,7 @@ from tests.conversion.hook import crontab
 V1, V1BETA1 = "example.com/v1", "example.com/v1beta1"
 
 
-class StillClock:
+class FixedClock:
     def now(self) -> datetime:
         return datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -26,8 +26,8 @@ class StillClock:
         return 0.0
 
 
-class Fake:
-    """A converter that waits to be released, and fails if told to."""
+class FakeConverter:
+    """A converter that waits to be released, and fails on demand."""
 
     name = address = "https://converter/"
     certificate_expires: datetime | None = None
@@ -50,89 +50,89 @@ class Fake:
         self.closed = True
 
 
-def _gate(
+def monitored(
     remote: RemoteConverter | None, metrics: Metrics | None = None, seen: list[Health] | None = None
 ) -> MonitoredConverter:
     told = seen.append if seen is not None else None
     return MonitoredConverter(
-        "crontabs.example.com", [V1, V1BETA1], "id", remote, clock=StillClock(), observer=metrics, on_health=told
+        "crontabs.example.com", [V1, V1BETA1], "id", remote, clock=FixedClock(), observer=metrics, on_health=told
     )
 
 
-@pytest.mark.parametrize("remote", [None, Fake()])
-async def test_versions_that_the_crd_does_not_have_are_refused(remote: Fake | None) -> None:
-    gate = _gate(remote)
+@pytest.mark.parametrize("remote", [None, FakeConverter()])
+async def test_unknown_versions_are_rejected(remote: FakeConverter | None) -> None:
+    converter = monitored(remote)
     with pytest.raises(UnknownReasonError) as caught:
-        await gate.convert([crontab()], "example.com/v9")
+        await converter.convert([crontab()], "example.com/v9")
     assert caught.value.message == "request to convert CR to an invalid group/version: example.com/v9"
     with pytest.raises(UnknownReasonError) as caught:
-        await gate.convert([crontab(), crontab("b", "v9")], V1)
+        await converter.convert([crontab(), crontab("b", "v9")], V1)
     assert caught.value.message == "request to convert CR from an invalid group/version: example.com/v9"
 
 
-async def test_without_a_converter_only_the_version_changes() -> None:
-    gate = _gate(None)
-    assert not gate.is_remote
-    assert await gate.convert([crontab("a"), crontab("b", "v1")], V1) == [crontab("a", "v1"), crontab("b", "v1")]
-    await gate.close()
+async def test_strategy_none_changes_only_the_version() -> None:
+    converter = monitored(None)
+    assert not converter.is_remote
+    assert await converter.convert([crontab("a"), crontab("b", "v1")], V1) == [crontab("a", "v1"), crontab("b", "v1")]
+    await converter.close()
 
 
-async def test_objects_in_the_version_wanted_need_no_call() -> None:
-    remote = Fake()
+async def test_objects_at_the_requested_version_need_no_call() -> None:
+    remote = FakeConverter()
     obj = crontab(version="v1")
-    assert await _gate(remote).convert([obj], V1) == [obj]
+    assert await monitored(remote).convert([obj], V1) == [obj]
     assert not remote.calls
 
 
-async def test_what_is_shared_is_counted() -> None:
+async def test_shared_objects_are_counted() -> None:
     metrics = Metrics()
-    _gate(Fake(), metrics).shared(3)
-    _gate(Fake()).shared(3)
+    monitored(FakeConverter(), metrics).shared(3)
+    monitored(FakeConverter()).shared(3)
     assert metrics.conversion_shared.of("crontabs.example.com").value == 3
 
 
 async def test_failures_are_counted_and_change_the_health() -> None:
-    remote, metrics, seen = Fake(), Metrics(), list[Health]()
-    gate = _gate(remote, metrics, seen)
+    remote, metrics, seen = FakeConverter(), Metrics(), list[Health]()
+    converter = monitored(remote, metrics, seen)
     remote.error = ConversionFailedError(ConversionAttemptError("late", CALL, "Timeout"), crontab(), V1, remote.address)
     for _ in range(3):
         with pytest.raises(ConversionFailedError):
-            await gate.convert([crontab()], V1)
+            await converter.convert([crontab()], V1)
     assert [h.failures for h in seen] == [1, 2, 3]
-    assert gate.health.cause == "Timeout"
+    assert converter.health.cause == "Timeout"
     labels = ("crontabs.example.com", "https://converter/")
     assert metrics.conversion_timeouts.of(*labels).value == 3
     assert metrics.conversion_failures.of(*labels, "Timeout").value == 3
     remote.error = None
-    await gate.convert([crontab()], V1)
-    assert gate.health.failures == 0
+    await converter.convert([crontab()], V1)
+    assert converter.health.failures == 0
     assert sum(metrics.crd_seconds.of("crontabs.example.com", "v1beta1", "v1", "true").buckets) == 1
 
 
-async def test_a_converter_that_cannot_be_called_is_unhealthy_too() -> None:
-    remote = Fake()
+async def test_uncallable_converter_is_unhealthy() -> None:
+    remote = FakeConverter()
     remote.error = InternalError("error resolving resource")
-    gate = _gate(remote)
+    converter = monitored(remote)
     with pytest.raises(InternalError):
-        await gate.convert([crontab()], V1)
-    assert gate.health.failures == 1
+        await converter.convert([crontab()], V1)
+    assert converter.health.failures == 1
 
 
-async def test_a_cancelled_request_says_nothing_of_the_converter() -> None:
-    remote = Fake()
+async def test_cancelled_request_does_not_change_health() -> None:
+    remote = FakeConverter()
     remote.release.clear()
-    gate = _gate(remote, Metrics())
-    task = asyncio.create_task(gate.convert([crontab()], V1))
+    converter = monitored(remote, Metrics())
+    task = asyncio.create_task(converter.convert([crontab()], V1))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert gate.health == Health()
+    assert converter.health == Health()
 
 
-async def test_the_time_that_a_request_spends_is_summed() -> None:
-    gate = _gate(Fake())
-    counted = ConversionTimer(gate.convert([crontab()], V1))
+async def test_conversion_time_of_a_request_is_summed() -> None:
+    converter = monitored(FakeConverter())
+    counted = ConversionTimer(converter.convert([crontab()], V1))
     await counted
     assert counted.time.seconds > 0

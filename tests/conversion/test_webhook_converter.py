@@ -18,13 +18,13 @@ V1 = "example.com/v1"
 FRAME = "conversion webhook for example.com/v1beta1, Kind=CronTab"
 
 
-async def _error(converter: Any, *objects: Any) -> APIError:
+async def conversion_error(converter: Any, *objects: Any) -> APIError:
     with pytest.raises(APIError) as caught:
         await converter.convert(objects or [crontab()], V1)
     return caught.value
 
 
-async def test_an_object_is_sent_as_the_reference_sends_it(hook: Hook, make: Make) -> None:
+async def test_request_matches_kube_apiserver(hook: Hook, make: Make) -> None:
     converter = make(hook.stanza(), uid=lambda: "call-1")
     obj = crontab()
     assert await converter.convert([obj], V1) == [{**obj, "apiVersion": V1}]
@@ -41,7 +41,7 @@ async def test_an_object_is_sent_as_the_reference_sends_it(hook: Hook, make: Mak
     }
 
 
-async def test_only_objects_in_another_version_are_sent_and_order_is_kept(hook: Hook, make: Make) -> None:
+async def test_only_objects_at_another_version_are_sent_in_order(hook: Hook, make: Make) -> None:
     empty = {"apiVersion": "example.com/v1beta1", "kind": "CronTab"}
     objects = [crontab("a"), crontab("b", "v1"), empty, crontab("c", "v2"), crontab("d")]
     out = await make(hook.stanza()).convert(objects, V1)
@@ -50,7 +50,7 @@ async def test_only_objects_in_another_version_are_sent_and_order_is_kept(hook: 
     assert [o["metadata"]["name"] for o in hook.calls[0].review["request"]["objects"]] == ["a", "c", "d"]
 
 
-async def test_nothing_is_opened_for_objects_that_need_no_conversion(make: Make) -> None:
+async def test_no_connection_without_conversion(make: Make) -> None:
     stanza = {
         "clientConfig": {"url": "https://127.0.0.1:1", "caBundle": "bm9uc2Vuc2U="},
         "conversionReviewVersions": ["v1"],
@@ -60,12 +60,12 @@ async def test_nothing_is_opened_for_objects_that_need_no_conversion(make: Make)
     assert out == [crontab("a", "v1"), {"apiVersion": V1, "kind": "CronTab"}]
 
 
-async def test_an_unusable_bundle_is_told_when_it_is_needed(make: Make) -> None:
+async def test_invalid_ca_bundle_is_reported_on_first_use(make: Make) -> None:
     stanza = {
         "clientConfig": {"url": "https://127.0.0.1:1", "caBundle": "bm9uc2Vuc2U="},
         "conversionReviewVersions": ["v1"],
     }
-    error = await _error(make(stanza))
+    error = await conversion_error(make(stanza))
     assert isinstance(error, InternalError)
     assert error.message == (
         "Internal error occurred: error resolving resource: "
@@ -73,8 +73,8 @@ async def test_an_unusable_bundle_is_told_when_it_is_needed(make: Make) -> None:
     )
 
 
-async def test_no_common_review_version_is_an_error_even_if_nothing_needs_converting(hook: Hook, make: Make) -> None:
-    error = await _error(make({**hook.stanza(), "conversionReviewVersions": ["v7"]}), crontab("a", "v1"))
+async def test_missing_common_review_version_is_always_an_error(hook: Hook, make: Make) -> None:
+    error = await conversion_error(make({**hook.stanza(), "conversionReviewVersions": ["v7"]}), crontab("a", "v1"))
     assert type(error) is UnknownReasonError
     assert error.message == "no supported conversion review versions"
 
@@ -87,14 +87,14 @@ async def test_many_objects_take_few_calls(hook: Hook, make: Make) -> None:
     assert sum(hook.sizes()) == 2000
 
 
-async def test_connections_are_kept(hook: Hook, make: Make) -> None:
+async def test_connections_are_reused(hook: Hook, make: Make) -> None:
     converter = make(hook.stanza())
     for _ in range(5):
         await converter.convert([crontab()], V1)
     assert {call.connection for call in hook.calls} == {1}
 
 
-async def test_a_kept_connection_that_the_server_closed_does_no_harm(hook: Hook, make: Make) -> None:
+async def test_closed_persistent_connection_is_retried(hook: Hook, make: Make) -> None:
     converter = make(hook.stanza())
     await converter.convert([crontab()], V1)
     first = True
@@ -111,9 +111,9 @@ async def test_a_kept_connection_that_the_server_closed_does_no_harm(hook: Hook,
     assert len(hook.calls) == 3
 
 
-async def test_a_failure_names_the_object_the_versions_the_status_and_the_address(hook: Hook, make: Make) -> None:
+async def test_error_names_object_versions_status_and_address(hook: Hook, make: Make) -> None:
     hook.behaviour = lambda call: Reply(b"no luck", 408, {"Content-Type": "text/plain"})
-    error = await _error(make(hook.stanza()))
+    error = await conversion_error(make(hook.stanza()))
     assert error.status() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -139,27 +139,27 @@ async def test_a_failure_names_the_object_the_versions_the_status_and_the_addres
     }
 
 
-async def test_the_first_object_that_fails_is_found_in_few_calls(hook: Hook, make: Make) -> None:
+async def test_first_failing_object_is_found_in_few_calls(hook: Hook, make: Make) -> None:
     hook.behaviour = failing({"n137", "n200"}, "cannot convert this")
-    error = await _error(make(hook.stanza()), *[crontab(f"n{i}") for i in range(250)])
+    error = await conversion_error(make(hook.stanza()), *[crontab(f"n{i}") for i in range(250)])
     assert error.message.startswith(f"{FRAME} failed: cannot convert this; ")
     assert "default/n137 (uid uid-n137)" in error.message
     assert len(hook.calls) <= 11
 
 
-async def test_the_first_in_order_is_told_not_the_first_in_time(hook: Hook, make: Make) -> None:
-    async def late(call: Call) -> Reply:
+async def test_first_failing_object_in_order_is_reported(hook: Hook, make: Make) -> None:
+    async def message(call: Call) -> Reply:
         objects = call.review["request"]["objects"]
         if objects[0]["metadata"]["name"] == "n0":
             await asyncio.sleep(0.1)
         return Reply(b"", 422 if len(objects) == 1 or objects[0]["metadata"]["name"] != "n0" else 500)
 
-    hook.behaviour = late
-    error = await _error(make(hook.stanza()), *[crontab(f"n{i}", spec={"x": "y" * 9000}) for i in range(600)])
+    hook.behaviour = message
+    error = await conversion_error(make(hook.stanza()), *[crontab(f"n{i}", spec={"x": "y" * 9000}) for i in range(600)])
     assert "default/n0 (uid uid-n0)" in error.message
 
 
-async def test_a_converter_that_can_do_only_one_object_a_call_works(hook: Hook, make: Make) -> None:
+async def test_converter_for_single_objects_works(hook: Hook, make: Make) -> None:
     def only_the_first(call: Call) -> Reply:
         answer = converted(call.review)
         answer["response"]["convertedObjects"] = answer["response"]["convertedObjects"][:1]
@@ -175,7 +175,7 @@ async def test_a_converter_that_can_do_only_one_object_a_call_works(hook: Hook, 
     assert hook.sizes() == [1] * 40
 
 
-async def test_a_converter_that_mixes_up_the_order_of_a_batch_works(hook: Hook, make: Make) -> None:
+async def test_converter_that_reorders_a_batch_works(hook: Hook, make: Make) -> None:
     def reversing(call: Call) -> Reply:
         answer = converted(call.review)
         answer["response"]["convertedObjects"].reverse()
@@ -187,7 +187,7 @@ async def test_a_converter_that_mixes_up_the_order_of_a_batch_works(hook: Hook, 
 
 
 @pytest.mark.parametrize(
-    ("reply", "says"),
+    ("reply", "expected"),
     [
         (Reply(raw=b"", then_close=True), 'failed: Post "{url}?timeout=30s": EOF'),
         (
@@ -223,53 +223,53 @@ async def test_a_converter_that_mixes_up_the_order_of_a_batch_works(hook: Hook, 
         ),
     ],
 )
-async def test_faults_are_told_in_the_reference_s_words(hook: Hook, make: Make, reply: Reply, says: str) -> None:
+async def test_errors_match_kube_apiserver(hook: Hook, make: Make, reply: Reply, expected: str) -> None:
     hook.behaviour = lambda call: reply
-    error = await _error(make(hook.stanza()))
+    error = await conversion_error(make(hook.stanza()))
     assert error.code == 500
     assert not error.reason
-    assert error.message.startswith(f"{FRAME} {says.format(url=hook.url)}")
+    assert error.message.startswith(f"{FRAME} {expected.format(url=hook.url)}")
     assert "default/one (uid uid-one)" in error.message
 
 
-async def test_a_hanging_converter_is_given_up(hook: Hook, make: Make) -> None:
+async def test_hanging_converter_times_out(hook: Hook, make: Make) -> None:
     async def hang(call: Call) -> Reply:
         await asyncio.sleep(60)
         return Reply()
 
     hook.behaviour = hang
-    error = await _error(make(hook.stanza(), seconds=0.05))
-    late = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-    assert error.message.startswith(f'{FRAME} failed: Post "{hook.url}?timeout=0.05s": {late}; ')
+    error = await conversion_error(make(hook.stanza(), seconds=0.05))
+    message = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+    assert error.message.startswith(f'{FRAME} failed: Post "{hook.url}?timeout=0.05s": {message}; ')
     assert isinstance(error, ConversionFailedError)
     assert error.failure.timed_out
-    told = error.as_watch_error()
-    assert told.reason == "InternalError"
-    assert told.message.endswith(late)
+    watch_error = error.as_watch_error()
+    assert watch_error.reason == "InternalError"
+    assert watch_error.message.endswith(message)
 
 
-async def test_a_batch_is_not_divided_when_the_converter_hangs(hook: Hook, make: Make) -> None:
+async def test_batch_is_not_split_after_a_timeout(hook: Hook, make: Make) -> None:
     async def hang(call: Call) -> Reply:
         await asyncio.sleep(60)
         return Reply()
 
     hook.behaviour = hang
-    await _error(make(hook.stanza(), seconds=0.05), *[crontab(f"n{i}") for i in range(10)])
+    await conversion_error(make(hook.stanza(), seconds=0.05), *[crontab(f"n{i}") for i in range(10)])
     assert hook.sizes() == [10]
 
 
-async def test_a_body_that_never_ends_is_given_up(hook: Hook, make: Make) -> None:
+async def test_endless_body_times_out(hook: Hook, make: Make) -> None:
     async def hang(call: Call) -> Reply:
         return Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
 
     hook.behaviour = hang
-    error = await _error(make(hook.stanza(), seconds=0.1))
-    late = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+    error = await conversion_error(make(hook.stanza(), seconds=0.1))
+    message = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
     words = "unexpected error when reading response body. Please retry. Original error:"
-    assert error.message.startswith(f"{FRAME} failed: {words} {late}")
+    assert error.message.startswith(f"{FRAME} failed: {words} {message}")
 
 
-async def test_a_hanging_converter_does_not_slow_others(hook: Hook, make: Make) -> None:
+async def test_hanging_converter_does_not_slow_other_converters(hook: Hook, make: Make) -> None:
     async def hang(call: Call) -> Reply:
         await asyncio.sleep(60)
         return Reply()
@@ -279,7 +279,7 @@ async def test_a_hanging_converter_does_not_slow_others(hook: Hook, make: Make) 
         waiting = [asyncio.create_task(slow.convert([crontab(f"n{i}")], V1)) for i in range(50)]
         quick = make(hook.stanza())
         await quick.convert([crontab()], V1)
-        # Behind one that hangs each would wait for a minute.
+        # Behind a hanging call, each would wait for a minute.
         async with asyncio.timeout(20):
             for _ in range(20):
                 await quick.convert([crontab()], V1)
@@ -307,7 +307,7 @@ async def test_cancelling_the_request_ends_the_call(hook: Hook, make: Make) -> N
     ended.set()
 
 
-async def test_a_gigabyte_of_answer_is_cut_off(hook: Hook, make: Make) -> None:
+async def test_huge_response_is_cut_off(hook: Hook, make: Make) -> None:
     chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
     async def flood(call: Call) -> Reply:
@@ -316,16 +316,16 @@ async def test_a_gigabyte_of_answer_is_cut_off(hook: Hook, make: Make) -> None:
     hook.behaviour = flood
     converter = make(hook.stanza())
     tracemalloc.start()
-    error = await _error(converter)
+    error = await conversion_error(converter)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert "the answer is larger than 6291456 bytes" in error.message
     assert peak < 60_000_000
     hook.behaviour = lambda call: Reply(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n{")
-    assert "the answer is larger than" in (await _error(converter)).message
+    assert "the answer is larger than" in (await conversion_error(converter)).message
 
 
-async def test_an_answer_too_large_for_a_batch_is_had_in_parts(hook: Hook, make: Make) -> None:
+async def test_too_large_response_is_requested_in_smaller_batches(hook: Hook, make: Make) -> None:
     def grows(call: Call) -> Reply:
         return Reply(
             json.dumps(converted(call.review, lambda obj, index: obj.update(spec={"x": "y" * 300_000}))).encode()
@@ -337,12 +337,12 @@ async def test_an_answer_too_large_for_a_batch_is_had_in_parts(hook: Hook, make:
     assert max(hook.sizes()[1:]) == 40
 
 
-async def test_a_small_answer_that_unpacks_to_a_large_one_is_cut_off(hook: Hook, make: Make) -> None:
+async def test_compressed_huge_response_is_cut_off(hook: Hook, make: Make) -> None:
     packed = gzip.compress(b"x" * 200_000_000, 9)
     hook.behaviour = lambda call: Reply(packed, headers={"Content-Encoding": "gzip"})
     converter = make(hook.stanza())
     tracemalloc.start()
-    error = await _error(converter)
+    error = await conversion_error(converter)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert "the answer is larger than 6291456 bytes" in error.message
@@ -369,17 +369,17 @@ async def test_retries_follow_retry_after(hook: Hook, make: Make) -> None:
 )
 async def test_retries_end(hook: Hook, make: Make, status: int, after: str, calls: int) -> None:
     hook.behaviour = lambda call: Reply(b"later", status, {"Retry-After": after})
-    await _error(make(hook.stanza()))
+    await conversion_error(make(hook.stanza()))
     assert len(hook.calls) == calls
 
 
 async def test_waiting_for_a_retry_ends_at_the_deadline(hook: Hook, make: Make) -> None:
     hook.behaviour = lambda call: Reply(b"later", 503, {"Retry-After": "9" * 400})
-    error = await _error(make(hook.stanza(), seconds=0.1))
+    error = await conversion_error(make(hook.stanza(), seconds=0.1))
     assert error.message.startswith(f'{FRAME} failed: Post "{hook.url}?timeout=0.1s": context deadline exceeded; ')
 
 
-async def test_a_redirect_on_the_same_server_is_followed(hook: Hook, make: Make) -> None:
+async def test_redirect_to_the_same_origin_is_followed(hook: Hook, make: Make) -> None:
     def moved(call: Call) -> Reply:
         if call.path.startswith("/convert"):
             return Reply(b"", 307, {"Location": "/elsewhere"})
@@ -389,7 +389,7 @@ async def test_a_redirect_on_the_same_server_is_followed(hook: Hook, make: Make)
     assert (await make(hook.stanza()).convert([crontab()], V1))[0]["apiVersion"] == V1
 
 
-async def test_a_service_is_found_by_the_resolver_and_verified_by_its_name(make: Make) -> None:
+async def test_service_is_resolved_and_verified_by_name(make: Make) -> None:
     async with Hook("conv.ns.svc") as hook:
         config = {"service": {"namespace": "ns", "name": "conv", "path": "/c", "port": 8443}, "caBundle": hook.bundle}
         stanza = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
@@ -399,18 +399,18 @@ async def test_a_service_is_found_by_the_resolver_and_verified_by_its_name(make:
         assert hook.calls[0].path == "/c?timeout=30s"
         assert hook.calls[0].headers["Host"] == "conv.ns.svc:8443"
         hook.behaviour = failing({"one"})
-        error = await _error(converter)
+        error = await conversion_error(converter)
         assert error.message.endswith(f"while calling https://conv.ns.svc:8443/c (at 127.0.0.1:{hook.port})")
 
 
-async def test_the_end_of_the_certificate_is_known(hook: Hook, make: Make) -> None:
+async def test_certificate_expiry_is_recorded(hook: Hook, make: Make) -> None:
     converter = make(hook.stanza())
     assert converter.certificate_expires is None
     await converter.convert([crontab()], V1)
     assert converter.certificate_expires is not None
 
 
-async def test_large_answers_do_not_hold_the_loop(hook: Hook, make: Make) -> None:
+async def test_large_responses_do_not_block_the_event_loop(hook: Hook, make: Make) -> None:
     converter = make(hook.stanza())
     objects = [crontab(f"n{i}", spec={"list": list(range(2000))}) for i in range(150)]
     await converter.convert(objects[:1], V1)
@@ -418,7 +418,7 @@ async def test_large_answers_do_not_hold_the_loop(hook: Hook, make: Make) -> Non
     assert out[149]["spec"] == {"list": list(range(2000))}
 
 
-async def test_closing_waits_for_calls_under_way(hook: Hook, make: Make) -> None:
+async def test_close_waits_for_calls_in_flight(hook: Hook, make: Make) -> None:
     started, release = asyncio.Event(), asyncio.Event()
 
     async def slow(call: Call) -> Reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.conversion.hook import Hook, good
+from tests.conversion.hook import Hook, convert_all
 from tests.support.hook import Call, Reply
 from tests.support.live import Live, live
 from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
@@ -53,7 +53,7 @@ async def test_a_dry_run_does_not_notice_what_cannot_be_read(server: Live) -> No
 def _not_to_v2(call: Call) -> Reply:
     if call.review["request"]["desiredAPIVersion"] == f"{GROUP}/v2":
         return Reply(b"no", 500, {"Content-Type": "text/plain"})
-    return good(call)
+    return convert_all(call)
 
 
 async def _with_old_one(server: Live) -> None:

@@ -13,7 +13,7 @@ from polykind.webhook.target import TargetError, build_target
 
 
 @pytest.mark.parametrize(
-    ("url", "shown", "name", "port"),
+    ("url", "expected_url", "name", "port"),
     [
         ("https://a.io/convert", "https://a.io/convert", "a.io", 443),
         ("https://127.0.0.1:8443", "https://127.0.0.1:8443/", "127.0.0.1", 8443),
@@ -23,21 +23,21 @@ from polykind.webhook.target import TargetError, build_target
         ("https://a.io/a%2Fb?x=1#f", "https://a.io/a/b", "a.io", 443),
     ],
 )
-def test_a_url_is_read_as_the_reference_reads_it(url: str, shown: str, name: str, port: int) -> None:
+def test_url_is_parsed_like_kube_apiserver(url: str, expected_url: str, name: str, port: int) -> None:
     found = build_target({"url": url}, "crd")
-    assert (found.url, found.server_name, found.port) == (shown, name, port)
+    assert (found.url, found.server_name, found.port) == (expected_url, name, port)
     assert found.endpoint(Resolver()) == Endpoint(name, port)
 
 
 @pytest.mark.parametrize(
     "config", [{}, {"url": ""}, {"url": "https://a:b/"}, {"url": "http://a"}, {"url": "https:///x"}]
 )
-def test_a_config_without_an_address_is_told(config: dict[str, Any]) -> None:
+def test_config_without_address_is_rejected(config: dict[str, Any]) -> None:
     with pytest.raises(TargetError, match='failed calling webhook "hook": '):
         build_target(config, "hook")
 
 
-def test_a_service_has_its_cluster_name_wherever_it_lives() -> None:
+def test_service_keeps_its_cluster_name_when_resolved() -> None:
     found = build_target({"service": {"namespace": "ns", "name": "conv"}}, "crd")
     assert (found.url, found.server_name) == ("https://conv.ns.svc:443/", "conv.ns.svc")
     external = {("ns", "conv"): "host.io."}
@@ -47,7 +47,7 @@ def test_a_service_has_its_cluster_name_wherever_it_lives() -> None:
     assert found.endpoint(Resolver(told, lambda ns, name: "host.io")) == Endpoint("127.0.0.1", 9443)
 
 
-def test_resolve_flags_are_read() -> None:
+def test_resolve_flags_are_parsed() -> None:
     assert parse_resolve(["a/b=[::1]:1", "c/d=host:2"]) == {"a/b": Endpoint("::1", 1), "c/d": Endpoint("host", 2)}
     assert str(Endpoint("::1", 1)) == "[::1]:1"
 
@@ -55,7 +55,7 @@ def test_resolve_flags_are_read() -> None:
 @pytest.mark.parametrize(
     "flag", ["", "a=b:1", "a/b", "a/b=c", "a/b=c:x", "a/b=c:0", "a/b=c:70000", "/b=c:1", "a/b/c=d:1"]
 )
-def test_bad_resolve_flags_are_refused(flag: str) -> None:
+def test_invalid_resolve_flag_is_rejected(flag: str) -> None:
     with pytest.raises(ValueError, match=f"--resolve {flag}"):
         parse_resolve([flag])
 
@@ -64,12 +64,12 @@ def _bundle(pem: bytes) -> bytes:
     return trust.decode_ca_bundle(base64.b64encode(pem).decode())
 
 
-def test_a_blank_bundle_counts_as_none() -> None:
+def test_blank_bundle_counts_as_absent() -> None:
     assert trust.decode_ca_bundle(None) == trust.decode_ca_bundle("") == _bundle(b" \n ") == b""
 
 
 @pytest.mark.parametrize(
-    ("pem", "says"),
+    ("pem", "expected"),
     [
         (b"not a cert", "unable to parse bytes as PEM block"),
         (
@@ -79,13 +79,13 @@ def test_a_blank_bundle_counts_as_none() -> None:
         (b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no valid certificate authority data seen"),
     ],
 )
-def test_unusable_bundles_are_told_in_the_reference_s_words(pem: bytes, says: str) -> None:
+def test_invalid_bundle_error_matches_kube_apiserver(pem: bytes, expected: str) -> None:
     with pytest.raises(trust.CABundleError) as caught:
         trust.build_ssl_context(_bundle(pem))
-    assert str(caught.value) == f"unable to load root certificates: {says}"
+    assert str(caught.value) == f"unable to load root certificates: {expected}"
 
 
-def test_one_good_certificate_makes_a_bundle_good() -> None:
+def test_one_valid_certificate_makes_a_bundle_valid() -> None:
     bad = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     context = trust.build_ssl_context(_bundle(bad + trustme.CA().cert_pem.bytes()))
     assert len(context.get_ca_certs()) == 1

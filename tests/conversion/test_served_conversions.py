@@ -1,4 +1,4 @@
-"""Conversions seen from outside: few calls, none twice, shared by all who wait; a bad converter harms nobody else."""
+"""Conversions seen by clients: few calls, cached results, shared calls, and isolation of a bad converter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from polykind.contract import JsonObject
 from tests.conversion import converters
-from tests.conversion.hook import GROUP, Behaviour, Call, Hook, Reply, converted, good
+from tests.conversion.hook import GROUP, Behaviour, Call, Hook, Reply, convert_all, converted
 from tests.support.client import Client
 from tests.support.live import DEFINITIONS, PATIENCE, Live, live
 from tests.support.server import ServerProcess
@@ -30,8 +30,8 @@ def crontab(name: str, group: str = GROUP, **spec: Any) -> JsonObject:
     return {"apiVersion": f"{group}/v1", "kind": "CronTab", "metadata": {"name": name}, "spec": spec or {"a": 1}}
 
 
-def definition(conversion: JsonObject | None, group: str = GROUP) -> JsonObject:
-    """v1 is stored, v2 served beside it."""
+def crd_with(conversion: JsonObject | None, group: str = GROUP) -> JsonObject:
+    """Return a CRD that stores v1 and serves v1 and v2."""
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -54,18 +54,18 @@ def webhook(hook: Hook, **config: Any) -> JsonObject:
 @pytest.fixture
 async def running(tmp_path: Path, hook: Hook) -> AsyncIterator[Live]:
     async with live(tmp_path) as server:
-        await server.define(definition(webhook(hook)))
+        await server.define(crd_with(webhook(hook)))
         yield server
 
 
-async def until(true: Callable[[], object]) -> None:
+async def wait_until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not true():
+        while not condition():
             await asyncio.sleep(0)
 
 
-async def filled(server: Live, count: int) -> None:
-    """Objects at the storage version, written by many clients at a time."""
+async def create_objects(server: Live, count: int) -> None:
+    """Create objects at the storage version, from several clients at a time."""
 
     async def write(first: int) -> None:
         async with server.another() as client:
@@ -76,8 +76,8 @@ async def filled(server: Live, count: int) -> None:
     await asyncio.gather(*(write(first) for first in range(32)))
 
 
-async def test_a_long_list_takes_few_calls_and_the_second_none(running: Live, hook: Hook) -> None:
-    await filled(running, 2000)
+async def test_long_list_takes_few_calls_and_is_then_cached(running: Live, hook: Hook) -> None:
+    await create_objects(running, 2000)
     assert not hook.calls
     listed = await running.ask("GET", crontabs("v2"))
     assert [item["spec"]["index"] for item in listed["items"]] == list(range(2000))
@@ -92,14 +92,14 @@ async def test_a_long_list_takes_few_calls_and_the_second_none(running: Live, ho
     assert not hook.calls
 
 
-async def test_a_page_converts_no_more_than_it_shows(running: Live, hook: Hook) -> None:
-    await filled(running, 200)
+async def test_page_converts_only_its_objects(running: Live, hook: Hook) -> None:
+    await create_objects(running, 200)
     await running.ask("GET", crontabs("v2") + "?limit=10")
     assert sum(hook.sizes()) == 10
 
 
-async def test_what_was_kept_is_counted(running: Live) -> None:
-    await filled(running, 3)
+async def test_cached_conversions_are_counted(running: Live) -> None:
+    await create_objects(running, 3)
     for _ in range(2):
         await running.ask("GET", crontabs("v2"))
     page = (await running.server.metrics.render()).decode()
@@ -114,13 +114,13 @@ async def test_readers_of_one_object_share_one_call(running: Live, hook: Hook) -
 
     async def slow(call: Call) -> Reply:
         await released.wait()
-        return good(call)
+        return convert_all(call)
 
     hook.behaviour = slow
     clients = [running.another() for _ in range(20)]
     reads = [asyncio.create_task(client.call("GET", crontabs("v2", "one"))) for client in clients]
     under_way = running.server.metrics.inflight.of("readOnly")
-    await until(lambda: under_way.value == 20 and hook.calls)
+    await wait_until(lambda: under_way.value == 20 and hook.calls)
     released.set()
     replies = await asyncio.gather(*reads)
     assert {reply.status for reply in replies} == {200}
@@ -130,10 +130,10 @@ async def test_readers_of_one_object_share_one_call(running: Live, hook: Hook) -
         client.close()
 
 
-async def test_an_event_is_converted_once_whatever_the_number_of_watchers(running: Live, hook: Hook) -> None:
+async def test_watch_event_is_converted_once_for_all_watchers(running: Live, hook: Hook) -> None:
     started = asyncio.Semaphore(0)
 
-    async def follow() -> list[JsonObject]:
+    async def watch_events() -> list[JsonObject]:
         events: list[JsonObject] = []
         async for event in running.watch(
             crontabs("v2") + "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true"
@@ -147,7 +147,7 @@ async def test_an_event_is_converted_once_whatever_the_number_of_watchers(runnin
                 return events
         raise AssertionError("the watch ended")
 
-    watchers = [asyncio.create_task(follow()) for _ in range(30)]
+    watchers = [asyncio.create_task(watch_events()) for _ in range(30)]
     async with asyncio.timeout(PATIENCE):
         for _ in watchers:
             await started.acquire()
@@ -161,7 +161,7 @@ async def test_an_event_is_converted_once_whatever_the_number_of_watchers(runnin
     assert hook.sizes() == [1, 1]
 
 
-async def test_a_change_of_the_object_or_of_its_definition_converts_anew(running: Live, hook: Hook) -> None:
+async def test_changed_object_or_crd_is_converted_again(running: Live, hook: Hook) -> None:
     async def calls() -> int:
         hook.calls.clear()
         await running.ask("GET", crontabs("v2", "one"))
@@ -182,19 +182,19 @@ async def test_a_change_of_the_object_or_of_its_definition_converts_anew(running
     assert await calls() == 0
 
 
-async def test_a_failed_conversion_is_not_kept(running: Live, hook: Hook) -> None:
+async def test_failed_conversion_is_not_cached(running: Live, hook: Hook) -> None:
     await running.ask("POST", crontabs("v1"), crontab("one"))
     hook.behaviour = lambda _: Reply(b"", status=503)
     await running.ask("GET", crontabs("v2", "one"), expect=500)
-    hook.behaviour = good
+    hook.behaviour = convert_all
     await running.ask("GET", crontabs("v2", "one"))
 
 
-async def test_a_function_of_the_server_s_own_converts(tmp_path: Path) -> None:
-    # Others in this process may have called the same function, from wherever they were.
+async def test_in_process_function_converts(tmp_path: Path) -> None:
+    # Other tests in this process may have called the same function.
     converters.threads.clear()
     async with live(tmp_path, converter=("tests.conversion.converters:moves",)) as server:
-        await server.define(definition(None))
+        await server.define(crd_with(None))
         await server.ask("POST", crontabs("v1"), crontab("one", a=1))
         shown = await server.ask("GET", crontabs("v2", "one"))
         assert shown["spec"] == {"moved": {"a": 1}}
@@ -206,31 +206,31 @@ async def test_a_function_of_the_server_s_own_converts(tmp_path: Path) -> None:
     assert all(name.startswith("polykind tests.conversion") for name in converters.threads)
 
 
-async def test_resolve_says_where_a_service_is(tmp_path: Path) -> None:
+async def test_resolve_flag_locates_the_service(tmp_path: Path) -> None:
     async with Hook("conv.default.svc") as hook:
         async with live(tmp_path, resolve=(f"default/conv=127.0.0.1:{hook.port}",)) as server:
             conversion = webhook(hook)
             client = conversion["webhook"]["clientConfig"]
             del client["url"]
             client["service"] = {"namespace": "default", "name": "conv", "path": "/there"}
-            await server.define(definition(conversion))
+            await server.define(crd_with(conversion))
             await server.ask("POST", crontabs("v1"), crontab("one"))
             await server.ask("GET", crontabs("v2", "one"))
         assert [call.path.partition("?")[0] for call in hook.calls] == ["/there"]
 
 
-async def test_who_hangs_up_is_not_waited_for(running: Live, hook: Hook) -> None:
+async def test_call_is_cancelled_when_all_clients_disconnect(running: Live, hook: Hook) -> None:
     await running.ask("POST", crontabs("v1"), crontab("one"))
     hook.behaviour = hang
     client = running.another()
     read = asyncio.create_task(client.call("GET", crontabs("v2", "one")))
-    await until(lambda: hook.calls)
+    await wait_until(lambda: hook.calls)
     read.cancel()
     await asyncio.gather(read, return_exceptions=True)
     client.close()
     under_way = running.server.metrics.inflight.of("readOnly")
-    await until(lambda: under_way.value == 0)
-    hook.behaviour = good
+    await wait_until(lambda: under_way.value == 0)
+    hook.behaviour = convert_all
     await running.ask("GET", crontabs("v2", "one"))
     assert len(hook.calls) == 2
 
@@ -260,14 +260,14 @@ def flood(_: Call) -> Reply:
 
 
 @pytest.mark.parametrize("behaviour", [hang, lie, die, flood], ids=lambda b: b.__name__)
-async def test_a_bad_converter_harms_nobody_else(
+async def test_bad_converter_does_not_affect_other_resources(
     server: ServerProcess, hook: Hook, group: str, behaviour: Behaviour
 ) -> None:
-    """Others' reads and writes stay fast while many wait for the bad one; the bound is generous, machines are slow."""
+    """Other requests stay fast while many wait for the bad converter. The bound is generous for slow machines."""
     bad, fine = f"bad.{group}", f"fine.{group}"
     async with Client(server.url, server.token) as client:
-        await expect(client.call("POST", DEFINITIONS, definition(webhook(hook), bad)), 201)
-        await expect(client.call("POST", DEFINITIONS, definition(None, fine)), 201)
+        await expect(client.call("POST", DEFINITIONS, crd_with(webhook(hook), bad)), 201)
+        await expect(client.call("POST", DEFINITIONS, crd_with(None, fine)), 201)
         for one in ("one", "two", "three"):
             await expect(client.call("POST", crontabs("v1", group=bad), crontab(one, bad)), 201)
         await expect(client.call("POST", crontabs("v1", group=fine), crontab("one", fine)), 201)
@@ -275,7 +275,7 @@ async def test_a_bad_converter_harms_nobody_else(
         others = [Client(server.url, server.token) for _ in range(8)]
         paths = [crontabs("v2", one, bad) for one in ("one", "two", "three", "")]
         waiting = [asyncio.create_task(other.call("GET", paths[i % 4])) for i, other in enumerate(others)]
-        await until(lambda: hook.calls)
+        await wait_until(lambda: hook.calls)
         seconds = []
         for index in range(200):
             began = time.perf_counter()
@@ -291,13 +291,13 @@ async def test_a_bad_converter_harms_nobody_else(
             for task in waiting:
                 task.cancel()
         answers = await asyncio.gather(*waiting, return_exceptions=True)
-        assert behaviour is hang or {getattr(answer, "status", 0) for answer in answers} == {500}
+        assert behaviour is hang or {getattr(response, "status", 0) for response in answers} == {500}
         for other in others:
             other.close()
-        # Whoever asks while a call is under way waits for that one, so those who hung up must be noticed first.
+        # A request that arrives during a call waits for that call, so the disconnected clients must be noticed first.
         while b'inflight_requests{request_kind="readOnly"} 0.0' not in (await client.call("GET", "/metrics")).body:
             await asyncio.sleep(0)
-        hook.behaviour = good
+        hook.behaviour = convert_all
         await expect(client.call("GET", crontabs("v2", "one", bad)), 200)
         for one in (bad, fine):
             await expect(client.call("DELETE", f"{DEFINITIONS}/crontabs.{one}"), 200)
@@ -307,6 +307,6 @@ def beta(name: str, group: str) -> JsonObject:
     return {**crontab(name, group), "apiVersion": f"{group}/v2"}
 
 
-async def expect(answer: Awaitable[Any], status: int) -> None:
-    reply = await answer
+async def expect(response: Awaitable[Any], status: int) -> None:
+    reply = await response
     assert reply.status == status, reply.body[:1000]

@@ -28,30 +28,30 @@ def _metadata(draw: st.DrawFn) -> JsonObject:
 
 
 @given(_metadata(), _metadata())
-def test_labels_and_annotations_are_the_answer_s_and_all_else_the_original_s(before: Any, answer: Any) -> None:
-    kept = copy.deepcopy(before), copy.deepcopy(answer)
-    out = restore_metadata({"metadata": before}, {"metadata": answer})
+def test_only_labels_and_annotations_come_from_the_response(original: Any, response: Any) -> None:
+    kept = copy.deepcopy(original), copy.deepcopy(response)
+    out = restore_metadata({"metadata": original}, {"metadata": response})
     for field in ("labels", "annotations"):
-        assert out.get(field) == answer.get(field)
-        assert (field in out) == (answer.get(field) is not None)
-    for field in ({*before, *answer} | set(out)) - {"labels", "annotations"}:
-        assert (field in out) == (field in before)
-        assert out.get(field) == before.get(field)
-    assert (before, answer) == kept
+        assert out.get(field) == response.get(field)
+        assert (field in out) == (response.get(field) is not None)
+    for field in ({*original, *response} | set(out)) - {"labels", "annotations"}:
+        assert (field in out) == (field in original)
+        assert out.get(field) == original.get(field)
+    assert (original, response) == kept
 
 
 @given(_metadata(), _metadata())
-def test_restoring_twice_changes_nothing(before: Any, answer: Any) -> None:
-    once = restore_metadata({"metadata": before}, {"metadata": answer})
-    assert restore_metadata({"metadata": before}, {"metadata": once}) == once
+def test_restoration_is_idempotent(original: Any, response: Any) -> None:
+    once = restore_metadata({"metadata": original}, {"metadata": response})
+    assert restore_metadata({"metadata": original}, {"metadata": once}) == once
 
 
-def test_bad_labels_that_were_there_before_are_left_alone() -> None:
+def test_unchanged_invalid_labels_are_accepted() -> None:
     bad = {"bad key": "bad value"}
     assert restore_metadata({"metadata": {"labels": bad}}, {"metadata": {"labels": dict(bad)}}) == {"labels": bad}
 
 
-def test_annotations_may_not_grow_beyond_their_limit() -> None:
+def test_annotation_size_limit_is_enforced() -> None:
     with pytest.raises(
         InvalidMetadataError, match=r"metadata\.annotation: Too long: may not be more than 262144 bytes"
     ):

@@ -22,7 +22,7 @@ def _converter(converter: Any, **more: Any) -> InProcessConverter:
     return InProcessConverter(library.spec, library.function("example.com", "CronTab"), **more)
 
 
-async def _fails(converter: Any, *objects: Any, **more: Any) -> str:
+async def conversion_error(converter: Any, *objects: Any, **more: Any) -> str:
     running = _converter(converter, **more)
     with pytest.raises(ConversionFailedError) as caught:
         await running.convert(objects or [crontab()], V1)
@@ -30,7 +30,7 @@ async def _fails(converter: Any, *objects: Any, **more: Any) -> str:
     return caught.value.message
 
 
-async def test_a_function_converts_in_a_thread_and_may_change_what_it_gets() -> None:
+async def test_function_runs_in_a_thread_on_a_copy() -> None:
     running = _converter(load_converter(f"{HERE}:moves"))
     obj = crontab()
     (out,) = await running.convert([obj], V1)
@@ -41,7 +41,7 @@ async def test_a_function_converts_in_a_thread_and_may_change_what_it_gets() -> 
     await running.close()
 
 
-async def test_only_what_needs_converting_is_converted() -> None:
+async def test_only_objects_at_another_version_are_converted() -> None:
     running = _converter(converters.moves)
     empty = {"apiVersion": "example.com/v1beta1", "kind": "CronTab"}
     out = await running.convert([crontab("a", "v1"), empty, crontab("b")], V1)
@@ -51,13 +51,13 @@ async def test_only_what_needs_converting_is_converted() -> None:
     await running.close()
 
 
-async def test_an_async_function_is_awaited() -> None:
+async def test_async_function_is_awaited() -> None:
     running = _converter(converters.awaits)
     assert await running.convert([crontab()], V1) == [crontab(version="v1")]
     await running.close()
 
 
-async def test_a_mapping_is_followed_by_the_fewest_steps() -> None:
+async def test_mapping_uses_the_shortest_path() -> None:
     library = load_converter(f"{HERE}:steps")
     assert library.handles("example.com", "CronTab")
     assert not library.handles("example.com", "Other")
@@ -71,8 +71,8 @@ async def test_a_mapping_is_followed_by_the_fewest_steps() -> None:
     await running.close()
 
 
-async def test_an_exception_fails_the_first_object_it_befell() -> None:
-    message = await _fails(converters.picky, crontab("a"), crontab("bad"), crontab("c"))
+async def test_exception_fails_the_first_failing_object() -> None:
+    message = await conversion_error(converters.picky, crontab("a"), crontab("bad"), crontab("c"))
     assert message == (
         f"{FRAME} failed: cannot convert bad; conversion from version v1beta1 to version v1"
         ' for default/bad (uid uid-bad): "the converter raised ValueError" while calling here'
@@ -80,7 +80,7 @@ async def test_an_exception_fails_the_first_object_it_befell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "says"),
+    ("returned", "expected"),
     [
         (None, " failed: the converter returned <nil>, not an object; "),
         ([], " failed: the converter returned list, not an object; "),
@@ -92,30 +92,30 @@ async def test_an_exception_fails_the_first_object_it_befell() -> None:
         ({**crontab(), "spec": float("nan")}, ""),
     ],
 )
-async def test_what_a_function_returns_is_judged_as_a_webhook_s_answer(returned: Any, says: str) -> None:
-    if not says:
+async def test_result_is_checked_like_a_webhook_response(returned: Any, expected: str) -> None:
+    if not expected:
         running = _converter(lambda obj, to: returned)
         assert (await running.convert([crontab()], V1))[0]["spec"] is None
         await running.close()
         return
-    assert (await _fails(lambda obj, to: returned)).startswith(f"{FRAME}{says}")
+    assert (await conversion_error(lambda obj, to: returned)).startswith(f"{FRAME}{expected}")
 
 
-async def test_leaving_the_process_is_not_up_to_a_converter() -> None:
+async def test_system_exit_is_a_conversion_error() -> None:
     def leaves(obj: Any, to: str) -> Any:
         sys.exit(3)
 
-    assert (await _fails(leaves)).startswith(f"{FRAME} failed: 3; ")
+    assert (await conversion_error(leaves)).startswith(f"{FRAME} failed: 3; ")
 
 
-async def test_a_converter_that_hangs_is_given_up() -> None:
-    message = await _fails(converters.hangs, seconds=0.05)
+async def test_hanging_converter_times_out() -> None:
+    message = await conversion_error(converters.hangs, seconds=0.05)
     assert message.startswith(f"{FRAME} failed: context deadline exceeded; ")
     converters.hanging.set()
 
 
 @pytest.mark.parametrize(
-    ("spec", "says"),
+    ("spec", "expected"),
     [
         ("nothing", "--converter nothing: must be package.module:object, or a file of rules"),
         (f"{HERE}:absent", f"--converter {HERE}:absent: module '{HERE}' has no attribute 'absent'"),
@@ -123,19 +123,19 @@ async def test_a_converter_that_hangs_is_given_up() -> None:
         (f"{HERE}:__name__", "neither a function, nor has it a method convert, nor is it a mapping"),
     ],
 )
-def test_a_flag_that_names_no_converter_is_refused(spec: str, says: str) -> None:
+def test_invalid_converter_flag_is_rejected(spec: str, expected: str) -> None:
     with pytest.raises(ValueError, match="--converter") as caught:
         load_converter(spec)
-    assert says in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize("mapping", [{"CronTab": len}, {("a", "b"): len}, {("a", "b", "c"): 5}])
-def test_a_mapping_of_another_shape_is_refused(mapping: Any) -> None:
+def test_invalid_mapping_is_rejected(mapping: Any) -> None:
     with pytest.raises(ValueError, match=r"must be \(kind\.group, from, to\)"):
         Library("here", mapping)
 
 
-def test_a_converter_that_cannot_say_what_it_handles_handles_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_handles_method_counts_as_false(caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         def handles(self, group: str, kind: str) -> bool:
             raise RuntimeError("no idea")
@@ -147,7 +147,7 @@ def test_a_converter_that_cannot_say_what_it_handles_handles_nothing(caplog: pyt
     assert "no idea" in caplog.text
 
 
-def test_anything_else_handles_every_kind_unless_it_says_otherwise() -> None:
+def test_converter_without_handles_method_handles_every_kind() -> None:
     assert Library("here", converters.moves).handles("any.group", "Any")
     assert load_converter(f"{HERE}:picky").handles("example.com", "CronTab")
     assert not load_converter(f"{HERE}:picky").handles("example.com", "Other")
