@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, Resource
+from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
 from polykind.apply import entries
 from polykind.apply.model import Type
 from polykind.codec import json_codec
@@ -124,7 +124,7 @@ def _attributes(
     name = ctx.name or meta.get("name") or ""
     return Attributes(
         operation,
-        Resource(
+        RequestResource(
             resource.group,
             version.version,
             resource.plural,
@@ -145,11 +145,11 @@ def _attributes(
         lambda mutated: _default(ctx, mutated),
         lambda: _namespace_object(ctx, obj, old),
         ctx.request.warn,
-        patience=ctx.request.timeout,
-        model=lambda api_version: _root_type(ctx, api_version),
-        complaint=lambda mutated: _strict_decode_error(ctx, mutated),
+        timeout=ctx.request.timeout,
+        apply_type=lambda api_version: _root_type(ctx, api_version),
+        strict_error=lambda mutated: _strict_decode_error(ctx, mutated),
         authorizer=ctx.backend.authorizer,
-        typed=version.is_builtin and ctx.subresource != "scale",
+        implied_type=version.is_builtin and ctx.subresource != "scale",
     )
 
 
