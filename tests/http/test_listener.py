@@ -18,7 +18,7 @@ from polykind import errors
 from polykind.http.connection import App
 from polykind.http.listener import HttpServer, Limits
 from polykind.http.messages import Request, Response, Sink, Stream, encode_chunk
-from polykind.pki import certificates
+from polykind.pki import serving_certificates
 from tests.http.helpers import RunningServer, get, post, served, until
 
 Serve = Callable[..., AbstractAsyncContextManager[RunningServer]]
@@ -29,7 +29,7 @@ Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 def contexts(tmp_path_factory: pytest.TempPathFactory) -> Contexts:
     """Return the TLS contexts of the server and of its clients."""
     folder: Path = tmp_path_factory.mktemp("pki")
-    certificate, key, ca = certificates.ensure(folder, ["localhost", "127.0.0.1"], datetime.now(UTC))
+    certificate, key, ca = serving_certificates.ensure(folder, ["localhost", "127.0.0.1"], datetime.now(UTC))
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(certificate, key)
     return server, ssl.create_default_context(cafile=str(ca))

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 
 from polykind import __version__
-from polykind.cli import convert, host, prove, rehearse, serve, store, versions
+from polykind.cli import convert, host, prove, rehearse, serve, show_versions, store_copy
 
-COMMANDS = (serve, store, host, convert, prove, rehearse, versions)
+COMMANDS = (serve, store_copy, host, convert, prove, rehearse, show_versions)
 
 
 def parser() -> argparse.ArgumentParser:

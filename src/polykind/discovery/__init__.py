@@ -1,4 +1,4 @@
-"""What is served, told to clients: discovery documents and OpenAPI, as bytes."""
+"""Discovery and OpenAPI documents of the served resources, as bytes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from polykind.discovery.accept import (
     parse_aggregated_accept,
 )
 from polykind.discovery.builtins import BUILTINS, builtins
-from polykind.discovery.entries import CrdEntries, GroupVersionEntry, ResourceEntry, SubresourceEntry, from_crd
-from polykind.discovery.lru_cache import Document
+from polykind.discovery.document_cache import Document
+from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, ResourceEntry, SubresourceEntry, from_crd
 from polykind.discovery.snapshot import Discovery
 
 __all__ = [

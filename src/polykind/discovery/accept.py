@@ -1,4 +1,4 @@
-"""Which form of a document a client asks for, read from its Accept header as the reference reads it."""
+"""Accept headers of discovery and OpenAPI requests, parsed as kube-apiserver does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GROUP: Final = "apidiscovery.k8s.io"
 VERSION: Final = "v2"
 KIND: Final = "APIGroupDiscoveryList"
 AGGREGATED_PARAMETERS: Final = f";g={GROUP};v={VERSION};as={KIND}"
-"""What the Content-Type of an aggregated answer carries after its media type, in this order."""
+"""The parameters after the media type in the Content-Type of aggregated discovery, in this order."""
 JSON: Final = "application/json"
 AGGREGATED_MEDIA_TYPE: Final = f"{JSON}{AGGREGATED_PARAMETERS}"
 OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -22,19 +22,19 @@ _OPENAPI_V2: Final = (
 
 
 def parse_aggregated_accept(accept: str) -> Literal["v2"] | None:
-    """The version of aggregated discovery to answer with; None: the plain documents."""
+    """Return the version of aggregated discovery that the client accepts, None for plain discovery."""
     return VERSION if aggregated_media_type(accept) else None
 
 
 def aggregated_media_type(accept: str) -> str | None:
-    """The media type (without parameters) of the aggregated answer, None if none is asked for.
+    """Return the media type (without parameters) for aggregated discovery, or None if the client does not accept it.
 
-    A clause that asks for the aggregated list wins over any that does not, whatever their order and weights: plain
-    clauses are no candidates here, they are looked at only when this finds nothing.
+    A clause for aggregated discovery wins over all others, whatever their order and weights: kube-apiserver considers
+    other clauses only if no clause names the aggregated kind.
     """
     for kind, subkind, parameters in _clauses(accept):
-        wanted = (parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
-        if wanted != (GROUP, VERSION, KIND):
+        requested = (parameters.get("g", ""), parameters.get("v", ""), parameters.get("as", ""))
+        if requested != (GROUP, VERSION, KIND):
             continue
         for media_type in _SERVED:
             if _matches(kind, subkind, media_type):
@@ -43,16 +43,16 @@ def aggregated_media_type(accept: str) -> str | None:
 
 
 def openapi_v2_media_type(accept: str) -> str | None:
-    """What to answer /openapi/v2 with: JSON or the protobuf form; None: neither is accepted."""
+    """Return the media type for /openapi/v2, JSON or protobuf, or None if the client accepts neither."""
     for kind, subkind, _ in _clauses(accept or "*/*"):
-        for asked, answered in _OPENAPI_V2:
-            if _matches(kind, subkind, asked):
-                return answered
+        for accepted, media_type in _OPENAPI_V2:
+            if _matches(kind, subkind, accepted):
+                return media_type
     return None
 
 
 def openapi_v3_media_type(accept: str) -> str | None:
-    """What to answer with a v3 document: JSON; None: it is not accepted."""
+    """Return the media type for an OpenAPI v3 document, or None if the client does not accept JSON."""
     return JSON if any(_matches(kind, subkind, JSON) for kind, subkind, _ in _clauses(accept or "*/*")) else None
 
 
@@ -62,8 +62,8 @@ def _matches(kind: str, subkind: str, media_type: str) -> bool:
 
 
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
-    """The clauses of an Accept header, by weight, then those without wildcards first."""
-    found = []
+    """Return the clauses of an Accept header, sorted by weight, wildcards last."""
+    clauses = []
     for part in accept.split(","):
         media, *rest = part.strip(" ").split(";")
         kind, slash, subkind = (text.strip(" ") for text in media.partition("/"))
@@ -80,12 +80,13 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
                 weight = _weight(value)
             else:
                 parameters[name.strip(" ")] = value.strip(" ")
-        found.append((weight, kind, subkind, parameters))
-    found.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
-    return [(kind, subkind, parameters) for _, kind, subkind, parameters in found]
+        clauses.append((weight, kind, subkind, parameters))
+    clauses.sort(key=lambda clause: (-clause[0], clause[1] == "*", clause[2] == "*"))
+    return [(kind, subkind, parameters) for _, kind, subkind, parameters in clauses]
 
 
 def _weight(text: str) -> float:
+    """Parse a q parameter. An invalid number is 0."""
     try:
         weight = float(text)
     except ValueError:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import Final
 
-from polykind.discovery.entries import GroupVersionEntry, ResourceEntry, SubresourceEntry
+from polykind.discovery.resource_entries import GroupVersionEntry, ResourceEntry, SubresourceEntry
 
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _VERBS_ONE_BY_ONE: Final = tuple(verb for verb in _VERBS if verb != "deletecollection")

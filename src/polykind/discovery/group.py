@@ -1,4 +1,4 @@
-"""The documents of one API group, made on demand from what its members say and kept until a member changes."""
+"""The discovery documents of one API group, encoded on demand and cached until a member changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 
 from polykind.contract import JsonObject
 from polykind.crd.versions import priority_key
-from polykind.discovery.entries import CrdEntries, GroupVersionEntry, ResourceEntry
+from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, ResourceEntry
 
 CRD_GROUP_PRIORITY: Final = 1000
 CRD_VERSION_PRIORITY: Final = 100
@@ -20,7 +20,7 @@ _by_name = attrgetter("name")
 
 
 class Group:
-    """One group: its built-in versions and the CRDs that name it."""
+    """One API group: its built-in versions and the CRDs in it."""
 
     def __init__(self, name: str, builtins: tuple[GroupVersionEntry, ...], members: tuple[CrdEntries, ...]) -> None:
         self.name = name
@@ -30,61 +30,61 @@ class Group:
 
     @cached_property
     def versions(self) -> list[str]:
-        """The versions the group is said to have, the preferred one first.
+        """The versions of the group, the preferred one first.
 
-        As in the reference a CRD counts here from its creation on, even before (or without ever) being established.
+        As in kube-apiserver, the versions of a CRD count from its creation, even if it is not established.
         """
-        ranks = {version: CRD_VERSION_PRIORITY for member in self.members for version in member.versions}
-        ranks |= {entry.version: entry.version_priority for entry in self.builtins}
-        return sorted(ranks, key=lambda version: (-ranks[version], priority_key(version), version))
+        priorities = {version: CRD_VERSION_PRIORITY for member in self.members for version in member.versions}
+        priorities |= {entry.version: entry.version_priority for entry in self.builtins}
+        return sorted(priorities, key=lambda version: (-priorities[version], priority_key(version), version))
 
     @cached_property
-    def place(self) -> tuple[int, str]:
-        """Where the group stands in the list of groups: by priority, then by the least `<version>.<group>` it has."""
-        ranks = [
+    def sort_key(self) -> tuple[int, str]:
+        """The sort key in the list of groups: priority, then the smallest `<version>.<group>` of the group."""
+        priorities = [
             (-CRD_GROUP_PRIORITY, f"{version}.{self.name}") for member in self.members for version in member.versions
         ]
-        ranks += [(-entry.group_priority, f"{entry.version}.{self.name}") for entry in self.builtins]
-        return min(ranks)
+        priorities += [(-entry.group_priority, f"{entry.version}.{self.name}") for entry in self.builtins]
+        return min(priorities)
 
     @cached_property
-    def aggregated_place(self) -> tuple[int, str]:
-        """Where the group stands in aggregated discovery: by priority, then by name."""
+    def aggregated_sort_key(self) -> tuple[int, str]:
+        """The sort key in aggregated discovery: priority, then name."""
         return (min([-CRD_GROUP_PRIORITY, *(-entry.group_priority for entry in self.builtins)]), self.name)
 
     @cached_property
     def summary(self) -> bytes:
         """The group as an item of an APIGroupList."""
-        return orjson.dumps(self._described())
+        return orjson.dumps(self._fields())
 
     @cached_property
     def document(self) -> bytes:
         """The group as an APIGroup."""
-        return orjson.dumps({"kind": "APIGroup", "apiVersion": "v1", **self._described()}) + b"\n"
+        return orjson.dumps({"kind": "APIGroup", "apiVersion": "v1", **self._fields()}) + b"\n"
 
-    def _described(self) -> JsonObject:
+    def _fields(self) -> JsonObject:
         versions = [{"groupVersion": f"{self.name}/{version}", "version": version} for version in self.versions]
         return {"name": self.name, "versions": versions, "preferredVersion": versions[0]}
 
     def resources(self, version: str) -> list[ResourceEntry]:
-        """What is served at a version, by name; a built-in version has nothing but what is built in."""
+        """Return the resources of a version, by name. A built-in version has built-in resources only."""
         builtin = self.builtin(version)
         if builtin is not None:
             return list(builtin.resources)
         return sorted((member.resources[version] for member in self.serving(version)), key=_by_name)
 
     def builtin(self, version: str) -> GroupVersionEntry | None:
-        """The built-in version of that name."""
+        """Return the built-in version of that name, or None."""
         return next((entry for entry in self.builtins if entry.version == version), None)
 
     def serving(self, version: str) -> list[CrdEntries]:
-        """The established CRDs that serve a version, unless it is built in."""
+        """Return the established CRDs that serve a version; none if the version is built in."""
         if self.builtin(version) is not None:
             return []
         return [member for member in self.members if version in member.resources]
 
     def resource_list(self, version: str) -> bytes | None:
-        """The APIResourceList of a version, None if nothing is served there."""
+        """Return the APIResourceList of a version, or None if nothing is served there."""
         if version not in self.versions:
             return None
         if version not in self._lists:
@@ -99,23 +99,23 @@ class Group:
         head = b'{"kind":"APIResourceList",'
         if self.name:
             head += b'"apiVersion":"v1",'
-        return b'%s"groupVersion":%s,"resources":[%s]}\n' % (head, group_version, _joined(r.listed for r in resources))
+        return b'%s"groupVersion":%s,"resources":[%s]}\n' % (head, group_version, _join(r.listed for r in resources))
 
     @cached_property
     def aggregated(self) -> bytes:
-        """The group as an item of an APIGroupDiscoveryList, empty if nothing of it is served."""
+        """The group as an item of an APIGroupDiscoveryList, empty if it serves nothing."""
         versions = []
         for version in self.versions:
             resources = self.resources(version)
             if resources:
-                items = _joined(resource.aggregated for resource in resources)
+                items = _join(resource.aggregated for resource in resources)
                 name = orjson.dumps(version)
                 versions.append(b'{"version":%s,"resources":[%s],"freshness":"Current"}' % (name, items))
         if not versions:
             return b""
         metadata = orjson.dumps({"name": self.name} if self.name else {})
-        return b'{"metadata":%s,"versions":[%s]}' % (metadata, _joined(versions))
+        return b'{"metadata":%s,"versions":[%s]}' % (metadata, _join(versions))
 
 
-def _joined(parts: Iterable[bytes]) -> bytes:
+def _join(parts: Iterable[bytes]) -> bytes:
     return b",".join(parts)

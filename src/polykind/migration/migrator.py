@@ -16,7 +16,7 @@ from polykind.controllers.workqueue import WorkQueue
 from polykind.migration import state
 from polykind.migration.rewriter import NotServedError, Rewriter
 from polykind.migration.state import GroupResource, next_migration, target, unhandled
-from polykind.migration.status import CRDMigrationStatus, MigrationDeletedError, MigrationStatus
+from polykind.migration.status_writers import CRDMigrationStatus, MigrationDeletedError, MigrationStatus
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend
 

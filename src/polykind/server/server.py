@@ -40,7 +40,7 @@ from polykind.http.listener import HttpServer, Limits
 from polykind.metrics.metrics import Metrics
 from polykind.metrics.requests import RequestMonitor
 from polykind.migration.controller import MigrationController
-from polykind.pki import certificates
+from polykind.pki import serving_certificates
 from polykind.pki.kubeconfig import write_kubeconfig
 from polykind.pki.private_files import write_private
 from polykind.resources.registry import Registry
@@ -250,7 +250,7 @@ class Server:
             names = list(dict.fromkeys(["127.0.0.1", "::1", "localhost", "kubernetes.default.svc"]))
             if settings.bind_address not in ("0.0.0.0", "::", *names):  # noqa: S104
                 names.append(settings.bind_address)
-            certificate, key, self._ca = certificates.ensure(directory, names, self.clock.now())
+            certificate, key, self._ca = serving_certificates.ensure(directory, names, self.clock.now())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:

@@ -6,16 +6,20 @@ from typing import Any
 import orjson
 import pytest
 
-from polykind.discovery.openapi.operations import Resource, operations, paths_v2, paths_v3
+from polykind.discovery.openapi.operations import OpenAPIResource, operations, paths_v2, paths_v3
 from polykind.discovery.openapi.schemas import V2, V3
 from polykind.discovery.openapi.templates import encoded_paths
 
 ALL = ("get", "put", "patch")
-BELLS = Resource("music.example.com", "v1", "Bell", "bells", True, "m.Bell", "m.BellList", (("status", "m.Bell", ALL),))
-UNITS = Resource("example.com", "v2beta1", "Unit", "units", False, "m.Unit", "m.UnitList", (("scale", "s.Scale", ALL),))
-GLASSES = Resource("example.com", "foo", "Glasses", "glasses", True, "m.Glasses", "m.GlassesList")
-DASHED = Resource("3d-print.example.com", "v1", "Big-Part", "parts", True, "m.Big-Part", "m.Parts")
-SPACES = Resource("", "v1", "Namespace", "namespaces", False, "c.Namespace", "c.NamespaceList", (), True, False)
+BELLS = OpenAPIResource(
+    "music.example.com", "v1", "Bell", "bells", True, "m.Bell", "m.BellList", (("status", "m.Bell", ALL),)
+)
+UNITS = OpenAPIResource(
+    "example.com", "v2beta1", "Unit", "units", False, "m.Unit", "m.UnitList", (("scale", "s.Scale", ALL),)
+)
+GLASSES = OpenAPIResource("example.com", "foo", "Glasses", "glasses", True, "m.Glasses", "m.GlassesList")
+DASHED = OpenAPIResource("3d-print.example.com", "v1", "Big-Part", "parts", True, "m.Big-Part", "m.Parts")
+SPACES = OpenAPIResource("", "v1", "Namespace", "namespaces", False, "c.Namespace", "c.NamespaceList", (), True, False)
 
 
 def test_paths_and_methods() -> None:
@@ -97,6 +101,6 @@ def test_parameters_that_clients_look_for_are_not_references_in_v2() -> None:
 
 
 @pytest.mark.parametrize("resource", [BELLS, UNITS, GLASSES, DASHED, SPACES, replace(BELLS, group='"', model="<")])
-def test_forms_are_filled_in_as_if_written_anew(resource: Resource) -> None:
+def test_forms_are_filled_in_as_if_written_anew(resource: OpenAPIResource) -> None:
     assert dict(encoded_paths(resource, V3)) == {path: orjson.dumps(item) for path, item in paths_v3(resource).items()}
     assert dict(encoded_paths(resource, V2)) == {path: orjson.dumps(item) for path, item in paths_v2(resource).items()}

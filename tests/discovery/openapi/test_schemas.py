@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.discovery.openapi.encode import encode
-from polykind.discovery.openapi.schemas import V2, V3, kind_schema, model_name
+from polykind.discovery.openapi.schemas import V2, V3, encode, kind_schema, model_name
 
 INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 STRING = {"type": "string"}

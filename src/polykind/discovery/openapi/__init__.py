@@ -1,1 +1,1 @@
-"""OpenAPI documents of what is served: v3 per group version, v2 in one piece."""
+"""OpenAPI documents of the served resources: v3 per group version, v2 as a single document."""

@@ -1,4 +1,4 @@
-"""The paths of one resource with the operations on them, in v3 and in v2."""
+"""The paths and operations of one resource, for OpenAPI v3 and v2."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SHARED: Final = frozenset(shared_parameters())
 
 
 @dataclass(frozen=True)
-class Resource:
-    """What operations need to know of a resource at a version; `model` and `list_model` name its schemas."""
+class OpenAPIResource:
+    """A resource at one version. `model` and `list_model` name its schemas."""
 
     group: str
     version: str
@@ -32,10 +32,10 @@ class Resource:
     subresources: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     """Name, model and actions of each subresource."""
     builtin: bool = False
-    collection: bool = True
-    """Whether collections of it can be deleted."""
-    kept: bool = True
-    """Whether it is more than answered: can be read, changed and deleted."""
+    has_deletecollection: bool = True
+    """True if a collection of its objects can be deleted."""
+    stored: bool = True
+    """True if its objects are stored; false for reviews, which can only be created."""
 
     @property
     def root(self) -> str:
@@ -46,13 +46,13 @@ class Resource:
 class Operation:
     """One method on one path."""
 
-    resource: Resource
+    resource: OpenAPIResource
     path: str
     method: str
     action: str
     verb: str
     name: str
-    answer: str
+    response: str
     body: str = ""
     statuses: tuple[str, ...] = ("200",)
     subresource: str = ""
@@ -63,8 +63,8 @@ class Operation:
 
     @property
     def id(self) -> str:
-        """The verb, where the resource is served, and what the operation is about."""
-        return f"{self.verb}{place(self.resource)}{_word(self.name, True)}"
+        """The operationId: the verb, the group version and the object of the operation."""
+        return f"{self.verb}{group_version_name(self.resource)}{_word(self.name, True)}"
 
     @property
     def description(self) -> str:
@@ -91,33 +91,33 @@ class Operation:
         return (_MEDIA_TYPES[0], f"{_MEDIA_TYPES[0]};stream=watch", *_MEDIA_TYPES[1:]) if watched else _MEDIA_TYPES
 
 
-def operations(resource: Resource) -> Iterator[Operation]:
-    """Every operation on a resource and its subresources."""
+def operations(resource: OpenAPIResource) -> Iterator[Operation]:
+    """Yield every operation on a resource and its subresources."""
     kind, model, status = resource.kind, resource.model, f"{META}Status"
     name = f"Namespaced{kind}" if resource.namespaced else kind
     root = f"{resource.root}/{resource.plural}"
     if resource.namespaced:
-        if resource.kept:
-            everywhere = f"{kind}ForAllNamespaces"
-            yield Operation(resource, root, "get", "list", "list", everywhere, resource.list_model)
+        if resource.stored:
+            all_namespaces = f"{kind}ForAllNamespaces"
+            yield Operation(resource, root, "get", "list", "list", all_namespaces, resource.list_model)
         root = f"{resource.root}/namespaces/{{namespace}}/{resource.plural}"
-    if resource.kept:
+    if resource.stored:
         yield Operation(resource, root, "get", "list", "list", name, resource.list_model)
     yield Operation(resource, root, "post", "post", "create", name, model, model, ("200", "201", "202"))
-    if not resource.kept:
+    if not resource.stored:
         return
-    if resource.collection:
+    if resource.has_deletecollection:
         body = f"{META}DeleteOptions" if resource.builtin else ""
         yield Operation(resource, root, "delete", "deletecollection", "delete", f"Collection{name}", status, body)
-    one = f"{root}/{{name}}"
+    item_path = f"{root}/{{name}}"
     for action in ("get", "put", "delete", "patch"):
-        yield _single(resource, one, action, name, model, "")
+        yield _item_operation(resource, item_path, action, name, model, "")
     for sub, sub_model, actions in resource.subresources:
         for action in actions:
-            yield _single(resource, f"{one}/{sub}", action, f"{name}{sub.title()}", sub_model, sub)
+            yield _item_operation(resource, f"{item_path}/{sub}", action, f"{name}{sub.title()}", sub_model, sub)
 
 
-def _single(resource: Resource, path: str, action: str, name: str, model: str, sub: str) -> Operation:
+def _item_operation(resource: OpenAPIResource, path: str, action: str, name: str, model: str, sub: str) -> Operation:
     if action == "get":
         return Operation(resource, path, "get", "get", "read", name, model, subresource=sub)
     if action == "put":
@@ -129,54 +129,54 @@ def _single(resource: Resource, path: str, action: str, name: str, model: str, s
     return Operation(resource, path, "delete", "delete", "delete", name, f"{META}Status", options, ("200", "202"), sub)
 
 
-def paths_v3(resource: Resource) -> dict[str, JsonObject]:
-    """The path items of a resource for a v3 document."""
-    out = {}
+def paths_v3(resource: OpenAPIResource) -> dict[str, JsonObject]:
+    """Return the path items of a resource for a v3 document."""
+    result = {}
     for path, methods in _by_path(resource).items():
         common = _common(methods)
         item: JsonObject = {operation.method: _operation_v3(operation, common) for operation in methods}
         item["parameters"] = [parameter.v3() for parameter in common]
-        out[path] = item
-    return out
+        result[path] = item
+    return result
 
 
 def _operation_v3(operation: Operation, common: list[Parameter]) -> JsonObject:
-    out: JsonObject = {
+    result: JsonObject = {
         "tags": [tag(operation.resource)],
         "description": operation.description,
         "operationId": operation.id,
     }
-    own = [parameter.v3() for parameter in operation.parameters if parameter not in common]
-    if own:
-        out["parameters"] = own
+    own_parameters = [parameter.v3() for parameter in operation.parameters if parameter not in common]
+    if own_parameters:
+        result["parameters"] = own_parameters
     if operation.body:
         schema = {"schema": V3.reference(operation.body)}
-        out["requestBody"] = {"content": dict.fromkeys(sorted(operation.consumes), schema)}
+        result["requestBody"] = {"content": dict.fromkeys(sorted(operation.consumes), schema)}
         if not _optional_body(operation):
-            out["requestBody"]["required"] = True
-    answer = {media_type: {"schema": V3.reference(operation.answer)} for media_type in operation.produces}
-    out["responses"] = {
-        **{code: {"description": _STATUSES[code], "content": answer} for code in operation.statuses},
+            result["requestBody"]["required"] = True
+    response = {media_type: {"schema": V3.reference(operation.response)} for media_type in operation.produces}
+    result["responses"] = {
+        **{code: {"description": _STATUSES[code], "content": response} for code in operation.statuses},
         "401": {"description": "Unauthorized"},
     }
     resource = operation.resource
     gvk = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    return {**out, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
+    return {**result, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
 
 
-def paths_v2(resource: Resource) -> dict[str, JsonObject]:
-    """The path items of a resource for a v2 document."""
-    out = {}
+def paths_v2(resource: OpenAPIResource) -> dict[str, JsonObject]:
+    """Return the path items of a resource for a v2 document."""
+    result = {}
     for path, methods in _by_path(resource).items():
         common = _common(methods)
         item: JsonObject = {operation.method: _operation_v2(operation, common) for operation in methods}
         item["parameters"] = [_parameter_v2(parameter) for parameter in common]
-        out[path] = item
-    return out
+        result[path] = item
+    return result
 
 
 def _operation_v2(operation: Operation, common: list[Parameter]) -> JsonObject:
-    out: JsonObject = {
+    result: JsonObject = {
         "description": operation.description,
         "consumes": list(operation.consumes),
         "produces": list(operation.produces),
@@ -184,39 +184,42 @@ def _operation_v2(operation: Operation, common: list[Parameter]) -> JsonObject:
         "tags": [tag(operation.resource)],
         "operationId": operation.id,
     }
-    own = [_parameter_v2(parameter) for parameter in operation.parameters if parameter not in common]
+    own_parameters = [_parameter_v2(parameter) for parameter in operation.parameters if parameter not in common]
     if operation.body:
         required = {} if _optional_body(operation) else {"required": True}
-        own.insert(0, {"name": "body", "in": "body", **required, "schema": V2.reference(operation.body)})
-    if own:
-        out["parameters"] = own
-    answer = V2.reference(operation.answer)
-    out["responses"] = {
-        **{code: {"description": _STATUSES[code], "schema": answer} for code in operation.statuses},
+        own_parameters.insert(0, {"name": "body", "in": "body", **required, "schema": V2.reference(operation.body)})
+    if own_parameters:
+        result["parameters"] = own_parameters
+    response = V2.reference(operation.response)
+    result["responses"] = {
+        **{code: {"description": _STATUSES[code], "schema": response} for code in operation.statuses},
         "401": {"description": "Unauthorized"},
     }
     resource = operation.resource
     gvk = {"group": resource.group, "kind": resource.kind, "version": resource.version}
-    return {**out, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
+    return {**result, "x-kubernetes-action": operation.action, "x-kubernetes-group-version-kind": gvk}
 
 
 def _parameter_v2(parameter: Parameter) -> JsonObject:
-    shared = parameter.place == "query" and parameter.name in _SHARED
+    shared = parameter.location == "query" and parameter.name in _SHARED
     return {"$ref": f"#/parameters/{parameter.name}"} if shared else parameter.v2()
 
 
-def _by_path(resource: Resource) -> dict[str, list[Operation]]:
-    out: dict[str, list[Operation]] = {}
+def _by_path(resource: OpenAPIResource) -> dict[str, list[Operation]]:
+    result: dict[str, list[Operation]] = {}
     for operation in operations(resource):
-        out.setdefault(operation.path, []).append(operation)
-    return {path: sorted(methods, key=lambda found: _METHODS.index(found.method)) for path, methods in out.items()}
+        result.setdefault(operation.path, []).append(operation)
+    return {
+        path: sorted(methods, key=lambda operation: _METHODS.index(operation.method))
+        for path, methods in result.items()
+    }
 
 
 _METHODS: Final = ("get", "put", "post", "delete", "patch")
 
 
 def _common(methods: list[Operation]) -> list[Parameter]:
-    """The parameters that every operation on a path has."""
+    """Return the parameters that all operations on a path have."""
     first, *others = (operation.parameters for operation in methods)
     return [parameter for parameter in first if all(parameter in other for other in others)]
 
@@ -225,33 +228,33 @@ def _optional_body(operation: Operation) -> bool:
     return operation.body == f"{META}DeleteOptions"
 
 
-def place(resource: Resource) -> str:
-    """Where a resource is served, as part of a name."""
+def group_version_name(resource: OpenAPIResource) -> str:
+    """Return the group version in CamelCase, as part of an operationId."""
     return _word(_group(resource), True) + _word(resource.version, True)
 
 
-def tag(resource: Resource) -> str:
-    """What groups the operations of a group version."""
+def tag(resource: OpenAPIResource) -> str:
+    """Return the tag of all operations of a group version."""
     return f"{_word(_group(resource), False)}_{_word(resource.version, False)}"
 
 
-def _group(resource: Resource) -> str:
+def _group(resource: OpenAPIResource) -> str:
     return (resource.group or "core").removesuffix(".k8s.io")
 
 
 def article(kind: str) -> str:
-    """What goes before a kind in a sentence."""
+    """Return the article before a kind in a description, with spaces."""
     if kind.endswith("s") and not kind.endswith("ss"):
         return " "
     return " an " if kind[:1].lower() in tuple("aeiou") else " a "
 
 
 def _word(text: str, capitalize: bool) -> str:
-    """Letters, digits and underscores, capitals after anything else; a digit in front counts as something else."""
+    """Return text in CamelCase. Characters other than letters, digits and _ separate words; so does a leading digit."""
     if text[:1].isdigit():
         text, capitalize = text[1:], True
     parts = [part for part in re.split(r"[^0-9A-Za-z_]+", text) if part]
-    head = [part[:1].upper() + part[1:] for part in parts]
+    words = [part[:1].upper() + part[1:] for part in parts]
     if not capitalize and parts:
-        head[0] = parts[0]
-    return "".join(head)
+        words[0] = parts[0]
+    return "".join(words)

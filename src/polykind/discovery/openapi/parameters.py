@@ -1,4 +1,4 @@
-"""The parameters of requests, and which of them each action takes."""
+"""The request parameters, and the parameters of each action."""
 
 from __future__ import annotations
 
@@ -10,58 +10,60 @@ from polykind.contract import JsonObject
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter in the query, or in the path, where it is required."""
+    """A query parameter, or a path parameter, which is required."""
 
     name: str
     type: str
     description: str
-    place: str = "query"
+    location: str = "query"
 
     def v3(self) -> JsonObject:
-        required = {"required": True} if self.place == "path" else {}
+        required = {"required": True} if self.location == "path" else {}
         schema = {"type": self.type, "uniqueItems": True}
-        return {"name": self.name, "in": self.place, "description": self.description, **required, "schema": schema}
+        return {"name": self.name, "in": self.location, "description": self.description, **required, "schema": schema}
 
     def v2(self) -> JsonObject:
-        required = {"required": True} if self.place == "path" else {}
+        required = {"required": True} if self.location == "path" else {}
         head = {"uniqueItems": True, "type": self.type, "description": self.description}
-        return {**head, "name": self.name, "in": self.place, **required}
+        return {**head, "name": self.name, "in": self.location, **required}
 
 
-_QUERY: Final = {
+_QUERY_PARAMETERS: Final = {
     parameter.name: parameter
     for parameter in (
-        Parameter("allowWatchBookmarks", "boolean", "Whether a watch may send BOOKMARK events."),
-        Parameter("continue", "string", "Where to go on with a list that was cut by limit; given by its last page."),
-        Parameter("dryRun", "string", "All: do everything but store the change."),
-        Parameter("fieldManager", "string", "Who makes the change; required to apply."),
-        Parameter("fieldSelector", "string", "Only objects whose fields match."),
-        Parameter("fieldValidation", "string", "What to do about unknown or duplicate fields: Ignore, Warn or Strict."),
-        Parameter("force", "boolean", "Take fields over from other managers when applying."),
-        Parameter("gracePeriodSeconds", "integer", "How long to wait before the object is removed."),
+        Parameter("allowWatchBookmarks", "boolean", "If true, a watch may send BOOKMARK events."),
+        Parameter("continue", "string", "The token of the previous page of a list that was limited by limit."),
+        Parameter("dryRun", "string", "All: process the request without storing the change."),
+        Parameter("fieldManager", "string", "The name of the field manager; required for apply."),
+        Parameter("fieldSelector", "string", "Select objects by their fields."),
+        Parameter("fieldValidation", "string", "How to treat unknown or duplicate fields: Ignore, Warn or Strict."),
+        Parameter("force", "boolean", "Apply even if other field managers own the fields."),
+        Parameter("gracePeriodSeconds", "integer", "Seconds before the object is removed."),
         Parameter(
             "ignoreStoreReadErrorWithClusterBreakingPotential",
             "boolean",
-            "Remove an object that cannot be read from storage, without its finalizers.",
+            "Delete an object that cannot be read from storage, ignoring its finalizers.",
         ),
-        Parameter("labelSelector", "string", "Only objects whose labels match."),
-        Parameter("limit", "integer", "How many objects at most; the rest follows by continue."),
-        Parameter("orphanDependents", "boolean", "Deprecated, see propagationPolicy."),
-        Parameter("pretty", "string", "true: answer with indented text."),
-        Parameter("propagationPolicy", "string", "What becomes of dependents: Orphan, Background or Foreground."),
-        Parameter("resourceVersion", "string", "How recent the answer must be, or where a watch begins."),
-        Parameter("resourceVersionMatch", "string", "How resourceVersion is meant: Exact or NotOlderThan."),
-        Parameter("sendInitialEvents", "boolean", "Whether a watch begins with all objects there are."),
-        Parameter("shardSelector", "string", "Only objects of one shard."),
-        Parameter("timeoutSeconds", "integer", "When to end the list or watch."),
-        Parameter("watch", "boolean", "Follow changes instead of listing."),
+        Parameter("labelSelector", "string", "Select objects by their labels."),
+        Parameter("limit", "integer", "The maximum number of objects; continue returns the next ones."),
+        Parameter("orphanDependents", "boolean", "Deprecated: use propagationPolicy."),
+        Parameter("pretty", "string", "If true, indent the response."),
+        Parameter("propagationPolicy", "string", "How to delete dependents: Orphan, Background or Foreground."),
+        Parameter(
+            "resourceVersion", "string", "The minimum version of a read, or the version at which a watch starts."
+        ),
+        Parameter("resourceVersionMatch", "string", "How to interpret resourceVersion: Exact or NotOlderThan."),
+        Parameter("sendInitialEvents", "boolean", "If true, a watch starts with all existing objects."),
+        Parameter("shardSelector", "string", "Select the objects of one shard."),
+        Parameter("timeoutSeconds", "integer", "Duration of the list or watch."),
+        Parameter("watch", "boolean", "Watch for changes instead of listing."),
     )
 }
-_PAGES: Final = (
+_LIST_OPTIONS: Final = (
     *("continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch"),
     *("sendInitialEvents", "shardSelector", "timeoutSeconds"),
 )
-_LIST: Final = ("allowWatchBookmarks", *_PAGES, "watch")
+_LIST: Final = ("allowWatchBookmarks", *_LIST_OPTIONS, "watch")
 _WRITE: Final = ("dryRun", "fieldManager", "fieldValidation")
 _DELETE: Final = (
     *("dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential"),
@@ -79,24 +81,26 @@ _BY_ACTION: Final = {
 
 
 def parameters(action: str, path: str, kind: str, *, builtin: bool) -> list[Parameter]:
-    """The parameters of an action on a path, by name.
+    """Return the parameters of an action on a path, by name.
 
-    For custom resources the deletion of a collection is said to take those of a list.
+    As in kube-apiserver, deletecollection of a custom resource has the parameters of list.
     """
     names: tuple[str, ...] = _BY_ACTION[action]
     if builtin:
-        names = {"deletecollection": (*_PAGES, *_DELETE), "get": ()}.get(action, names)
-    out = [_QUERY["pretty"], *(_QUERY[name] for name in names)]
+        names = {"deletecollection": (*_LIST_OPTIONS, *_DELETE), "get": ()}.get(action, names)
+    result = [_QUERY_PARAMETERS["pretty"], *(_QUERY_PARAMETERS[name] for name in names)]
     if "{namespace}" in path:
-        out.append(Parameter("namespace", "string", "The namespace the objects are in.", "path"))
+        result.append(Parameter("namespace", "string", "The namespace of the objects.", "path"))
     if "{name}" in path:
-        out.append(Parameter("name", "string", f"name of the {kind}", "path"))
-    return sorted(out, key=lambda parameter: parameter.name)
+        result.append(Parameter("name", "string", f"name of the {kind}", "path"))
+    return sorted(result, key=lambda parameter: parameter.name)
 
 
 def shared_parameters() -> dict[str, Parameter]:
-    """The parameters that v2 documents write once and refer to.
+    """Return the parameters that v2 documents define once and refer to.
 
-    Not those by which clients find out what a server can do: they look for them where they are used.
+    dryRun and fieldValidation are not shared: kubectl checks their presence in each operation.
     """
-    return {name: parameter for name, parameter in _QUERY.items() if name not in ("dryRun", "fieldValidation")}
+    return {
+        name: parameter for name, parameter in _QUERY_PARAMETERS.items() if name not in ("dryRun", "fieldValidation")
+    }

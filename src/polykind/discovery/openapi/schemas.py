@@ -1,10 +1,13 @@
-"""A CRD's schema as OpenAPI publishes it, for v3 whole and for v2 simplified to what its clients can bear."""
+"""A CRD's schema as OpenAPI publishes it: complete in v3, simplified in v2 for its older clients."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+import orjson
 
 from polykind.contract import JsonObject
 
@@ -14,7 +17,7 @@ _API_VERSION: Final = "The group and version of this representation of the objec
 _KIND: Final = "The kind of the object, in CamelCase."
 _METADATA: Final = "Metadata that every object has."
 
-# In the order in which the reference writes them.
+# In kube-apiserver's order.
 _BEFORE_CHILDREN: Final = (
     *("description", "type", "nullable", "format", "title", "default", "maximum", "exclusiveMaximum", "minimum"),
     *("exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "multipleOf"),
@@ -26,10 +29,10 @@ _AFTER_CHILDREN: Final = (
     *("x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type"),
     *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"),
 )
-_PLACES: Final = {
-    key: place for place, key in enumerate((*_BEFORE_CHILDREN, *_CHILDREN, *_AFTER_CHILDREN)) if key[:2] != "x-"
+_KEY_ORDER: Final = {
+    key: position for position, key in enumerate((*_BEFORE_CHILDREN, *_CHILDREN, *_AFTER_CHILDREN)) if key[:2] != "x-"
 }
-_RULE: Final = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
+_RULE_FIELDS: Final = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
 _NUMBERS: Final = frozenset(
     (
         "maximum",
@@ -52,17 +55,17 @@ MAX_DEPTH: Final = 100
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a version of OpenAPI says things."""
+    """The syntax of one version of OpenAPI."""
 
     v2: bool
 
-    def reference(self, model: str, **beside: Any) -> JsonObject:
-        """A reference to a model; v3 allows nothing beside a reference, so that a description needs a wrapping."""
+    def reference(self, model: str, **siblings: Any) -> JsonObject:
+        """Return a reference to a model. A v3 reference has no siblings, so one with siblings is wrapped in allOf."""
         if self.v2:
-            beside.pop("default", None)
-            return {**beside, "$ref": f"#/definitions/{model}"}
-        found = {"$ref": f"#/components/schemas/{model}"}
-        return {**beside, "allOf": [found]} if beside else found
+            siblings.pop("default", None)
+            return {**siblings, "$ref": f"#/definitions/{model}"}
+        node = {"$ref": f"#/components/schemas/{model}"}
+        return {**siblings, "allOf": [node]} if siblings else node
 
 
 V2: Final = Dialect(v2=True)
@@ -70,103 +73,105 @@ V3: Final = Dialect(v2=False)
 
 
 def model_name(group: str, version: str, kind: str) -> str:
-    """The name of a kind's model: the group's labels in reverse, the version, the kind."""
+    """Return the name of a kind's model: the labels of the group in reverse, the version, the kind."""
     return ".".join([*reversed(group.split(".")), version, kind])
 
 
 def kind_schema(schema: JsonObject | None, dialect: Dialect, *, preserve: bool = False) -> JsonObject:
-    """The schema of a whole object; `preserve` if its CRD keeps unknown fields everywhere.
+    """Return the schema of an object. `preserve`: the CRD has preserveUnknownFields.
 
-    Where v2 clients would take a list of properties for a complete one, none are listed.
+    A v2 schema that preserves unknown fields lists no properties, because v2 clients would reject all others.
     """
     if schema is None or (dialect.v2 and (preserve or schema.get("x-kubernetes-preserve-unknown-fields") is True)):
         return {"type": "object"}
-    return _with_object_properties(_node(schema, dialect, 0), dialect)
+    return _add_object_properties(_convert(schema, dialect, 0), dialect)
 
 
 def list_schema(kind: str, list_kind: str, plural: str, model: str, dialect: Dialect) -> JsonObject:
-    """The schema of a list of objects."""
+    """Return the schema of a list of objects."""
     return {
         "description": f"{list_kind} is a list of {kind}",
         "type": "object",
         "required": ["items"],
         "properties": {
             "apiVersion": {"description": _API_VERSION, "type": "string"},
-            "items": {"description": f"The {plural} found.", "type": "array", "items": dialect.reference(model)},
+            "items": {"description": f"The list of {plural}.", "type": "array", "items": dialect.reference(model)},
             "kind": {"description": _KIND, "type": "string"},
             "metadata": dialect.reference(f"{META}ListMeta", description="Metadata that every list has."),
         },
     }
 
 
-def _node(schema: Mapping[str, Any], dialect: Dialect, depth: int, nested: bool = False) -> JsonObject:
+def _convert(schema: Mapping[str, Any], dialect: Dialect, depth: int, nested: bool = False) -> JsonObject:
     if depth >= MAX_DEPTH:
         return {}
     if dialect.v2:
-        schema = _simplified(schema)
+        schema = _simplify_for_v2(schema)
     elif schema.get("x-kubernetes-int-or-string") is True and not nested:
-        schema = _unfolded(schema)
-    out: JsonObject = {}
-    _scalars(out, schema, _BEFORE_CHILDREN, dialect)
-    _children(out, schema, dialect, depth + 1, nested)
-    _scalars(out, schema, _AFTER_CHILDREN, dialect)
+        schema = _expand_int_or_string(schema)
+    result: JsonObject = {}
+    _copy_scalars(result, schema, _BEFORE_CHILDREN, dialect)
+    _convert_children(result, schema, dialect, depth + 1, nested)
+    _copy_scalars(result, schema, _AFTER_CHILDREN, dialect)
     if schema.get("x-kubernetes-embedded-resource") is True:
-        return _embedded(out, dialect)
-    return out
+        return _add_embedded_properties(result, dialect)
+    return result
 
 
-def _scalars(out: JsonObject, schema: Mapping[str, Any], keys: tuple[str, ...], dialect: Dialect) -> None:
+def _copy_scalars(result: JsonObject, schema: Mapping[str, Any], keys: tuple[str, ...], dialect: Dialect) -> None:
     for key in keys:
         value = schema.get(key)
         if value is None or (not value and key not in _NUMBERS and key not in ("default", "example")):
             continue
-        if (key == "default" and dialect.v2) or (key in _VALUES and _deeper(value, MAX_DEPTH)):
+        if (key == "default" and dialect.v2) or (key in _VALUES and _is_deeper_than(value, MAX_DEPTH)):
             continue
         if key == "x-kubernetes-validations":
-            fields = sorted(_RULE) if dialect.v2 else _RULE
+            fields = sorted(_RULE_FIELDS) if dialect.v2 else _RULE_FIELDS
             value = [{name: rule[name] for name in fields if rule.get(name) not in (None, "")} for rule in value]
-        out[key] = value
+        result[key] = value
 
 
-def _deeper(value: Any, limit: int) -> bool:
-    """Whether a value is nested more than `limit` levels deep, too deep to be written down."""
+def _is_deeper_than(value: Any, limit: int) -> bool:
+    """True if a value is nested deeper than `limit` levels, too deep to encode."""
     level = [value]
     while level and limit >= 0:
         level = [
             child
-            for found in level
-            if isinstance(found, dict | list)
-            for child in (found.values() if isinstance(found, dict) else found)
+            for node in level
+            if isinstance(node, dict | list)
+            for child in (node.values() if isinstance(node, dict) else node)
         ]
         limit -= 1
     return bool(level)
 
 
-def _children(out: JsonObject, schema: Mapping[str, Any], dialect: Dialect, depth: int, nested: bool) -> None:
+def _convert_children(
+    result: JsonObject, schema: Mapping[str, Any], dialect: Dialect, depth: int, nested: bool
+) -> None:
     items = schema.get("items")
     if isinstance(items, dict):
-        out["items"] = _node(items, dialect, depth, nested)
+        result["items"] = _convert(items, dialect, depth, nested)
     for junctor in ("allOf", "oneOf", "anyOf"):
         parts = schema.get(junctor)
         if parts:
-            out[junctor] = [_node(part, dialect, depth, True) for part in parts]
+            result[junctor] = [_convert(part, dialect, depth, True) for part in parts]
     negated = schema.get("not")
     if isinstance(negated, dict):
-        out["not"] = _node(negated, dialect, depth, True)
+        result["not"] = _convert(negated, dialect, depth, True)
     properties = schema.get("properties")
     if properties:
-        published = out["properties"] = {}
+        published = result["properties"] = {}
         for name in sorted(properties):
-            published[name] = _node(properties[name], dialect, depth, nested)
+            published[name] = _convert(properties[name], dialect, depth, nested)
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict) and not nested:
-        out["additionalProperties"] = _node(additional, dialect, depth)
+        result["additionalProperties"] = _convert(additional, dialect, depth)
     elif isinstance(additional, bool) and not nested:
-        out["additionalProperties"] = additional
+        result["additionalProperties"] = additional
 
 
-def _unfolded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An int-or-string node that says so in the terms of OpenAPI too."""
+def _expand_int_or_string(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Add the OpenAPI equivalent (anyOf integer, string) to an int-or-string schema."""
     any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     if any_of == _INT_OR_STRING or (all_of and all_of[0].get("anyOf") == _INT_OR_STRING):
         return schema
@@ -175,24 +180,24 @@ def _unfolded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**schema, "allOf": [{"anyOf": _INT_OR_STRING}, *all_of]}
 
 
-def _simplified(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A node without what clients of v2 do not understand: junctors, null, and types that say too much."""
-    out = {key: value for key, value in schema.items() if key not in ("allOf", "oneOf", "anyOf", "not")}
-    preserving = out.get("x-kubernetes-preserve-unknown-fields") is True
-    nullable = out.pop("nullable", None) is True
+def _simplify_for_v2(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Remove from a schema what v2 clients do not support: junctors, nullable, and types that are too strict."""
+    result = {key: value for key, value in schema.items() if key not in ("allOf", "oneOf", "anyOf", "not")}
+    preserving = result.get("x-kubernetes-preserve-unknown-fields") is True
+    nullable = result.pop("nullable", None) is True
     if nullable:
-        out.pop("type", None)
+        result.pop("type", None)
     if nullable or preserving:
-        out.pop("items", None)
-        out.pop("properties", None)
-    if (out.get("type") == "array" and "items" not in out) or (out.get("type") == "object" and preserving):
-        out.pop("type")
-    _relax_required(out)
-    return out
+        result.pop("items", None)
+        result.pop("properties", None)
+    if (result.get("type") == "array" and "items" not in result) or (result.get("type") == "object" and preserving):
+        result.pop("type")
+    _relax_required(result)
+    return result
 
 
 def _relax_required(schema: JsonObject) -> None:
-    """What may be null is not said to be required."""
+    """Remove nullable properties from `required`."""
     required = schema.get("required")
     if not required:
         return
@@ -204,25 +209,33 @@ def _relax_required(schema: JsonObject) -> None:
     schema["required"] = [name for name in required if properties.get(name, {}).get("nullable") is not True]
 
 
-def _embedded(out: JsonObject, dialect: Dialect) -> JsonObject:
-    """A node with what an embedded object has of its own, unless v2 clients would then refuse its other fields."""
-    if dialect.v2 and out.get("x-kubernetes-preserve-unknown-fields") is True:
-        return out
-    required = out.get("required") or []
-    out["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
-    return ordered(_with_object_properties(out, dialect))
+def _add_embedded_properties(result: JsonObject, dialect: Dialect) -> JsonObject:
+    """Add the metadata properties of an embedded object, unless v2 clients would then reject its other fields."""
+    if dialect.v2 and result.get("x-kubernetes-preserve-unknown-fields") is True:
+        return result
+    required = result.get("required") or []
+    result["required"] = [*required, *(name for name in ("kind", "apiVersion") if name not in required)]
+    return ordered(_add_object_properties(result, dialect))
 
 
-def _with_object_properties(out: JsonObject, dialect: Dialect) -> JsonObject:
+def _add_object_properties(result: JsonObject, dialect: Dialect) -> JsonObject:
     properties = {
-        **out.get("properties", {}),
+        **result.get("properties", {}),
         "apiVersion": {"description": _API_VERSION, "type": "string"},
         "kind": {"description": _KIND, "type": "string"},
         "metadata": dialect.reference(f"{META}ObjectMeta", description=_METADATA),
     }
-    return {**out, "properties": {name: properties[name] for name in sorted(properties)}}
+    return {**result, "properties": {name: properties[name] for name in sorted(properties)}}
 
 
 def ordered(schema: JsonObject) -> JsonObject:
-    """A schema with its keys in the order in which the reference writes them; extensions come last, by name."""
-    return {key: schema[key] for key in sorted(schema, key=lambda key: (_PLACES.get(key, len(_PLACES)), key))}
+    """Return a schema with its keys in kube-apiserver's order, extensions last and by name."""
+    return {key: schema[key] for key in sorted(schema, key=lambda key: (_KEY_ORDER.get(key, len(_KEY_ORDER)), key))}
+
+
+def encode(value: Any) -> bytes:
+    """Encode as JSON. Fall back to the slower encoder for lone surrogates and for more than 254 levels."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

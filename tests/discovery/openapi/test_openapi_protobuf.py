@@ -5,7 +5,7 @@ import struct
 from typing import Any
 
 from polykind.discovery import Discovery
-from polykind.discovery.openapi.protobuf import document
+from polykind.discovery.openapi.openapi_protobuf import document
 from tests.discovery.crds import crontabs
 
 

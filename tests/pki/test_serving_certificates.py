@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from polykind.pki import authority, certificates
+from polykind.pki import authority, serving_certificates
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ["localhost", "127.0.0.1", "::1"]
@@ -37,7 +37,7 @@ def usable(folder: Path) -> x509.Certificate:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "deep" / "pki"
-    certificates.ensure(folder, NAMES, NOW)
+    serving_certificates.ensure(folder, NAMES, NOW)
     return folder
 
 
@@ -52,7 +52,7 @@ def test_the_first_start_makes_a_ca_and_a_serving_certificate_for_the_owner_alon
 
 def test_another_start_changes_nothing(folder: Path) -> None:
     before = contents(folder)
-    paths = certificates.ensure(folder, ["localhost"], NOW + timedelta(days=300))
+    paths = serving_certificates.ensure(folder, ["localhost"], NOW + timedelta(days=300))
     assert contents(folder) == before
     assert [p.name for p in paths] == ["apiserver.crt", "apiserver.key", "ca.crt"]
 
@@ -60,21 +60,21 @@ def test_another_start_changes_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("days", [340, 365, 3000])
 def test_a_serving_certificate_is_renewed_before_it_expires_under_the_same_ca(folder: Path, days: int) -> None:
     before, now = contents(folder), NOW + timedelta(days=days)
-    certificates.ensure(folder, NAMES, now)
+    serving_certificates.ensure(folder, NAMES, now)
     assert changed(before, contents(folder)) == ["apiserver.crt", "apiserver.key"]
     assert usable(folder).not_valid_after_utc > now + timedelta(days=300)
 
 
 def test_a_ca_is_renewed_before_it_expires(folder: Path) -> None:
     before = contents(folder)
-    certificates.ensure(folder, NAMES, NOW + timedelta(days=3640))
+    serving_certificates.ensure(folder, NAMES, NOW + timedelta(days=3640))
     assert changed(before, contents(folder)) == FILES
     usable(folder)
 
 
 def test_a_new_name_takes_a_new_certificate(folder: Path) -> None:
     before = contents(folder)
-    certificates.ensure(folder, [*NAMES, "10.0.0.1"], NOW)
+    serving_certificates.ensure(folder, [*NAMES, "10.0.0.1"], NOW)
     assert changed(before, contents(folder)) == ["apiserver.crt", "apiserver.key"]
     usable(folder)
 
@@ -97,7 +97,7 @@ def test_what_is_missing_or_broken_is_made_anew(folder: Path, name: str, data: b
         (folder / name).unlink()
     else:
         (folder / name).write_bytes(data)
-    certificates.ensure(folder, NAMES, NOW)
+    serving_certificates.ensure(folder, NAMES, NOW)
     assert len(changed(before, contents(folder))) == anew
     usable(folder)
 
@@ -105,24 +105,24 @@ def test_what_is_missing_or_broken_is_made_anew(folder: Path, name: str, data: b
 @pytest.mark.parametrize("pair", ["ca", "apiserver"])
 def test_a_start_that_was_cut_short_between_key_and_certificate(folder: Path, tmp_path: Path, pair: str) -> None:
     other = tmp_path / "other"
-    certificates.ensure(other, NAMES, NOW)
+    serving_certificates.ensure(other, NAMES, NOW)
     (folder / f"{pair}.key").write_bytes((other / f"{pair}.key").read_bytes())
-    certificates.ensure(folder, NAMES, NOW)
+    serving_certificates.ensure(folder, NAMES, NOW)
     usable(folder)
 
 
 def test_a_certificate_of_another_ca_is_replaced(folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
-    certificates.ensure(other, NAMES, NOW)
+    serving_certificates.ensure(other, NAMES, NOW)
     for name in ("ca.key", "ca.crt"):
         (folder / name).write_bytes((other / name).read_bytes())
-    certificates.ensure(folder, NAMES, NOW)
+    serving_certificates.ensure(folder, NAMES, NOW)
     usable(folder)
 
 
 def test_what_was_found_good_is_not_looked_at_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authority, "issue", lambda *_: pytest.fail("looked at"))
-    certificates.ensure(folder, NAMES, NOW + timedelta(days=300))
+    serving_certificates.ensure(folder, NAMES, NOW + timedelta(days=300))
 
 
 @pytest.mark.parametrize("known", [b"", b"{}", b"[]", b'{"digest": 1, "names": 2, "until": "never"}'])
@@ -130,7 +130,7 @@ def test_what_is_known_may_be_broken(folder: Path, known: bytes) -> None:
     before = contents(folder)
     good = (folder / "known.json").read_bytes()
     (folder / "known.json").write_bytes(known)
-    certificates.ensure(folder, NAMES, NOW)
+    serving_certificates.ensure(folder, NAMES, NOW)
     assert contents(folder) == before
     assert (folder / "known.json").read_bytes() == good
 
@@ -142,5 +142,5 @@ def test_good_certificates_may_lie_where_nobody_may_write(folder: Path, monkeypa
     (folder / "known.json").unlink()
     before = contents(folder)
     monkeypatch.setattr(certificates, "write_private", refused)
-    certificates.ensure(folder, NAMES, NOW)
+    serving_certificates.ensure(folder, NAMES, NOW)
     assert contents(folder) == before

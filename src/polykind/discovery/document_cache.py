@@ -1,4 +1,4 @@
-"""A few large documents, kept as long as they are asked for."""
+"""An LRU cache of large documents."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Document(NamedTuple):
     etag: str
 
 
-class Shelf:
-    """Documents by their tags, the least recently used thrown away; usable from several threads."""
+class DocumentCache:
+    """Documents by ETag, limited by total size. Thread-safe."""
 
     def __init__(self, capacity: int = _CAPACITY) -> None:
         self._capacity = capacity
@@ -27,7 +27,7 @@ class Shelf:
         self._lock = Lock()
 
     def get(self, etag: str, build: Callable[[], bytes]) -> Document:
-        """The document of a tag, built if it is not here; one that is larger than the shelf is not kept."""
+        """Return the document with an ETag, built if missing. A document above the capacity is not cached."""
         with self._lock:
             body = self._documents.get(etag)
             if body is not None:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from polykind.discovery.lru_cache import Shelf
+from polykind.discovery.document_cache import DocumentCache
 
 
 def test_document_is_built_once() -> None:
-    shelf, built = Shelf(), []
+    shelf, built = DocumentCache(), []
 
     def build() -> bytes:
         built.append(1)
@@ -15,7 +15,7 @@ def test_document_is_built_once() -> None:
 
 
 def test_least_recently_used_goes_first() -> None:
-    shelf = Shelf(capacity=8)
+    shelf = DocumentCache(capacity=8)
     shelf.get("A", lambda: b"1234")
     shelf.get("B", lambda: b"5678")
     shelf.get("A", lambda: b"")
@@ -25,7 +25,7 @@ def test_least_recently_used_goes_first() -> None:
 
 
 def test_what_is_larger_than_the_shelf_is_not_kept() -> None:
-    shelf = Shelf(capacity=4)
+    shelf = DocumentCache(capacity=4)
     shelf.get("A", lambda: b"12")
     assert shelf.get("L", lambda: b"12345").body == b"12345"
     assert shelf.get("L", lambda: b"x").body == b"x"

@@ -1,4 +1,4 @@
-"""OpenAPI v2 in protobuf, by the field numbers of gnostic's OpenAPIv2.proto."""
+"""OpenAPI v2 in protobuf, with the field numbers of gnostic's OpenAPIv2.proto."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from functools import lru_cache
 from typing import Any, Final
 
 from polykind.contract import JsonObject
-from polykind.discovery.openapi.encode import encode
+from polykind.discovery.openapi.schemas import encode
 
 Encoder = Callable[[Any], bytes]
-"""Turns a value into the content of a field."""
+"""Encodes a value as the content of a field."""
 
 
 def document(head: JsonObject, paths: Iterable[tuple[str, Any]], definitions: Iterable[tuple[str, Any]]) -> bytes:
-    """A whole document; `head` holds all of it but the paths and the definitions."""
-    path_list = b"".join(_field(2, _named(name, _PATH_ITEM(item))) for name, item in paths)
-    schema_list = b"".join(_field(1, _named(name, _SCHEMA(schema))) for name, schema in definitions)
+    """Encode a document; `head` holds everything but the paths and the definitions."""
+    path_list = b"".join(_field(2, _named_value(name, _PATH_ITEM(item))) for name, item in paths)
+    schema_list = b"".join(_field(1, _named_value(name, _SCHEMA(schema))) for name, schema in definitions)
     return _DOCUMENT(head) + _field(8, path_list) + _field(9, schema_list)
 
 
@@ -40,17 +40,17 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="replace")
 
 
-def _named(name: str, content: bytes) -> bytes:
+def _named_value(name: str, content: bytes) -> bytes:
     return _field(1, _bytes(name)) + _field(2, content)
 
 
-def _any(value: Any) -> bytes:
-    """Any value, as YAML; JSON is YAML."""
+def _any_value(value: Any) -> bytes:
+    """Encode an arbitrary value as YAML; JSON is valid YAML."""
     return _field(2, encode(value))
 
 
 class _Message:
-    """Encodes an object by the numbers and types of its fields; `extensions` is the number for those named x-..."""
+    """Encodes an object by the numbers and types of its fields; `extensions` is the field number of x-... keys."""
 
     def __init__(self, extensions: int = 0, **fields: tuple[int, str | Encoder]) -> None:
         self._extensions = extensions
@@ -60,7 +60,7 @@ class _Message:
         out = []
         for key, item in value.items():
             if key.startswith("x-"):
-                out.append(_field(self._extensions, _named(key, _any(item))))
+                out.append(_field(self._extensions, _named_value(key, _any_value(item))))
             else:
                 number, kind = self._fields[_KEYWORDS.get(key, key)]
                 out.append(_scalar(number, kind, item) if isinstance(kind, str) else _field(number, kind(item)))
@@ -76,7 +76,7 @@ def _scalar(number: int, kind: str, value: Any) -> bytes:
     if kind == "texts":
         return b"".join(_field(number, _bytes(item)) for item in value)
     if kind == "values":
-        return b"".join(_field(number, _any(item)) for item in value)
+        return b"".join(_field(number, _any_value(item)) for item in value)
     if kind == "parameters":
         return b"".join(_field(number, _parameter_or_reference(item)) for item in value)
     if not value:
@@ -86,13 +86,13 @@ def _scalar(number: int, kind: str, value: Any) -> bytes:
     return _varint(number << 3) + _varint(int(value))
 
 
-def _each(encoder: Encoder) -> Encoder:
-    """A map, as a list of names and values."""
-    return lambda value: b"".join(_field(1, _named(name, encoder(item))) for name, item in value.items())
+def _map_of(encoder: Encoder) -> Encoder:
+    """Return an encoder of a map as a list of names and values."""
+    return lambda value: b"".join(_field(1, _named_value(name, encoder(item))) for name, item in value.items())
 
 
-def _within(encoder: Encoder) -> Encoder:
-    """A message that does nothing but hold another."""
+def _wrapped(encoder: Encoder) -> Encoder:
+    """Return an encoder of a message whose only field is another message."""
     return lambda value: _field(1, encoder(value))
 
 
@@ -123,7 +123,7 @@ _SCHEMA: Final = _Message(
     format=(2, "text"),
     title=(3, "text"),
     description=(4, "text"),
-    default=(5, _any),
+    default=(5, _any_value),
     multipleOf=(6, "number"),
     maximum=(7, "number"),
     exclusiveMaximum=(8, "integer"),
@@ -141,10 +141,10 @@ _SCHEMA: Final = _Message(
     enum=(20, "values"),
     additionalProperties=(21, _additional),
     type=(22, lambda value: _field(1, _bytes(value))),
-    items=(23, _within(_schema)),
-    properties=(25, _each(_schema)),
+    items=(23, _wrapped(_schema)),
+    properties=(25, _map_of(_schema)),
     externalDocs=(29, _EXTERNAL_DOCS),
-    example=(30, _any),
+    example=(30, _any_value),
 )
 _BODY: Final = _Message(
     6, description=(1, "text"), name=(2, "text"), required=(4, "integer"), schema=(5, _SCHEMA), **{"in": (3, "text")}
@@ -167,7 +167,7 @@ _PATH: Final = _Message(
     uniqueItems=(19, "integer"),
     **{"in": (2, "text")},
 )
-_RESPONSE: Final = _Message(5, description=(1, "text"), schema=(2, _within(_SCHEMA)))
+_RESPONSE: Final = _Message(5, description=(1, "text"), schema=(2, _wrapped(_SCHEMA)))
 _OPERATION: Final = _Message(
     13,
     tags=(1, "texts"),
@@ -176,7 +176,7 @@ _OPERATION: Final = _Message(
     produces=(6, "texts"),
     consumes=(7, "texts"),
     parameters=(8, "parameters"),
-    responses=(9, _each(_within(_RESPONSE))),
+    responses=(9, _map_of(_wrapped(_RESPONSE))),
     schemes=(10, "texts"),
 )
 _PATH_ITEM: Final = _Message(
@@ -189,4 +189,4 @@ _PATH_ITEM: Final = _Message(
     parameters=(9, "parameters"),
 )
 _INFO: Final = _Message(7, title=(1, "text"), version=(2, "text"))
-_DOCUMENT: Final = _Message(16, swagger=(1, "text"), info=(2, _INFO), parameters=(10, _each(_parameter)))
+_DOCUMENT: Final = _Message(16, swagger=(1, "text"), info=(2, _INFO), parameters=(10, _map_of(_parameter)))

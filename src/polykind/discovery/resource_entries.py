@@ -1,4 +1,4 @@
-"""What discovery says of one resource, and how a CRD comes to say it."""
+"""Discovery entries: the discovery information of a resource, and its extraction from a CRD."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 
 @dataclass(frozen=True)
 class SubresourceEntry:
-    """A subresource; `group` and `version` are set where its kind is not of the resource's own group version."""
+    """A subresource. `group` and `version` are set if its kind is in another group version than the resource."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class SubresourceEntry:
 
 @dataclass(frozen=True)
 class ResourceEntry:
-    """One resource at one version. `group` and `version` stay empty for built-ins, as the reference leaves them out."""
+    """One resource at one version. `group` and `version` are empty for built-ins, because kube-apiserver omits them."""
 
     name: str
     singular: str
@@ -48,15 +48,15 @@ class ResourceEntry:
     version: str = ""
 
     @property
-    def kept(self) -> bool:
-        """Whether its objects are there to be read again, and not only answered."""
+    def stored(self) -> bool:
+        """True if objects are stored and can be read; false for reviews, which are only created."""
         return "get" in self.verbs
 
     @cached_property
     def listed(self) -> bytes:
-        """The resource and its subresources as items of an APIResourceList, joined by commas."""
-        out = [
-            _filled(
+        """The resource and its subresources as items of an APIResourceList, separated by commas."""
+        items = [
+            _without_empty(
                 name=self.name,
                 singularName=self.singular,
                 namespaced=self.namespaced,
@@ -67,8 +67,8 @@ class ResourceEntry:
                 storageVersionHash=self.storage_hash,
             )
         ]
-        out += [
-            _filled(
+        items += [
+            _without_empty(
                 name=f"{self.name}/{sub.name}",
                 singularName="",
                 namespaced=self.namespaced,
@@ -79,13 +79,13 @@ class ResourceEntry:
             )
             for sub in self.subresources
         ]
-        return b",".join(map(orjson.dumps, out))
+        return b",".join(map(orjson.dumps, items))
 
     @cached_property
     def aggregated(self) -> bytes:
         """The resource as an item of an APIVersionDiscovery."""
         return orjson.dumps(
-            _filled(
+            _without_empty(
                 resource=self.name,
                 responseKind={"group": self.group, "version": self.version, "kind": self.kind},
                 scope="Namespaced" if self.namespaced else "Cluster",
@@ -106,16 +106,16 @@ class ResourceEntry:
         }
 
 
-_ALWAYS: Final = frozenset({"singularName", "namespaced", "singularResource", "verbs"})
+_REQUIRED_FIELDS: Final = frozenset({"singularName", "namespaced", "singularResource", "verbs"})
 
 
-def _filled(**fields: Any) -> JsonObject:
-    return {key: value for key, value in fields.items() if value or key in _ALWAYS}
+def _without_empty(**fields: Any) -> JsonObject:
+    return {key: value for key, value in fields.items() if value or key in _REQUIRED_FIELDS}
 
 
 @dataclass(frozen=True)
 class GroupVersionEntry:
-    """A built-in group version: where it ranks among groups and in its group, and the resources it has, by name."""
+    """A built-in group version with its priorities among all groups and within its group."""
 
     group: str
     version: str
@@ -126,76 +126,76 @@ class GroupVersionEntry:
 
 @dataclass(eq=False)
 class CrdEntries:
-    """What discovery knows of one CRD: the versions it serves, and once established its resource at each of them."""
+    """The discovery entries of one CRD: its served versions and, once it is established, its resource at each."""
 
     name: str
     group: str
     versions: tuple[str, ...]
     resources: Mapping[str, ResourceEntry]
-    definition: JsonObject = field(repr=False)
-    """The definition, or the outline of it."""
+    crd: JsonObject = field(repr=False)
+    """The CRD, or its summary without schemas."""
 
     def prepare(self) -> CrdEntries:
-        """Encode what aggregated discovery tells of it, so that the first who asks for all need not wait for each."""
+        """Encode the aggregated entries in advance, so that the first client does not wait for all of them."""
         for resource in self.resources.values():
             _ = resource.aggregated
         return self
 
     @cached_property
     def revision(self) -> str:
-        """Changes with the definition's spec, and so with all that OpenAPI says of it."""
-        metadata = self.definition["metadata"]
+        """A string that changes with the CRD's spec and therefore with its OpenAPI schemas."""
+        metadata = self.crd["metadata"]
         uid, generation = metadata.get("uid"), metadata.get("generation")
         if uid and generation:
             return f"{self.name}/{uid}/{generation}"
-        content = repr(load_full(self.definition)["spec"]).encode(errors="surrogatepass")
+        content = repr(load_full(self.crd)["spec"]).encode(errors="surrogatepass")
         return f"{self.name}/{hashlib.sha256(content).hexdigest()}"
 
     def structural_schemas(self) -> dict[str, JsonObject]:
-        """The schemas to publish, by their versions. They are read anew at each call."""
-        spec, found = load_full(self.definition)["spec"], {}
-        # Only a definition that does not prune can have schemas that are not structural.
-        pruned = spec.get("preserveUnknownFields") is not True
+        """Return the schemas to publish, by version. They are decoded at each call."""
+        spec, schemas = load_full(self.crd)["spec"], {}
+        # Only a CRD with preserveUnknownFields can have schemas that are not structural.
+        prunes = spec.get("preserveUnknownFields") is not True
         for version in map(_object, _items(spec.get("versions"))):
             schema = _object(version.get("schema")).get("openAPIV3Schema")
-            if isinstance(schema, dict) and (pruned or is_structural(schema)):
-                found[_text(version.get("name"))] = schema
-        return found
+            if isinstance(schema, dict) and (prunes or is_structural(schema)):
+                schemas[_text(version.get("name"))] = schema
+        return schemas
 
 
 def from_crd(crd: JsonObject) -> CrdEntries:
-    """The entries of a v1 CustomResourceDefinition as served."""
+    """Return the entries of a v1 CustomResourceDefinition."""
     spec = _object(crd.get("spec"))
     served = [version for version in map(_object, _items(spec.get("versions"))) if version.get("served") is True]
-    true = true_conditions(crd)
+    true_types = true_conditions(crd)
     return CrdEntries(
         name=crd["metadata"]["name"],
         group=_text(spec.get("group")),
         versions=tuple(_text(version.get("name")) for version in served),
-        resources=_resources(crd, served, true) if "Established" in true else {},
-        definition=crd,
+        resources=_resources(crd, served, true_types) if "Established" in true_types else {},
+        crd=crd,
     )
 
 
 def true_conditions(crd: JsonObject) -> set[str]:
-    """The types of the conditions that hold."""
+    """Return the types of the conditions whose status is True."""
     conditions = map(_object, _items(_object(crd.get("status")).get("conditions")))
-    return {_text(found.get("type")) for found in conditions if found.get("status") == "True"}
+    return {_text(schemas.get("type")) for schemas in conditions if schemas.get("status") == "True"}
 
 
-def _resources(crd: JsonObject, served: Sequence[JsonObject], true: set[str]) -> dict[str, ResourceEntry]:
+def _resources(crd: JsonObject, served: Sequence[JsonObject], true_types: set[str]) -> dict[str, ResourceEntry]:
     spec, names = crd["spec"], _object(_object(crd.get("status")).get("acceptedNames"))
-    # A storage version that is not served has no hash.
-    stored = any(version.get("storage") is True for version in served)
+    # kube-apiserver publishes no hash if the storage version is not served.
+    storage_is_served = any(version.get("storage") is True for version in served)
     common: dict[str, Any] = {
         "name": _text(names.get("plural")),
         "singular": _text(names.get("singular")),
         "kind": _text(names.get("kind")),
         "namespaced": spec.get("scope") == "Namespaced",
-        "verbs": _TERMINATING_VERBS if "Terminating" in true else _VERBS,
+        "verbs": _TERMINATING_VERBS if "Terminating" in true_types else _VERBS,
         "short_names": tuple(map(_text, _items(names.get("shortNames")))),
         "categories": tuple(map(_text, _items(names.get("categories")))),
-        "storage_hash": storage_version_hash(crd) if stored else "",
+        "storage_hash": storage_version_hash(crd) if storage_is_served else "",
         "group": _text(spec.get("group")),
     }
     return {
@@ -209,12 +209,12 @@ def _resources(crd: JsonObject, served: Sequence[JsonObject], true: set[str]) ->
 
 
 def _subresources(kind: str, declared: JsonObject) -> tuple[SubresourceEntry, ...]:
-    out = []
+    items = []
     if declared.get("status") is not None:
-        out.append(SubresourceEntry("status", kind))
+        items.append(SubresourceEntry("status", kind))
     if declared.get("scale") is not None:
-        out.append(SubresourceEntry("scale", "Scale", group="autoscaling", version="v1"))
-    return tuple(out)
+        items.append(SubresourceEntry("scale", "Scale", group="autoscaling", version="v1"))
+    return tuple(items)
 
 
 def _object(value: Any) -> JsonObject:
