@@ -141,6 +141,6 @@ def test_good_certificates_may_lie_where_nobody_may_write(folder: Path, monkeypa
 
     (folder / "known.json").unlink()
     before = contents(folder)
-    monkeypatch.setattr(certificates, "write_private", refused)
+    monkeypatch.setattr(serving_certificates, "write_private", refused)
     serving_certificates.ensure(folder, NAMES, NOW)
     assert contents(folder) == before
