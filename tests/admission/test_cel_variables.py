@@ -48,8 +48,8 @@ def test_check_becomes_an_access() -> None:
     write = attributes_for(VAT, subresource="status", authorizer=authorizer)
     values = authorizer_values(write)
     authorize, written = values["authorizer"], values["authorizer.requestResource"]
-    written.ask(written.question._replace(verb="get"))
-    authorize.ask(AuthorizationAttributes(("a", "b"), "get", "/healthz"))
+    written.authorize(written.attributes._replace(verb="get"))
+    authorize.authorize(AuthorizationAttributes(("a", "b"), "get", "/healthz"))
     account = User("system:serviceaccount:a:b", "", ("system:serviceaccounts", "system:serviceaccounts:a"))
     assert authorizer.accesses == [
         Access(ANN, "get", "x.io", "*", "vats", "status", "default", "v"),
@@ -60,7 +60,8 @@ def test_check_becomes_an_access() -> None:
 def test_repeated_check_returns_the_same_result() -> None:
     authorizer = _Authorizer()
     write = attributes_for(VAT, authorizer=authorizer)
-    answers = [authorizer_values(write)["authorizer"].ask(AuthorizationAttributes(verb="get")) for _ in range(3)]
+    attributes = AuthorizationAttributes(verb="get")
+    answers = [authorizer_values(write)["authorizer"].authorize(attributes) for _ in range(3)]
     assert answers == [AuthorizationResult(True, "ann get", "oh")] * 3
     assert len(authorizer.accesses) == 1
 

@@ -1,4 +1,4 @@
-"""What is wrong with the rules of a schema when its definition is written: they must compile and not cost too much."""
+"""Checks of a schema's validation rules when a CRD is written: they must compile, and not cost too much."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from polykind.cel import cel_types, environment
+from polykind.cel import cel_types
 from polykind.cel.call_cost_estimate import MAX_UINT64
 from polykind.cel.cost_estimate import estimate_cost
+from polykind.cel.environment import compile_rule
 from polykind.cel.schema_types import MAX_REQUEST_SIZE, DeclType, DeclTypeProvider
 from polykind.cel.validation_rules import VALIDATIONS, compile_schema
 from polykind.contract import JsonObject
 from polykind.crd.cel_rules import RuleCheckRequest, RuleLocation
 from polykind.errors import FieldError, forbidden, internal, invalid
 
-_MOST_PER_RULE = 10_000_000
-_MOST_IN_ALL = 100_000_000
-_MOST_NAMED = 4
+_RULE_COST_LIMIT = 10_000_000
+_TOTAL_COST_LIMIT = 100_000_000
+_MAX_REPORTED_RULES = 4
 _ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
     "declared)"
@@ -30,163 +31,164 @@ _FIELDS = (
     ("FieldPath", "fieldPath", ""),
     ("OptionalOldSelf", "optionalOldSelf", None),
 )
+"""Fields of a rule: Go name, JSON name and default."""
 
 
 class RuleCompiler:
-    """The compiler that the validation of definitions asks about their rules."""
+    """Compiles the validation rules of a CRD for its validation."""
 
     def check(self, asked: RuleCheckRequest) -> list[FieldError]:
-        """What is wrong with the rules of one root schema, in the order of their sites, the cost of all last."""
-        return _Check(asked).run()
+        """Return the errors of the rules of one root schema in order, and last the error of their total cost."""
+        return _RuleCheck(asked).run()
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
-        """A default must fit as an update of itself, and where there was nothing before."""
+        """Return the rule violations of a default value, on an update from the same value and on create."""
         rules = compile_schema(schema, resource=root)
         if rules is None:
             return []
-        found, _ = rules.validate(value, value, root_path=path, ratchet=False)
-        return found or rules.validate(value, None, root_path=path)[0]
+        errors, _ = rules.validate(value, value, root_path=path, ratchet=False)
+        return errors or rules.validate(value, None, root_path=path)[0]
 
 
-class _Cost(NamedTuple):
+class _ExpensiveRule(NamedTuple):
     cost: int
     path: str
 
 
-class _Check:
-    def __init__(self, check: RuleCheckRequest) -> None:
-        self.check = check
+class _RuleCheck:
+    """Collects the errors and the estimated cost of all rules of one root schema."""
+
+    def __init__(self, request: RuleCheckRequest) -> None:
+        self.request = request
         self.errors: list[FieldError] = []
-        self.total = 0
-        self.dearest: list[_Cost] = []
+        self.total_cost = 0
+        self.most_expensive: list[_ExpensiveRule] = []
 
     def run(self) -> list[FieldError]:
-        for site in self.check.sites:
-            self._site(site)
-        if self.total > _MOST_IN_ALL:
-            for dear in self.dearest:
+        for location in self.request.sites:
+            self._check_location(location)
+        if self.total_cost > _TOTAL_COST_LIMIT:
+            for rule in self.most_expensive:
                 detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-                self.errors.append(forbidden(dear.path, detail))
+                self.errors.append(forbidden(rule.path, detail))
             name = f"{VALIDATIONS} estimated rule cost total for entire OpenAPIv3 schema"
-            self.errors.append(forbidden(self.check.path, _too_dear(name, self.total, _MOST_IN_ALL)))
+            detail = _cost_error(name, self.total_cost, _TOTAL_COST_LIMIT)
+            self.errors.append(forbidden(self.request.path, detail))
         return self.errors
 
-    def _site(self, site: RuleLocation) -> None:
-        registry = DeclTypeProvider()
-        root = not site.steps or bool(site.schema.get("x-kubernetes-embedded-resource"))
-        declared = registry.declare(site.schema, "selfType1", root=root)
-        at = f"{site.path}.{VALIDATIONS}"
-        if declared is None:
+    def _check_location(self, location: RuleLocation) -> None:
+        type_provider = DeclTypeProvider()
+        root = not location.steps or bool(location.schema.get("x-kubernetes-embedded-resource"))
+        decl_type = type_provider.declare(location.schema, "selfType1", root=root)
+        path = f"{location.path}.{VALIDATIONS}"
+        if decl_type is None:
             detail = (
                 "internal error: failed to construct type information for x-kubernetes-validations rules: "
                 "unable to convert structural schema to CEL declarations"
             )
-            self.errors.append(internal(at, detail))
+            self.errors.append(internal(path, detail))
             return
-        cardinality = _cardinality(site)
+        cardinality = _max_cardinality(location)
         if cardinality is None:
-            cardinality = MAX_REQUEST_SIZE // (declared.min_serialized_size + 1)
-        for index, rule in enumerate(site.schema.get(VALIDATIONS) or ()):
-            self._rule(rule, f"{at}[{index}]", site, declared, registry, cardinality)
-
-    def _rule(
-        self,
-        rule: JsonObject,
-        at: str,
-        site: RuleLocation,
-        declared: DeclType,
-        registry: DeclTypeProvider,
-        cardinality: int,
-    ) -> None:
-        optional = bool(rule.get("optionalOldSelf"))
-        text = rule.get("rule") or ""
-        problem, cost, uses_old = "", 0, False
-        if text.strip():
-            checked = environment.compile_rule(text, declared, registry, optional_old=optional)
-            if checked.ast is None:
-                problem = f"compilation failed: {checked.errors}"
-            elif checked.ast.type != cel_types.BOOL or isinstance(checked.ast.type, cel_types.WrapperType):
-                problem = "cel expression must evaluate to a bool"
-            elif (wrong := checked.instantiation_error()) is not None:
-                uses_old = checked.uses_old_self
-                problem = f"program instantiation failed: {wrong}"
-            else:
-                uses_old = checked.uses_old_self
-                cost = min(estimate_cost(checked.ast, declared).max * cardinality, MAX_UINT64)
-        self._spend(f"{at}.rule", "estimated rule cost", cost)
-        if problem:
-            self.errors.append(invalid(f"{at}.rule", _shown(rule), problem))
-        elif text.strip() and rule.get("messageExpression"):
-            self._message(rule, f"{at}.messageExpression", declared, registry, optional)
-        if uses_old:
-            if site.uncorrelated is not None:
+            cardinality = MAX_REQUEST_SIZE // (decl_type.min_serialized_size + 1)
+        for index, rule in enumerate(location.schema.get(VALIDATIONS) or ()):
+            rule_path = f"{path}[{index}]"
+            uses_old_self = self._check_rule(rule, rule_path, decl_type, type_provider, cardinality)
+            if uses_old_self and location.uncorrelated is not None:
                 detail = (
-                    f"oldSelf cannot be used on the uncorrelatable portion of the schema within {site.uncorrelated}"
+                    f"oldSelf cannot be used on the uncorrelatable portion of the schema within {location.uncorrelated}"
                 )
-                self.errors.append(invalid(f"{at}.rule", text, detail))
-        elif rule.get("optionalOldSelf") is not None:
-            detail = "may not be set if oldSelf is not used in rule"
-            self.errors.append(invalid(f"{at}.optionalOldSelf", rule["optionalOldSelf"], detail))
+                self.errors.append(invalid(f"{rule_path}.rule", rule.get("rule") or "", detail))
+            elif not uses_old_self and rule.get("optionalOldSelf") is not None:
+                detail = "may not be set if oldSelf is not used in rule"
+                self.errors.append(invalid(f"{rule_path}.optionalOldSelf", rule["optionalOldSelf"], detail))
 
-    def _message(
-        self, rule: JsonObject, at: str, declared: DeclType, registry: DeclTypeProvider, optional: bool
+    def _check_rule(
+        self, rule: JsonObject, path: str, decl_type: DeclType, type_provider: DeclTypeProvider, cardinality: int
+    ) -> bool:
+        """Compile a rule and its message expression and add their cost. Return True if the rule uses oldSelf."""
+        optional_old = bool(rule.get("optionalOldSelf"))
+        text = rule.get("rule") or ""
+        error, cost, uses_old_self = "", 0, False
+        if text.strip():
+            compiled = compile_rule(text, decl_type, type_provider, optional_old=optional_old)
+            if compiled.ast is None:
+                error = f"compilation failed: {compiled.errors}"
+            elif compiled.ast.type != cel_types.BOOL or isinstance(compiled.ast.type, cel_types.WrapperType):
+                error = "cel expression must evaluate to a bool"
+            elif (reason := compiled.instantiation_error()) is not None:
+                uses_old_self = compiled.uses_old_self
+                error = f"program instantiation failed: {reason}"
+            else:
+                uses_old_self = compiled.uses_old_self
+                cost = min(estimate_cost(compiled.ast, decl_type).max * cardinality, MAX_UINT64)
+        self._add_cost(f"{path}.rule", "estimated rule cost", cost)
+        if error:
+            self.errors.append(invalid(f"{path}.rule", _internal_json(rule), error))
+        elif text.strip() and rule.get("messageExpression"):
+            self._check_message(rule, f"{path}.messageExpression", decl_type, type_provider, optional_old)
+        return uses_old_self
+
+    def _check_message(
+        self, rule: JsonObject, path: str, decl_type: DeclType, type_provider: DeclTypeProvider, optional_old: bool
     ) -> None:
-        checked = environment.compile_rule(rule["messageExpression"], declared, registry, optional_old=optional)
-        if checked.ast is None:
-            problem = f"messageExpression compilation failed: {checked.errors}"
-        elif checked.ast.type != cel_types.STRING:
-            problem = "messageExpression must evaluate to a string"
-        elif (wrong := checked.instantiation_error()) is not None:
-            problem = f"messageExpression instantiation failed: {wrong}"
+        compiled = compile_rule(rule["messageExpression"], decl_type, type_provider, optional_old=optional_old)
+        if compiled.ast is None:
+            error = f"messageExpression compilation failed: {compiled.errors}"
+        elif compiled.ast.type != cel_types.STRING:
+            error = "messageExpression must evaluate to a string"
+        elif (reason := compiled.instantiation_error()) is not None:
+            error = f"messageExpression instantiation failed: {reason}"
         else:
-            self._spend(at, "estimated messageExpression cost", estimate_cost(checked.ast, declared).max)
+            cost = estimate_cost(compiled.ast, decl_type).max
+            self._add_cost(path, "estimated messageExpression cost", cost)
             return
-        self.errors.append(invalid(at, _shown(rule), problem))
+        self.errors.append(invalid(path, _internal_json(rule), error))
 
-    def _spend(self, path: str, name: str, cost: int) -> None:
-        if cost > _MOST_PER_RULE and not self.check.unchanged:
-            self.errors.append(forbidden(path, _too_dear(name, cost, _MOST_PER_RULE)))
-        self.total = min(self.total + cost, MAX_UINT64)
-        if cost >= _MOST_IN_ALL // 100:
-            self.dearest.append(_Cost(cost, path))
-            self.dearest.sort(key=lambda dear: -dear.cost)
-            del self.dearest[_MOST_NAMED:]
+    def _add_cost(self, path: str, name: str, cost: int) -> None:
+        if cost > _RULE_COST_LIMIT and not self.request.unchanged:
+            self.errors.append(forbidden(path, _cost_error(name, cost, _RULE_COST_LIMIT)))
+        self.total_cost = min(self.total_cost + cost, MAX_UINT64)
+        if cost >= _TOTAL_COST_LIMIT // 100:
+            self.most_expensive.append(_ExpensiveRule(cost, path))
+            self.most_expensive.sort(key=lambda rule: -rule.cost)
+            del self.most_expensive[_MAX_REPORTED_RULES:]
 
 
-def _cardinality(site: RuleLocation) -> int | None:
-    """How often a value of the site's schema can stand in an object; None if nothing bounds that."""
+def _max_cardinality(location: RuleLocation) -> int | None:
+    """Return how often the location's schema can occur in an object. Return None if the schema sets no bound."""
     product = 1
-    for step in site.steps:
+    for step in location.steps:
         parent = step.parent
         if parent.get("type") == "object":
             if parent.get("additionalProperties") is None:
                 continue
-            most = parent.get("maxProperties")
+            limit = parent.get("maxProperties")
         elif parent.get("type") == "array":
-            most = parent.get("maxItems")
+            limit = parent.get("maxItems")
         else:
             continue
-        if most is None:
+        if limit is None:
             return None
-        product = min(product * max(most, 0), MAX_UINT64)
+        product = min(product * max(limit, 0), MAX_UINT64)
     return product
 
 
-def _too_dear(name: str, cost: int, limit: int) -> str:
+def _cost_error(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
     if factor > 100:
-        shown = "more than 100x"
+        text = "more than 100x"
     elif factor < 1.5:
-        shown = f"{factor:f}x"
+        text = f"{factor:f}x"
     else:
-        shown = f"{factor:.1f}x"
-    return f"{name} exceeds budget by factor of {shown} {_ADVICE}"
+        text = f"{factor:.1f}x"
+    return f"{name} exceeds budget by factor of {text} {_ADVICE}"
 
 
-def _shown(rule: JsonObject) -> Any:
-    """A rule as the reference's inner form shows it."""
+def _internal_json(rule: JsonObject) -> Any:
+    """Return a rule in the JSON of kube-apiserver's internal type, which error messages contain."""
     return orjson.Fragment(
-        "{" + ",".join(f'"{name}":{_json(rule.get(key, zero))}' for name, key, zero in _FIELDS) + "}"
+        "{" + ",".join(f'"{name}":{_json(rule.get(key, default))}' for name, key, default in _FIELDS) + "}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The rules of a schema at work: which hold for an object, on create and on update."""
+"""Validation rules (x-kubernetes-validations) of a structural schema."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from polykind.cel import environment
 from polykind.cel.cel_types import BOOL, STRING
 from polykind.cel.from_json import PYTHON_TYPES
+from polykind.cel.library.strings import trim
 from polykind.cel.program import RuleProgram
-from polykind.cel.rule_evaluation import RuleEvaluation, trimmed
+from polykind.cel.rule_evaluation import RuleEvaluation
 from polykind.cel.schema_types import DeclType, DeclTypeProvider, escape
 from polykind.contract import JsonObject
 from polykind.crd.field_path import FieldPathError, find_field
@@ -18,19 +19,19 @@ from polykind.schema.correlation import Correlation
 from polykind.schema.node import SchemaNode
 
 VALIDATIONS = "x-kubernetes-validations"
-_NAME = "selfType1"
+_ROOT_TYPE_NAME = "selfType1"
 
 
 class Rule:
-    """One rule of a node, compiled when it is first run."""
+    """One compiled rule of a schema node."""
 
     __slots__ = (
-        "_message",
-        "_program",
         "compile_error",
+        "message_program",
         "node",
         "normalized_field_path",
         "optional_old_self",
+        "program",
         "raw",
         "uses_old_self",
     )
@@ -39,16 +40,16 @@ class Rule:
         self.raw = raw
         self.node = node
         self.optional_old_self = bool(raw.get("optionalOldSelf"))
-        self._program: RuleProgram | None = None
-        self._message: RuleProgram | None = None
+        self.program: RuleProgram | None = None
+        self.message_program: RuleProgram | None = None
         self.compile_error = ""
         self.uses_old_self = False
         self.normalized_field_path = ""
         text = raw.get("rule") or ""
         if not text.strip():
             return
-        declared, registry = node.decl_type, node.type_provider
-        checked = environment.compile_rule(text, declared, registry, optional_old=self.optional_old_self)
+        decl_type, type_provider = node.decl_type, node.type_provider
+        checked = environment.compile_rule(text, decl_type, type_provider, optional_old=self.optional_old_self)
         if checked.ast is None:
             self.compile_error = f"compilation failed: {checked.errors}"
             return
@@ -56,33 +57,25 @@ class Rule:
             self.compile_error = "cel expression must evaluate to a bool"
             return
         self.uses_old_self = checked.uses_old_self
-        self._program = checked.program(declared)
+        self.program = checked.program(decl_type)
         if raw.get("messageExpression"):
             message = environment.compile_rule(
-                raw["messageExpression"], declared, registry, optional_old=self.optional_old_self
+                raw["messageExpression"], decl_type, type_provider, optional_old=self.optional_old_self
             )
             if message.ast is None or message.ast.type != STRING or message.instantiation_error() is not None:
                 return
-            self._message = message.message_program(declared)
+            self.message_program = message.message_program(decl_type)
         if raw.get("fieldPath"):
-            self.normalized_field_path = _normal_path(raw["fieldPath"], node.schema)
+            self.normalized_field_path = _normalize_field_path(raw["fieldPath"], node.schema)
 
     @property
     def error_name(self) -> str:
-        """The rule in the text of an error: its message, or itself."""
-        return trimmed(self.raw.get("message") or self.raw.get("rule") or "")
-
-    @property
-    def program(self) -> RuleProgram | None:
-        return self._program
-
-    @property
-    def message_program(self) -> RuleProgram | None:
-        return self._message
+        """The rule's name in error messages: its message, or else its expression."""
+        return trim(self.raw.get("message") or self.raw.get("rule") or "")
 
 
 class RuleNode:
-    """A node of a schema that has rules, or has some below it."""
+    """A schema node with rules of its own or below it; its rules are compiled on first use."""
 
     __slots__ = (
         "_rules",
@@ -96,10 +89,10 @@ class RuleNode:
         "type_provider",
     )
 
-    def __init__(self, schema: JsonObject, declared: DeclType, registry: DeclTypeProvider) -> None:
+    def __init__(self, schema: JsonObject, decl_type: DeclType, type_provider: DeclTypeProvider) -> None:
         self.schema = schema
-        self.decl_type = declared
-        self.type_provider = registry
+        self.decl_type = decl_type
+        self.type_provider = type_provider
         self.python_type = (
             None if schema.get("x-kubernetes-int-or-string") else PYTHON_TYPES.get(schema.get("type", ""))
         )
@@ -117,7 +110,7 @@ class RuleNode:
 
     @property
     def uses_old_self(self) -> bool:
-        """Whether any of its rules looks at the old value: only then do messages see it."""
+        """True if any rule uses oldSelf; only then do message expressions have it."""
         return any(rule.uses_old_self for rule in self.rules)
 
     @property
@@ -126,7 +119,7 @@ class RuleNode:
 
 
 class Rules:
-    """All rules of a structural schema."""
+    """All validation rules of a structural schema."""
 
     def __init__(self, root: RuleNode, openapi: JsonObject) -> None:
         self._root = root
@@ -136,7 +129,7 @@ class Rules:
     def validate(
         self, obj: Any, old: Any, *, root_path: str = "", ratchet: bool = True
     ) -> tuple[list[FieldError], list[str]]:
-        """What breaks a rule, and the warnings about what broke it before and is unchanged (none without `ratchet`)."""
+        """Return the violations, and warnings for violations that ratcheting tolerates (none without `ratchet`)."""
         correlation = None
         if old is not None and ratchet:
             if self._node is None:
@@ -147,8 +140,8 @@ class Rules:
         return judging.errors, judging.warnings
 
 
-def _normal_path(path: str, schema: JsonObject) -> str:
-    """A rule's field path as error paths are written; empty if it leads nowhere."""
+def _normalize_field_path(path: str, schema: JsonObject) -> str:
+    """Return a rule's fieldPath in the form of error paths. Return an empty string if there is no such field."""
     try:
         names, _ = find_field(path, schema)
     except FieldPathError:
@@ -167,17 +160,17 @@ def _normal_path(path: str, schema: JsonObject) -> str:
 
 
 def compile_schema(openapi: JsonObject, *, resource: bool = True) -> Rules | None:
-    """The rules of a structural schema, None if it has none. Each is compiled when an object first meets it.
+    """Return the rules of a structural schema. Return None if it has none. Rules are compiled on first use.
 
-    The schema of a `resource` lets its rules see the object's kind and name.
+    In the schema of a `resource`, rules may use apiVersion, kind and the object's name.
     """
     if not _has_rules(openapi):
         return None
-    registry = DeclTypeProvider()
-    declared = registry.declare(openapi, _NAME, root=resource)
-    if declared is None:
+    type_provider = DeclTypeProvider()
+    decl_type = type_provider.declare(openapi, _ROOT_TYPE_NAME, root=resource)
+    if decl_type is None:
         return None
-    root = _node(openapi, declared, registry)
+    root = _build_node(openapi, decl_type, type_provider)
     return Rules(root, openapi) if root is not None else None
 
 
@@ -199,18 +192,18 @@ def _children(node: JsonObject) -> Iterator[Any]:
     yield from (node.get("properties") or {}).values()
 
 
-def _node(schema: JsonObject, declared: DeclType, registry: DeclTypeProvider) -> RuleNode | None:
-    node = RuleNode(schema, declared, registry)
+def _build_node(schema: JsonObject, decl_type: DeclType, type_provider: DeclTypeProvider) -> RuleNode | None:
+    node = RuleNode(schema, decl_type, type_provider)
     items, additional = schema.get("items"), schema.get("additionalProperties")
-    if isinstance(items, dict) and declared.elem is not None and declared.type.kind == "list":
-        node.items = _node(items, declared.elem, registry)
-    if isinstance(additional, dict) and declared.elem is not None and declared.type.kind == "map":
-        node.additional = _node(additional, declared.elem, registry)
+    if isinstance(items, dict) and decl_type.elem is not None and decl_type.type.kind == "list":
+        node.items = _build_node(items, decl_type.elem, type_provider)
+    if isinstance(additional, dict) and decl_type.elem is not None and decl_type.type.kind == "map":
+        node.additional = _build_node(additional, decl_type.elem, type_provider)
     for name, child in (schema.get("properties") or {}).items():
         if not _has_rules(child):
             continue
-        inner = declared.fields.get(escape(name) or name) if declared.fields is not None else None
-        found = _node(child, inner, registry) if inner is not None else None
-        if found is not None:
-            node.properties[name] = found
+        inner = decl_type.fields.get(escape(name) or name) if decl_type.fields is not None else None
+        built = _build_node(child, inner, type_provider) if inner is not None else None
+        if built is not None:
+            node.properties[name] = built
     return node if node.has_rules else None

@@ -1,4 +1,4 @@
-"""What the functions do: an implementation for every overload."""
+"""The function libraries: an implementation for every overload."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from polykind.cel.library import (
 )
 
 
-def _absent(*args: Any) -> Any:
+def _not_implemented(*args: Any) -> Any:
     raise EvalError(NO_OVERLOAD)
 
 
 IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(OVERLOADS_BY_ID, _absent),
+    **dict.fromkeys(OVERLOADS_BY_ID, _not_implemented),
     **standard.FUNCTIONS,
     **strings.FUNCTIONS,
     **lists.FUNCTIONS,
@@ -38,4 +38,4 @@ IMPLEMENTATIONS: dict[str, Callable[..., Any]] = {
     **named_formats.FUNCTIONS,
     **authz.FUNCTIONS,
 }
-"""By the overload's id; what is evaluated lazily is not among them."""
+"""By overload id. The planner itself implements lazily evaluated functions, which are placeholders here."""

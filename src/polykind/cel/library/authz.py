@@ -1,4 +1,4 @@
-"""Authorizers in expressions: a question is put together step by step, and a check asks it."""
+"""The authz library: expressions build the attributes of an authorization check step by step, then run it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from polykind.schema.names import dns1123_label, dns1123_subdomain
 
 
 class AuthorizationAttributes(NamedTuple):
-    """May somebody do this? `account` is the namespace and name of a service account; None is whoever asks."""
+    """The attributes of an access check.
+
+    `service_account` is a namespace and a name, None for the user of the request. `path` is None for a resource check.
+    """
 
     service_account: tuple[str, str] | None = None
     verb: str = ""
     path: str | None = None
-    """The path, where the question is of no resource."""
     group: str = ""
     resource: str = ""
     subresource: str = ""
@@ -27,110 +29,114 @@ class AuthorizationAttributes(NamedTuple):
 
 
 class AuthorizationResult(NamedTuple):
-    """Whether it is allowed, and why; `error` is what went wrong with the answer."""
+    """The authorizer's decision with its reason, and its error if it failed."""
 
     allowed: bool
     reason: str = ""
     error: str = ""
 
 
-Ask = Callable[[AuthorizationAttributes], AuthorizationResult]
+Authorize = Callable[[AuthorizationAttributes], AuthorizationResult]
 
 
-class _Asking(OpaqueValue):
-    """A question that is not complete yet, and whom it will be put to."""
+class _AuthorizationValue(OpaqueValue):
+    """The attributes collected so far, and the function that runs the check."""
 
-    __slots__ = ("ask", "question")
+    __slots__ = ("attributes", "authorize")
 
-    def __init__(self, ask: Ask, question: AuthorizationAttributes) -> None:
-        self.ask = ask
-        self.question = question
-
-
-class Authorizer(_Asking):
-    """Of somebody."""
-
-    __slots__ = ()
+    def __init__(self, authorize: Authorize, attributes: AuthorizationAttributes) -> None:
+        self.authorize = authorize
+        self.attributes = attributes
 
 
-class PathCheck(_Asking):
-    """Of a path."""
+class Authorizer(_AuthorizationValue):
+    """The value of the variable `authorizer`."""
 
     __slots__ = ()
 
 
-class GroupCheck(_Asking):
-    """Of a group of resources."""
+class PathCheck(_AuthorizationValue):
+    """A check of a non-resource path."""
 
     __slots__ = ()
 
 
-class ResourceCheck(_Asking):
-    """Of a resource, or of a part of it."""
+class GroupCheck(_AuthorizationValue):
+    """A check of an API group, to be completed with a resource."""
+
+    __slots__ = ()
+
+
+class ResourceCheck(_AuthorizationValue):
+    """A check of a resource or subresource."""
 
     __slots__ = ()
 
 
 class Decision(OpaqueValue):
-    """What came of a check."""
+    """The result of a check."""
 
-    __slots__ = ("answer",)
+    __slots__ = ("result",)
 
-    def __init__(self, answer: AuthorizationResult) -> None:
-        self.answer = answer
+    def __init__(self, result: AuthorizationResult) -> None:
+        self.result = result
 
 
 for _class in (Authorizer, PathCheck, GroupCheck, ResourceCheck, Decision):
     KIND_BY_CLASS[_class] = AUTHORIZER_TYPES[_class.__name__].name
 
 
-def _account(authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
+def _service_account(authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
     if dns1123_subdomain(name):
         raise EvalError("Invalid service account name")
     if dns1123_label(namespace):
         raise EvalError("Invalid service account namespace")
-    return Authorizer(authorizer.ask, authorizer.question._replace(service_account=(namespace, name)))
+    return Authorizer(authorizer.authorize, authorizer.attributes._replace(service_account=(namespace, name)))
 
 
 def _path(authorizer: Authorizer, path: str) -> PathCheck:
     if not trim(path):
         raise EvalError("path must not be empty")
-    return PathCheck(authorizer.ask, authorizer.question._replace(path=path))
+    return PathCheck(authorizer.authorize, authorizer.attributes._replace(path=path))
 
 
 def _group(authorizer: Authorizer, group: str) -> GroupCheck:
-    return GroupCheck(authorizer.ask, authorizer.question._replace(group=group))
+    return GroupCheck(authorizer.authorize, authorizer.attributes._replace(group=group))
 
 
 def _resource(check: GroupCheck, resource: str) -> ResourceCheck:
     if not trim(resource):
         raise EvalError("resource must not be empty")
-    return ResourceCheck(check.ask, check.question._replace(resource=resource))
+    return ResourceCheck(check.authorize, check.attributes._replace(resource=resource))
 
 
 def _selector(check: ResourceCheck, selector: str) -> ResourceCheck:
-    """The same: no authorizer looks at selectors, and what is none is passed over in the reference as well."""
+    """Return the check unchanged: Polykind's authorizers ignore selectors, and kube-apiserver ignores invalid ones."""
     return check
 
 
 def _check(check: PathCheck | ResourceCheck, verb: str) -> Decision:
-    return Decision(check.ask(check.question._replace(verb=verb)))
+    return Decision(check.authorize(check.attributes._replace(verb=verb)))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "authorizer_path": _path,
     "authorizer_group": _group,
-    "authorizer_serviceaccount": _account,
+    "authorizer_serviceaccount": _service_account,
     "groupcheck_resource": _resource,
-    "resourcecheck_subresource": lambda on, part: ResourceCheck(on.ask, on.question._replace(subresource=part)),
-    "resourcecheck_namespace": lambda on, namespace: ResourceCheck(on.ask, on.question._replace(namespace=namespace)),
-    "resourcecheck_name": lambda on, name: ResourceCheck(on.ask, on.question._replace(name=name)),
+    "resourcecheck_subresource": lambda check, part: ResourceCheck(
+        check.authorize, check.attributes._replace(subresource=part)
+    ),
+    "resourcecheck_namespace": lambda check, namespace: ResourceCheck(
+        check.authorize, check.attributes._replace(namespace=namespace)
+    ),
+    "resourcecheck_name": lambda check, name: ResourceCheck(check.authorize, check.attributes._replace(name=name)),
     "authorizer_fieldselector": _selector,
     "authorizer_labelselector": _selector,
     "pathcheck_check": _check,
     "resourcecheck_check": _check,
-    "decision_allowed": lambda decision: decision.answer.allowed,
-    "decision_reason": lambda decision: decision.answer.reason,
-    "decision_errored": lambda decision: bool(decision.answer.error),
-    "decision_error": lambda decision: decision.answer.error,
+    "decision_allowed": lambda decision: decision.result.allowed,
+    "decision_reason": lambda decision: decision.result.reason,
+    "decision_errored": lambda decision: bool(decision.result.error),
+    "decision_error": lambda decision: decision.result.error,
 }

@@ -1,4 +1,4 @@
-"""IP addresses and networks, read as strictly as Go's netip reads them and refused in its words."""
+"""The IP and CIDR libraries, with the parsing and the error messages of Go's net/netip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.golang.netip import AddressError, parse_addr
 
 
 class IP(NamedTuple):
-    """An address as a number of 32 or 128 bits."""
+    """An IP address as a number of 32 or 128 bits."""
 
     version: int
     number: int
@@ -26,12 +26,12 @@ class IP(NamedTuple):
         return str(_address(self))
 
     def top(self, bits: int) -> int:
-        """The first bits."""
-        return self.number >> (_width(self.version) - bits)
+        """Return the most significant bits."""
+        return self.number >> (_bit_length(self.version) - bits)
 
 
 class CIDR(NamedTuple):
-    """An address with the length of its prefix."""
+    """An IP address with a prefix length."""
 
     ip: IP
     bits: int
@@ -47,7 +47,7 @@ KIND_BY_CLASS[IP] = "net.IP"
 KIND_BY_CLASS[CIDR] = "net.CIDR"
 
 
-def _width(version: int) -> int:
+def _bit_length(version: int) -> int:
     return 32 if version == 4 else 128
 
 
@@ -68,8 +68,8 @@ def _is_mapped(ip: IP) -> bool:
 def _ip(text: str) -> IP:
     try:
         ip, zone = _parse(text)
-    except AddressError as wrong:
-        raise EvalError(f"IP Address {go_quote(text)} parse error during conversion from string: {wrong}") from None
+    except AddressError as error:
+        raise EvalError(f"IP Address {go_quote(text)} parse error during conversion from string: {error}") from None
     if zone:
         raise EvalError(f"IP address {go_quote(text)} with zone value is not allowed")
     if _is_mapped(ip):
@@ -77,7 +77,7 @@ def _ip(text: str) -> IP:
     return ip
 
 
-def _prefix(text: str) -> CIDR:
+def _parse_prefix(text: str) -> CIDR:
     address, slash, bits = text.rpartition("/")
     if not slash:
         raise AddressError("no '/'")
@@ -87,7 +87,7 @@ def _prefix(text: str) -> CIDR:
     bad = AddressError(f"bad bits after slash: {go_quote(bits)}")
     if not re.fullmatch(r"[0-9]|[1-9][0-9]*", bits) or len(bits) > 18:
         raise bad
-    if int(bits) > _width(ip.version):
+    if int(bits) > _bit_length(ip.version):
         raise AddressError("prefix length out of range")
     return CIDR(ip, int(bits))
 
@@ -95,27 +95,29 @@ def _prefix(text: str) -> CIDR:
 def _cidr(text: str) -> CIDR:
     conversion = "network address parse error during conversion from string: "
     try:
-        cidr = _prefix(text)
-    except AddressError as wrong:
-        raise EvalError(f"{conversion}{conversion}netip.ParsePrefix({go_quote(text)}): {wrong}") from None
+        cidr = _parse_prefix(text)
+    except AddressError as error:
+        raise EvalError(f"{conversion}{conversion}netip.ParsePrefix({go_quote(text)}): {error}") from None
     if _is_mapped(cidr.ip):
         raise EvalError(f"{conversion}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
     return cidr
 
 
-def _reads(read: Callable[[str], Any]) -> Callable[[str], bool]:
-    def reads(text: str) -> bool:
+def _is_parsed_by(parse: Callable[[str], Any]) -> Callable[[str], bool]:
+    """Return a function that is true for the strings which `parse` accepts."""
+
+    def is_valid(text: str) -> bool:
         try:
-            read(text)
+            parse(text)
         except EvalError:
             return False
         return True
 
-    return reads
+    return is_valid
 
 
 def _masked(cidr: CIDR) -> CIDR:
-    spare = _width(cidr.ip.version) - cidr.bits
+    spare = _bit_length(cidr.ip.version) - cidr.bits
     return CIDR(IP(cidr.ip.version, cidr.ip.number >> spare << spare), cidr.bits)
 
 
@@ -124,7 +126,7 @@ def _contains_ip(cidr: CIDR, ip: IP | str) -> bool:
         try:
             other = _ip(ip)
         except EvalError:
-            # Here, and not for networks, the reference forgets what was wrong with the text.
+            # Unlike containsCIDR(), containsIP() drops the parse error in kube-apiserver.
             raise EvalError(NO_OVERLOAD) from None
     else:
         other = ip
@@ -156,7 +158,7 @@ def _is_global_unicast(ip: IP) -> bool:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "string_to_ip": _ip,
-    "is_ip": _reads(_ip),
+    "is_ip": _is_parsed_by(_ip),
     "ip_is_canonical": lambda text: str(_ip(text)) == text,
     "ip_to_string": str,
     "ip_family": lambda ip: ip.version,
@@ -166,7 +168,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ip_is_link_local_unicast": _is_link_local_unicast,
     "ip_is_global_unicast": _is_global_unicast,
     "string_to_cidr": _cidr,
-    "is_cidr": _reads(_cidr),
+    "is_cidr": _is_parsed_by(_cidr),
     "cidr_to_string": str,
     "cidr_contains_ip_string": _contains_ip,
     "cidr_contains_ip_ip": _contains_ip,

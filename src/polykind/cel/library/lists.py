@@ -1,4 +1,4 @@
-"""Functions of lists: order, sums, slices, sets."""
+"""The lists and sets libraries: sorting, sums, slices, set operations."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from polykind.cel.ast import UInt
 from polykind.cel.evaluation_errors import NO_OVERLOAD, CostExceededError, EvalError
 from polykind.cel.runtime_values import Duration, Timestamp, compare, equals, kind_of
 
-_MOST_ITEMS = 1_000_000
-_ORDERED = frozenset([bool, int, UInt, float, str, bytes, Timestamp, Duration])
+_MAX_ITEMS = 1_000_000
+_COMPARABLE_CLASSES = frozenset([bool, int, UInt, float, str, bytes, Timestamp, Duration])
 _KINDS = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
 
-def _comparable(items: list[Any]) -> None:
-    """Nulls may stand where a schema allows them, and have no order."""
-    if not _ORDERED.issuperset(map(type, items)):
+def _check_comparable(items: list[Any]) -> None:
+    """Raise EvalError for items without an order, such as the nulls that a schema may allow."""
+    if not _COMPARABLE_CLASSES.issuperset(map(type, items)):
         raise EvalError(NO_OVERLOAD)
 
 
-def _order(left: Any, right: Any) -> int | None:
-    """None for what has no order: here that is no error."""
+def _compare_or_none(left: Any, right: Any) -> int | None:
+    """Return None for values without an order such as NaN, which is no error here."""
     try:
         return compare(left, right)
     except EvalError:
@@ -32,22 +32,24 @@ def _order(left: Any, right: Any) -> int | None:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    _comparable(items)
-    return all(_order(a, b) != 1 for a, b in pairwise(items))
+    _check_comparable(items)
+    return all(_compare_or_none(a, b) != 1 for a, b in pairwise(items))
 
 
-def _best(name: str, wanted: int) -> Callable[[list[Any]], Any]:
-    def best(items: list[Any]) -> Any:
+def _extreme(name: str, replace_if: int) -> Callable[[list[Any]], Any]:
+    """Return max() or min(): an item replaces the result if they compare as `replace_if`."""
+
+    def extreme(items: list[Any]) -> Any:
         if not items:
             raise EvalError(f"{name} called on empty list")
-        _comparable(items)
-        found = items[0]
+        _check_comparable(items)
+        result = items[0]
         for item in items[1:]:
-            if _order(found, item) == wanted:
-                found = item
-        return found
+            if _compare_or_none(result, item) == replace_if:
+                result = item
+        return result
 
-    return best
+    return extreme
 
 
 def _sum_int(items: list[int]) -> int:
@@ -96,15 +98,15 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvalError("level must be non-negative")
-    found = list(items)
-    while depth > 0 and any(isinstance(item, list) for item in found):
-        found = [inner for item in found for inner in (item if isinstance(item, list) else [item])]
+    result = list(items)
+    while depth > 0 and any(isinstance(item, list) for item in result):
+        result = [inner for item in result for inner in (item if isinstance(item, list) else [item])]
         depth -= 1
-    return found
+    return result
 
 
 def _range(count: int) -> list[int]:
-    if count > _MOST_ITEMS:
+    if count > _MAX_ITEMS:
         raise CostExceededError
     return list(range(count))
 
@@ -112,11 +114,11 @@ def _range(count: int) -> list[int]:
 def _distinct(items: list[Any]) -> list[Any]:
     if all(isinstance(item, str) for item in items):
         return list(dict.fromkeys(items))
-    found: list[Any] = []
+    result: list[Any] = []
     for item in items:
-        if not any(equals(item, one) for one in found):
-            found.append(item)
-    return found
+        if not any(equals(item, one) for one in result):
+            result.append(item)
+    return result
 
 
 def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
@@ -128,14 +130,14 @@ def _sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
     return [items[at] for at in order]
 
 
-def _contains(items: list[Any], wanted: list[Any]) -> bool:
-    return all(any(equals(want, item) for item in items) for want in wanted)
+def _contains(items: list[Any], sublist: list[Any]) -> bool:
+    return all(any(equals(expected, item) for item in items) for expected in sublist)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _KINDS},
-    **{f"list_{kind}_max_{kind}": _best("max", -1) for kind in _KINDS},
-    **{f"list_{kind}_min_{kind}": _best("min", 1) for kind in _KINDS},
+    **{f"list_{kind}_max_{kind}": _extreme("max", -1) for kind in _KINDS},
+    **{f"list_{kind}_min_{kind}": _extreme("min", 1) for kind in _KINDS},
     **{f"list_{kind}_sort": lambda items: _sort_by(items, items) for kind in _KINDS},
     **{f"list_{kind}_sortByAssociatedKeys": _sort_by for kind in _KINDS},
     "list_int_sum_int": _sum_int,

@@ -1,4 +1,4 @@
-"""Named formats: names of Kubernetes, URIs, UUIDs, dates."""
+"""The format library: named formats of Kubernetes names, URIs, UUIDs and dates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DATE_TIME = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]
 
 
 class Format(NamedTuple):
-    """A way to judge texts; `regex_size` tells how dear it is."""
+    """A named format; `validate` returns error messages and `regex_size` determines the cost."""
 
     name: str
     validate: Callable[[str], list[str]]
@@ -24,21 +24,21 @@ class Format(NamedTuple):
 KIND_BY_CLASS[Format] = "kubernetes.NamedFormat"
 
 
-def _known(name: str, complaint: str) -> Callable[[str], list[str]]:
+def _schema_format(name: str, message: str) -> Callable[[str], list[str]]:
     accepts = string_formats.format_check(name)
-    return lambda text: [] if accepts is None or accepts(text) else [complaint]
+    return lambda text: [] if accepts is None or accepts(text) else [message]
 
 
 def _uri(text: str) -> list[str]:
     try:
         parse_url(text, request=True)
-    except URLError as wrong:
-        return [str(wrong)]
+    except URLError as error:
+        return [str(error)]
     return []
 
 
-def _masked(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """A prefix may end in a dash, since more will follow."""
+def _prefix_check(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """Return a check for a name prefix, which may end in a dash."""
     return lambda text: check(text[:-1] + "a" if len(text) > 1 and text.endswith("-") else text)
 
 
@@ -49,32 +49,32 @@ _FORMATS = {
     "qualifiedName": Format("QualifiedName", names.qualified_name, 60),
     "dns1123LabelPrefix": Format("DNS1123LabelPrefix", lambda text: names.label_name(text, True), 30),
     "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", lambda text: names.subdomain_name(text, True), 60),
-    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _masked(names.dns1035_label), 30),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix_check(names.dns1035_label), 30),
     "labelValue": Format("LabelValue", names.label_value, 40),
     "uri": Format("URI", _uri, 1103),
-    "uuid": Format("uuid", _known("uuid", "does not match the UUID format"), len(_UUID)),
-    "byte": Format("byte", _known("byte", "invalid base64"), 84),
-    "date": Format("date", _known("date", "invalid date"), len(_DATE_TIME)),
-    "datetime": Format("datetime", _known("datetime", "invalid datetime"), len(_DATE_TIME)),
+    "uuid": Format("uuid", _schema_format("uuid", "does not match the UUID format"), len(_UUID)),
+    "byte": Format("byte", _schema_format("byte", "invalid base64"), 84),
+    "date": Format("date", _schema_format("date", "invalid date"), len(_DATE_TIME)),
+    "datetime": Format("datetime", _schema_format("datetime", "invalid datetime"), len(_DATE_TIME)),
 }
 
 
-def _validate(wanted: Format, text: str) -> Optional:
-    found = wanted.validate(text)
-    return Optional(True, found) if found else NONE
+def _validate(format_: Format, text: str) -> Optional:
+    errors = format_.validate(text)
+    return Optional(True, errors) if errors else NONE
 
 
 def _named(name: str) -> Optional:
-    found = _FORMATS.get(name)
-    return Optional(True, found) if found else NONE
+    format_ = _FORMATS.get(name)
+    return Optional(True, format_) if format_ else NONE
 
 
-def _constant(wanted: Format) -> Callable[[], Format]:
-    return lambda: wanted
+def _constant(format_: Format) -> Callable[[], Format]:
+    return lambda: format_
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "format-validate": _validate,
     "format-named": _named,
-    **{f"format.{name}": _constant(wanted) for name, wanted in _FORMATS.items()},
+    **{f"format.{name}": _constant(format_) for name, format_ in _FORMATS.items()},
 }

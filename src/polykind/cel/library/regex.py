@@ -1,4 +1,4 @@
-"""Regular expressions: RE2, in linear time, with Go's grammar."""
+"""The regex library: RE2 regular expressions with Go's syntax, in linear time."""
 
 from __future__ import annotations
 
@@ -15,45 +15,49 @@ from polykind.golang.utf8 import replace_lone_surrogates
 
 @lru_cache(maxsize=256)
 def compile_regex(text: str) -> Any:
-    """A compiled pattern. Raises PatternError."""
+    """Compile a regular expression. Raises PatternError."""
     compile_pattern(text)
     return re2.compile(to_re2(replace_lone_surrogates(text)), re2.ASCII)
 
 
-def _pattern(text: str, complaint: str) -> Any:
+def _compile(text: str, error_prefix: str) -> Any:
     try:
         return compile_regex(text)
-    except PatternError as wrong:
-        raise EvalError(f"{complaint}{wrong}") from None
+    except PatternError as error:
+        raise EvalError(f"{error_prefix}{error}") from None
 
 
 def matches(text: str, expression: str) -> bool:
-    return bool(_pattern(expression, "").search(replace_lone_surrogates(text)))
+    return bool(_compile(expression, "").search(replace_lone_surrogates(text)))
 
 
 def _find(text: str, expression: str) -> str:
-    found = _pattern(expression, "Illegal regex: ").search(replace_lone_surrogates(text))
+    found = _compile(expression, "Illegal regex: ").search(replace_lone_surrogates(text))
     return found.group() if found else ""
 
 
-def _find_all(text: str, expression: str, most: int = -1) -> list[str]:
+def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
     text = replace_lone_surrogates(text)
-    matches = _pattern(expression, "Illegal regex: ").finditer(text)
+    matches = _compile(expression, "Illegal regex: ").finditer(text)
     found: list[str] = []
     end = -1
-    for start, stop in _apart(matches) if most else ():
-        # Nothing is found where something has just ended.
+    for start, stop in _match_spans(matches) if limit else ():
+        # As in Go, an empty match directly after another match does not count.
         if stop == start <= end:
             continue
         end = stop
         found.append(text[start:stop])
-        if len(found) == most:
+        if len(found) == limit:
             break
     return found
 
 
-def _apart(matches: Iterable[Any]) -> Iterator[tuple[int, int]]:
-    """Where matches begin and end. Those within a character are said to begin behind it: the last that does is real."""
+def _match_spans(matches: Iterable[Any]) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of the matches.
+
+    RE2 also reports matches inside a multi-byte character, at the start of the next one; only the last match with the
+    same start is real.
+    """
     last: tuple[int, int] | None = None
     for match in matches:
         span = match.span()

@@ -1,4 +1,4 @@
-"""Semantic versions."""
+"""The semver library: semantic versions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import KIND_BY_CLASS
 from polykind.golang.fmt import go_quote
 
-_digits = re.compile(r"[0-9]+").fullmatch
-_word = re.compile(r"[0-9A-Za-z-]+").fullmatch
+_is_number = re.compile(r"[0-9]+").fullmatch
+_is_identifier = re.compile(r"[0-9A-Za-z-]+").fullmatch
 
 
 class Semver(NamedTuple):
-    """A version; `key` orders it, numbers before words, what is no prerelease last."""
+    """A semantic version; `key` is its precedence: numeric identifiers before words, a release after prereleases."""
 
     major: int
     minor: int
@@ -40,7 +40,7 @@ KIND_BY_CLASS[Semver] = "kubernetes.Semver"
 
 
 def parse(text: str) -> Semver:
-    """Raises EvalError in the reference's words."""
+    """Parse a version as the Go library blang/semver does, with its error messages. Raises EvalError."""
     if not text:
         raise EvalError("Version string empty")
     parts = text.split(".", 2)
@@ -48,21 +48,24 @@ def parse(text: str) -> Semver:
         raise EvalError("No Major.Minor.Patch elements found")
     rest, plus, build = parts[2].partition("+")
     patch, dash, prerelease = rest.partition("-")
-    major = _number(parts[0], "major")
-    minor = _number(parts[1], "minor")
+    major = _parse_number(parts[0], "major")
+    minor = _parse_number(parts[1], "minor")
     version = Semver(
-        major, minor, _number(patch, "patch"), tuple(map(_identifier, prerelease.split("."))) if dash else ()
+        major,
+        minor,
+        _parse_number(patch, "patch"),
+        tuple(map(_parse_prerelease, prerelease.split("."))) if dash else (),
     )
     for word in build.split(".") if plus else ():
         if not word:
             raise EvalError("Build meta data is empty")
-        if not _word(word):
+        if not _is_identifier(word):
             raise EvalError(f"Invalid character(s) found in build meta data {go_quote(word)}")
     return version
 
 
-def _number(text: str, name: str) -> int:
-    if text and not _digits(text):
+def _parse_number(text: str, name: str) -> int:
+    if text and not _is_number(text):
         raise EvalError(f"Invalid character(s) found in {name} number {go_quote(text)}")
     if len(text) > 1 and text[0] == "0":
         raise EvalError(f"{name.capitalize()} number must not contain leading zeroes {go_quote(text)}")
@@ -73,27 +76,27 @@ def _number(text: str, name: str) -> int:
     return int(text)
 
 
-def _identifier(text: str) -> tuple[int, int, str]:
+def _parse_prerelease(text: str) -> tuple[int, int, str]:
     if not text:
         raise EvalError("Prerelease is empty")
-    if _digits(text):
+    if _is_number(text):
         if len(text) > 1 and text[0] == "0":
             raise EvalError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(text)}")
         if len(text) > 20 or int(text) >= 2**64:
             raise EvalError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
         return (0, int(text), "")
-    if not _word(text):
+    if not _is_identifier(text):
         raise EvalError(f"Invalid character(s) found in prerelease {go_quote(text)}")
     return (1, 0, text)
 
 
-def _normalized(text: str) -> Semver:
-    """v1.02 as 1.2.0."""
+def _parse_normalized(text: str) -> Semver:
+    """Parse a version leniently: v1.02 is 1.2.0."""
     parts = text.removeprefix("v").split(".", 2)
-    for at, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if len(part) > 1:
             stripped = part.lstrip("0")
-            parts[at] = stripped if stripped and stripped[0] in "0123456789" else f"0{stripped}"
+            parts[index] = stripped if stripped and stripped[0] in "0123456789" else f"0{stripped}"
     if len(parts) < 3:
         if "+" in parts[-1] or "-" in parts[-1]:
             raise EvalError("short version cannot contain PreRelease/Build meta data")
@@ -102,7 +105,7 @@ def _normalized(text: str) -> Semver:
 
 
 def _semver(text: str, normalize: bool = False) -> Semver:
-    return _normalized(text) if normalize else parse(text)
+    return _parse_normalized(text) if normalize else parse(text)
 
 
 def _is_semver(text: str, normalize: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""Operators, conversions, sizes, times, optional values."""
+"""CEL's standard library: operators, conversions, sizes, timestamps and optional values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from polykind.cel.runtime_values import (
 
 
 def error_text(value: Any) -> str:
-    """A value in the text of an error."""
+    """Format a value for an error message."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -38,14 +38,14 @@ def error_text(value: Any) -> str:
     return str(value)
 
 
-def index_list(items: list[Any], index: Any) -> Any:
-    at = _place(index)
-    if 0 <= at < len(items):
-        return items[at]
-    raise EvalError(f"index out of bounds: {at}")
+def index_list(items: list[Any], key: Any) -> Any:
+    index = _list_index(key)
+    if 0 <= index < len(items):
+        return items[index]
+    raise EvalError(f"index out of bounds: {index}")
 
 
-def _place(index: Any) -> int:
+def _list_index(index: Any) -> int:
     if type(index) is int or type(index) is UInt:
         return index
     if type(index) is float:
@@ -64,7 +64,7 @@ def index_map(entries: Any, key: Any) -> Any:
         raise EvalError(f"no such key: {error_text(key)}") from None
 
 
-_UNASKED: dict[type, str] = {
+_INVALID_QUALIFIER_TYPES: dict[type, str] = {
     type(None): "<nil>",
     **dict.fromkeys((list, ConstructedList, ConcatList, StringList), "[]interface {}"),
     **dict.fromkeys((dict, ConstructedMap), "map[string]interface {}"),
@@ -80,14 +80,14 @@ _UNASKED: dict[type, str] = {
 
 
 def _check_qualifier(key: Any) -> None:
-    """Only by texts, numbers and booleans can anything be asked for."""
-    named = _UNASKED.get(type(key))
-    if named is not None:
-        raise EvalError(f"invalid qualifier type: {named}")
+    """Raise EvalError unless the key is a string, number or bool."""
+    type_name = _INVALID_QUALIFIER_TYPES.get(type(key))
+    if type_name is not None:
+        raise EvalError(f"invalid qualifier type: {type_name}")
 
 
 def index(container: Any, key: Any) -> Any:
-    """An element of something whose type is not known before it is there."""
+    """Return an element of a container whose type is known only at runtime."""
     _check_qualifier(key)
     if isinstance(container, list):
         return index_list(container, key)
@@ -99,15 +99,15 @@ def index(container: Any, key: Any) -> Any:
 
 
 def optional_index(container: Any, key: Any) -> Optional:
-    """The element if it is there. What is asked of an optional is optional, however it is asked."""
+    """Return the element as an optional value, none if it or the container is absent."""
     _check_qualifier(key)
     if isinstance(container, Optional):
         if not container.present:
             return NONE
         container = container.value
     if isinstance(container, list):
-        at = _place(key)
-        return Optional(True, container[at]) if 0 <= at < len(container) else NONE
+        index = _list_index(key)
+        return Optional(True, container[index]) if 0 <= index < len(container) else NONE
     if isinstance(container, SchemaObject):
         return Optional(True, container.get(key)) if container.has(key) else NONE
     if not isinstance(container, dict):
@@ -132,13 +132,13 @@ def add_lists(left: list[Any], right: list[Any]) -> list[Any]:
         return SetList(item for _, item in dict.fromkeys((type(item), item) for item in [*left, *right]))
     if isinstance(left, MapList):
         merged = MapList(left, left.keys)
-        places = {left.key_of(item): at for at, item in enumerate(left)}
+        places = {left.key_of(item): index for index, item in enumerate(left)}
         for item in right:
-            at = places.get(left.key_of(item))
-            if at is None:
+            index = places.get(left.key_of(item))
+            if index is None:
                 merged.append(item)
             else:
-                merged[at] = item
+                merged[index] = item
         return merged
     return ConcatList([*left, *right]) if left and right else left or right
 
@@ -154,19 +154,19 @@ def _bytes_to_string(value: bytes) -> str:
         raise EvalError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
-def _later(time: Timestamp, duration: Duration) -> Timestamp:
+def _add_duration(time: Timestamp, duration: Duration) -> Timestamp:
     return timestamps.check_range(Timestamp(time.ns + duration.ns, time.offset))
 
 
-def _earlier(time: Timestamp, duration: Duration) -> Timestamp:
+def _subtract_duration(time: Timestamp, duration: Duration) -> Timestamp:
     return timestamps.check_range(Timestamp(time.ns - duration.ns, time.offset))
 
 
-def _part(name: str) -> Callable[..., int]:
+def _timestamp_accessor(name: str) -> Callable[..., int]:
     return lambda time, zone="UTC": timestamps.timestamp_part(time, name, zone)
 
 
-def _duration_part(name: str) -> Callable[..., int]:
+def _duration_accessor(name: str) -> Callable[..., int]:
     return lambda duration: timestamps.duration_part(duration, name)
 
 
@@ -184,12 +184,12 @@ def index_string_map(entries: dict[str, Any], key: Any) -> Any:
 
 
 def optional_of_non_zero_field(value: Any) -> Optional:
-    """A value of an object: its lists and maps count as something even if they are empty."""
+    """Implement optional.ofNonZeroValue() for an object's field, where even an empty list or map is no zero value."""
     return Optional(True, value) if isinstance(value, list | dict) or not is_zero(value) else NONE
 
 
 def map_insert(entries: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
-    """A fold's own map grows in place: nothing else can see it before the fold ends."""
+    """Insert an entry in place: no other expression can access the map of a comprehension before its end."""
     if key in entries:
         raise EvalError(f"insert failed: key {error_text(key)} already exists")
     entries[key] = value
@@ -202,7 +202,7 @@ def map_merge(entries: dict[Any, Any], added: dict[Any, Any]) -> dict[Any, Any]:
     return entries
 
 
-def _value(optional: Optional) -> Any:
+def _optional_value(optional: Optional) -> Any:
     if not optional.present:
         raise EvalError("optional.none() dereference")
     return optional.value
@@ -217,7 +217,7 @@ def _negate_double(value: float) -> float:
 
 
 def _to_duration(value: int) -> Duration:
-    """Declared, and yet no duration is made of a number."""
+    """Raise EvalError: cel-go declares this conversion and does not implement it."""
     raise EvalError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
@@ -225,7 +225,7 @@ def _to_timestamp(value: int) -> Timestamp:
     return timestamps.check_range(Timestamp(value * 10**9))
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -235,7 +235,7 @@ def _not(value: Any) -> bool:
     return not value
 
 
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "less": operator.lt,
     "less_equals": operator.le,
     "greater": operator.gt,
@@ -244,7 +244,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def double_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """A comparison of doubles; what is not a number has no order."""
+    """Return a comparison of doubles that raises EvalError for NaN."""
 
     def checked(left: float, right: float) -> bool:
         if test(left, right):
@@ -256,10 +256,10 @@ def double_comparison(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], 
     return checked
 
 
-def _comparison(word: str) -> Callable[[Any, Any], bool]:
-    """Numbers of different kinds, as the reference compares them."""
-    by_sign = _ORDER[word]
-    return lambda left, right: by_sign(compare(left, right), 0)
+def _mixed_comparison(word: str) -> Callable[[Any, Any], bool]:
+    """Return a comparison of numbers of different types."""
+    compare_operator = _COMPARISONS[word]
+    return lambda left, right: compare_operator(compare(left, right), 0)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -269,8 +269,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add_bytes": operator.add,
     "add_double": operator.add,
     "add_duration_duration": lambda a, b: Duration(arithmetic.check_int(a.ns + b.ns)),
-    "add_duration_timestamp": lambda duration, time: _later(time, duration),
-    "add_timestamp_duration": _later,
+    "add_duration_timestamp": lambda duration, time: _add_duration(time, duration),
+    "add_timestamp_duration": _add_duration,
     "add_int64": arithmetic.add,
     "add_list": add_lists,
     "add_string": operator.add,
@@ -288,18 +288,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "subtract_double": operator.sub,
     "subtract_duration_duration": lambda a, b: Duration(arithmetic.check_int(a.ns - b.ns)),
     "subtract_int64": arithmetic.subtract,
-    "subtract_timestamp_duration": _earlier,
+    "subtract_timestamp_duration": _subtract_duration,
     "subtract_timestamp_timestamp": lambda a, b: Duration(arithmetic.check_int(a.ns - b.ns)),
     "subtract_uint64": arithmetic.subtract_unsigned,
     **{
-        f"{word}_{kind}": by_sign
-        for word, by_sign in _ORDER.items()
+        f"{word}_{kind}": compare_operator
+        for word, compare_operator in _COMPARISONS.items()
         for kind in ("bool", "int", "uint", "string", "bytes", "duration", "timestamp")
     },
-    **{f"{word}_double": double_comparison(by_sign) for word, by_sign in _ORDER.items()},
+    **{f"{word}_double": double_comparison(compare_operator) for word, compare_operator in _COMPARISONS.items()},
     **{
-        f"{word}_{left}_{right}": _comparison(word)
-        for word in _ORDER
+        f"{word}_{left}_{right}": _mixed_comparison(word)
+        for word in _COMPARISONS
         for left in ("int", "uint", "double")
         for right in ("int", "uint", "double")
         if left != right
@@ -317,19 +317,19 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("size_bytes", "bytes_size", "size_list", "list_size", "size_string", "string_size"), len),
     **dict.fromkeys(("size_map", "map_size"), _length),
     "type": runtime_type,
-    "bool_to_bool": _same,
+    "bool_to_bool": _identity,
     "string_to_bool": arithmetic.string_to_bool,
-    "bytes_to_bytes": _same,
+    "bytes_to_bytes": _identity,
     "string_to_bytes": lambda text: text.encode("utf-8", "replace"),
-    "double_to_double": _same,
+    "double_to_double": _identity,
     "int64_to_double": float,
     "string_to_double": arithmetic.string_to_double,
     "uint64_to_double": float,
-    "duration_to_duration": _same,
+    "duration_to_duration": _identity,
     "int64_to_duration": _to_duration,
     "string_to_duration": timestamps.parse_duration,
-    "to_dyn": _same,
-    "int64_to_int64": _same,
+    "to_dyn": _identity,
+    "int64_to_int64": _identity,
     "double_to_int64": arithmetic.double_to_int,
     "duration_to_int64": lambda duration: duration.ns,
     "string_to_int64": arithmetic.string_to_int,
@@ -343,10 +343,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "int64_to_string": int.__repr__,
     "timestamp_to_string": timestamps.format_timestamp,
     "uint64_to_string": str,
-    "timestamp_to_timestamp": _same,
+    "timestamp_to_timestamp": _identity,
     "int64_to_timestamp": _to_timestamp,
     "string_to_timestamp": timestamps.parse_timestamp,
-    "uint64_to_uint64": _same,
+    "uint64_to_uint64": _identity,
     "double_to_uint64": arithmetic.double_to_uint,
     "int64_to_uint64": arithmetic.check_uint,
     "string_to_uint64": arithmetic.string_to_uint,
@@ -355,7 +355,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "optional_of": lambda value: Optional(True, value),
     "optional_ofNonZeroValue": lambda value: NONE if is_zero(value) else Optional(True, value),
     "optional_none": lambda: NONE,
-    "optional_value": _value,
+    "optional_value": _optional_value,
     "optional_hasValue": lambda optional: optional.present,
     "list_last": lambda items: Optional(True, items[-1]) if items else NONE,
     "list_first": lambda items: Optional(True, items[0]) if items else NONE,
@@ -363,15 +363,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "optional_unwrapOpt": _unwrap,
 }
 
-_PARTS = "year month day_of_year day_of_month day_of_month_1_based day_of_week hours minutes seconds milliseconds"
-for _name in _PARTS.split():
-    FUNCTIONS[f"timestamp_to_{_name}"] = FUNCTIONS[f"timestamp_to_{_name}_with_tz"] = _part(_name)
+_TIMESTAMP_PARTS = (
+    "year month day_of_year day_of_month day_of_month_1_based day_of_week hours minutes seconds milliseconds"
+)
+for _name in _TIMESTAMP_PARTS.split():
+    FUNCTIONS[f"timestamp_to_{_name}"] = FUNCTIONS[f"timestamp_to_{_name}_with_tz"] = _timestamp_accessor(_name)
     if _name in ("hours", "minutes", "seconds", "milliseconds"):
-        FUNCTIONS[f"duration_to_{_name}"] = _duration_part(_name)
+        FUNCTIONS[f"duration_to_{_name}"] = _duration_accessor(_name)
 
 
 def select(value: Any, name: str) -> Any:
-    """A field of something whose type is not known before it is there."""
+    """Return a field of a value whose type is known only at runtime."""
     if isinstance(value, SchemaObject):
         return value.get(name)
     if isinstance(value, dict):

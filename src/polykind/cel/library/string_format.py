@@ -1,4 +1,4 @@
-"""format(): clauses such as %s, %d and %.2f, checked before the first use where the text is a constant."""
+"""string.format(): clauses such as %s, %d and %.2f. The AST validators parse constant format strings as well."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from polykind.cel.evaluation_errors import CostExceededError, EvalError
 from polykind.cel.runtime_values import SchemaObject, kind_of, runtime_type
 from polykind.golang.fmt import go_quote
 
-_PRECISE = 6
-_MOST_PRECISE = 10_000
-_SHOWN = "list map int uint double bool string timestamp bytes duration type"
-_STRING_KINDS = frozenset(_SHOWN.split())
+_DEFAULT_PRECISION = 6
+_MAX_PRECISION = 10_000
+_STRING_CLAUSE_KINDS = "list map int uint double bool string timestamp bytes duration type"
+_STRING_KINDS = frozenset(_STRING_CLAUSE_KINDS.split())
 
 CLAUSE_ERRORS = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
@@ -29,7 +29,7 @@ CLAUSE_ERRORS = {
 
 
 class Clause(NamedTuple):
-    """A place for an argument; `kind` is its letter in lower case."""
+    """A formatting clause; `kind` is its letter in lower case."""
 
     kind: str
     upper: bool
@@ -37,38 +37,38 @@ class Clause(NamedTuple):
 
 
 class FormatError(ValueError):
-    """The text of a format is wrong."""
+    """A format string is invalid."""
 
 
 def parse_format(text: str, available: int, *, literal: bool = False) -> Iterator[str | Clause]:
-    """The parts of a format in order, each before the next is read. Raises FormatError.
+    """Yield the parts of a format string, each before the next one is parsed. Raises FormatError.
 
-    A `literal` is read before there is anything to be shown, and told of its end before its arguments.
+    For a `literal`, which the AST validator parses, an unexpected end is reported before a missing argument.
     """
     at = taken = 0
     while at < len(text):
-        found = text.find("%", at)
-        if found < 0:
+        percent = text.find("%", at)
+        if percent < 0:
             yield text[at:]
             return
-        yield text[at:found]
-        if text[found + 1 : found + 2] == "%":
+        yield text[at:percent]
+        if text[percent + 1 : percent + 2] == "%":
             yield "%"
-            at = found + 2
+            at = percent + 2
             continue
         if taken >= available and not literal:
             raise FormatError(f"index {taken} out of range")
-        if found + 1 >= len(text):
+        if percent + 1 >= len(text):
             raise FormatError("unexpected end of string")
         if taken >= available:
             raise FormatError(f"index {taken} out of range")
-        clause, at = _clause(text, found + 1)
+        clause, at = _parse_clause(text, percent + 1)
         yield clause
         taken += 1
 
 
-def _clause(text: str, at: int) -> tuple[Clause, int]:
-    precision = _PRECISE
+def _parse_clause(text: str, at: int) -> tuple[Clause, int]:
+    precision = _DEFAULT_PRECISION
     if text[at] == ".":
         end = at + 1
         while end < len(text) and text[end] in "0123456789":
@@ -93,24 +93,20 @@ def _clause(text: str, at: int) -> tuple[Clause, int]:
 
 
 def format_string(text: str, args: list[Any]) -> str:
-    given = iter(args)
+    remaining = iter(args)
     try:
         parts = parse_format(text, len(args))
-        return "".join([part if isinstance(part, str) else _formatted(part, next(given)) for part in parts])
-    except FormatError as wrong:
-        raise EvalError(str(wrong)) from None
+        return "".join([part if isinstance(part, str) else _format_clause(part, next(remaining)) for part in parts])
+    except FormatError as error:
+        raise EvalError(str(error)) from None
 
 
-def _formatted(clause: Clause, value: Any) -> str:
-    shown = _BY_KIND[clause.kind](clause, value)
-    if shown is None:
-        complaint = CLAUSE_ERRORS[clause.kind].format(_type_name(value))
-        raise EvalError(f"error during formatting: {complaint}")
-    return shown
-
-
-def _type_name(value: Any) -> str:
-    return str(runtime_type(value))
+def _format_clause(clause: Clause, value: Any) -> str:
+    formatted = _FORMATTERS[clause.kind](clause, value)
+    if formatted is None:
+        message = CLAUSE_ERRORS[clause.kind].format(runtime_type(value))
+        raise EvalError(f"error during formatting: {message}")
+    return formatted
 
 
 def _string(clause: Clause, value: Any) -> str | None:
@@ -121,13 +117,13 @@ def _string(clause: Clause, value: Any) -> str | None:
 
 
 def format_value(value: Any) -> str:
-    """A value as %s writes it."""
+    """Format a value as %s does."""
     kind = kind_of(value)
     match kind:
         case "list":
-            return f"[{', '.join(_inner(item) for item in value)}]"
+            return f"[{', '.join(_format_nested(item) for item in value)}]"
         case "map":
-            return _map_text(value)
+            return _format_map(value)
         case "double":
             return arithmetic.double_to_string(value)
         case "bool":
@@ -137,25 +133,25 @@ def format_value(value: Any) -> str:
         case "duration":
             return timestamps.format_duration(value)
         case "bytes":
-            return _bytes_text(value)
+            return _decode_bytes(value)
         case _:
             return str(value)
 
 
-def _bytes_text(value: bytes) -> str:
+def _decode_bytes(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
         raise EvalError("error during formatting: could not convert argument to string") from None
 
 
-def _inner(value: Any) -> str:
-    """A value inside a list or a map."""
+def _format_nested(value: Any) -> str:
+    """Format a value inside a list or a map."""
     match kind_of(value):
         case "string":
             return go_quote(value)
         case "bytes":
-            return f"b{go_quote(_bytes_text(value))}"
+            return f"b{go_quote(_decode_bytes(value))}"
         case "timestamp":
             return f"timestamp({go_quote(timestamps.format_timestamp(value))})"
         case "duration":
@@ -172,15 +168,15 @@ def _inner(value: Any) -> str:
             raise EvalError(f"error during formatting: no formatting function for {kind}")
 
 
-def _map_text(value: Any) -> str:
+def _format_map(value: Any) -> str:
     items = (
         [(name, value.get(name)) for name in value.names()] if isinstance(value, SchemaObject) else list(value.items())
     )
-    pairs = sorted((_key(key), _inner(item)) for key, item in items)
+    pairs = sorted((_format_key(key), _format_nested(item)) for key, item in items)
     return f"{{{', '.join(f'{key}:{item}' for key, item in pairs)}}}"
 
 
-def _key(key: Any) -> str:
+def _format_key(key: Any) -> str:
     kind = kind_of(key)
     if kind == "string":
         return go_quote(key)
@@ -205,7 +201,7 @@ def _fixed(clause: Clause, value: Any) -> str | None:
         return None
     if not math.isfinite(number):
         return "NaN" if number != number else "∞" if number > 0 else "-∞"
-    if clause.precision > _MOST_PRECISE:
+    if clause.precision > _MAX_PRECISION:
         raise CostExceededError
     return f"{number:,.{clause.precision}f}"
 
@@ -214,7 +210,7 @@ def _scientific(clause: Clause, value: Any) -> str | None:
     number = _float(value)
     if number is None:
         return None
-    if clause.precision > _MOST_PRECISE:
+    if clause.precision > _MAX_PRECISION:
         raise CostExceededError
     if not math.isfinite(number):
         return ("NaN" if number != number else "∞" if number > 0 else "-∞").rjust(clause.precision)
@@ -233,23 +229,23 @@ def _binary(clause: Clause, value: Any) -> str | None:
 
 def _hex(clause: Clause, value: Any) -> str | None:
     kind = kind_of(value)
-    shown: str
+    digits: str
     if kind == "string":
-        shown = value.encode("utf-8", "replace").hex()
+        digits = value.encode("utf-8", "replace").hex()
     elif kind == "bytes":
-        shown = value.hex()
+        digits = value.hex()
     elif kind in ("int", "uint"):
-        shown = f"{int(value):x}"
+        digits = f"{int(value):x}"
     else:
         return None
-    return shown.upper() if clause.upper else shown
+    return digits.upper() if clause.upper else digits
 
 
 def _octal(clause: Clause, value: Any) -> str | None:
     return f"{int(value):o}" if kind_of(value) in ("int", "uint") else None
 
 
-_BY_KIND: dict[str, Callable[[Clause, Any], str | None]] = {
+_FORMATTERS: dict[str, Callable[[Clause, Any], str | None]] = {
     "s": _string,
     "d": _decimal,
     "f": _fixed,

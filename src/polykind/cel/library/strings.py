@@ -1,4 +1,4 @@
-"""Functions of strings."""
+"""The strings library."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from polykind.cel.evaluation_errors import CostExceededError, EvalError
 from polykind.cel.library.standard import error_text
 from polykind.cel.library.string_format import format_string
 
-_LARGEST = 2**26
-"""No expression gets to build a text larger than this many characters."""
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+_MAX_RESULT_SIZE = 2**26
+"""Maximum size of a string that replace() or join() may create, in characters."""
+_WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _LOWER = str.maketrans(ascii_sets.ascii_uppercase, ascii_sets.ascii_lowercase)
 _UPPER = str.maketrans(ascii_sets.ascii_lowercase, ascii_sets.ascii_uppercase)
 _CONTROLS = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
-_QUOTED = str.maketrans(_CONTROLS | {"\\": "\\\\", '"': '\\"'})
+_QUOTE_ESCAPES = str.maketrans(_CONTROLS | {"\\": "\\\\", '"': '\\"'})
 
 
 def trim(text: str) -> str:
-    """Without the white space around it, as Go sees it."""
-    return text.strip(_SPACE)
+    """Remove leading and trailing white space as Go's strings.TrimSpace does."""
+    return text.strip(_WHITE_SPACE)
 
 
 def _out_of_range(index: int) -> EvalError:
@@ -56,22 +56,22 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     return text.rfind(part, 0, start + len(part))
 
 
-def _replace(text: str, old: str, new: str, most: int = -1) -> str:
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
     if len(new) > len(old):
-        times = text.count(old) if old else len(text) + 1
-        if len(text) + min(times, most if most >= 0 else times) * len(new) > _LARGEST:
+        count = text.count(old) if old else len(text) + 1
+        if len(text) + min(count, limit if limit >= 0 else count) * len(new) > _MAX_RESULT_SIZE:
             raise CostExceededError
-    return text.replace(old, new, most) if most >= 0 else text.replace(old, new)
+    return text.replace(old, new, limit) if limit >= 0 else text.replace(old, new)
 
 
-def _split(text: str, separator: str, most: int = -1) -> list[str]:
-    if most == 0:
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
         return []
     if not separator:
-        if most < 0 or most >= len(text):
+        if limit < 0 or limit >= len(text):
             return list(text)
-        return [*text[: most - 1], text[most - 1 :]]
-    return text.split(separator, most - 1) if most > 0 else text.split(separator)
+        return [*text[: limit - 1], text[limit - 1 :]]
+    return text.split(separator, limit - 1) if limit > 0 else text.split(separator)
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
@@ -90,13 +90,13 @@ def _join(items: list[Any], separator: str = "") -> str:
         if not isinstance(item, str):
             raise EvalError(f"join: invalid input: {0 if item is None else error_text(item)}")
         total += len(item)
-    if total > _LARGEST:
+    if total > _MAX_RESULT_SIZE:
         raise CostExceededError
     return separator.join(items)
 
 
 def _quote(text: str) -> str:
-    return f'"{text.translate(_QUOTED)}"'
+    return f'"{text.translate(_QUOTE_ESCAPES)}"'
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

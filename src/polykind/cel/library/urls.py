@@ -1,4 +1,4 @@
-"""URLs and their parts."""
+"""The URL library."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import KIND_BY_CLASS
 from polykind.golang.url import URLError, parse_url
 
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*").fullmatch
+_is_unescaped_path = re.compile(r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*").fullmatch
 
 
 class URL(NamedTuple):
-    """An absolute URL, or a path."""
+    """A parsed absolute URL or absolute path."""
 
     text: str
     scheme: str
@@ -30,21 +30,21 @@ KIND_BY_CLASS[URL] = "kubernetes.URL"
 def _url(text: str) -> URL:
     try:
         parse_url(text, request=True)
-        found = parse_url(text)
-    except URLError as wrong:
-        raise EvalError(f"URL parse error during conversion from string: {wrong}") from None
+        parsed = parse_url(text)
+    except URLError as error:
+        raise EvalError(f"URL parse error during conversion from string: {error}") from None
     rest = text.partition("#")[0].partition("?")[0]
-    if found.scheme:
+    if parsed.scheme:
         rest = rest.partition(":")[2]
         if not rest.startswith("/"):
             rest = ""
-    if rest.startswith("//") and found.host:
+    if rest.startswith("//") and parsed.host:
         rest = rest[2:]
         slash = rest.find("/")
         rest = rest[slash:] if slash >= 0 else ""
-    elif rest.startswith("//") and found.scheme:
+    elif rest.startswith("//") and parsed.scheme:
         rest = rest[2:]
-    return URL(text, found.scheme, found.host, rest, found.query)
+    return URL(text, parsed.scheme, parsed.host, rest, parsed.query)
 
 
 def _is_url(text: str) -> bool:
@@ -61,29 +61,29 @@ def _hostname(url: URL) -> str:
 
 
 def _split_port(host: str) -> tuple[str, str]:
-    found = re.fullmatch(r"(.*):([0-9]*)", host, re.DOTALL)
-    return (found[1], found[2]) if found else (host, "")
+    match = re.fullmatch(r"(.*):([0-9]*)", host, re.DOTALL)
+    return (match[1], match[2]) if match else (host, "")
 
 
 def _escaped_path(url: URL) -> str:
-    if _PLAIN_PATH(url.path):
+    if _is_unescaped_path(url.path):
         return url.path
     return "".join(
-        char if _PLAIN_PATH(char) else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace"))
+        char if _is_unescaped_path(char) else "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace"))
         for char in url.path
     )
 
 
 def _query(url: URL) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for pair in url.query.split("&"):
         if not pair or ";" in pair:
             continue
         key, _, value = pair.partition("=")
         if re.search(r"%(?![0-9A-Fa-f]{2})", pair):
             continue
-        found.setdefault(unquote_plus(key), []).append(unquote_plus(value))
-    return found
+        values.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return values
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
