@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from polykind.apply import managed, mergepatch
+from polykind.apply import field_manager, merge_patch
 from polykind.apply.typemodel import TypeModel
 
 Json = dict[str, Any]
@@ -90,7 +90,7 @@ def with_entries(document: Json, listed: list[Json]) -> Json:
 
 
 def create() -> list[Json]:
-    listed: list[Json] = done(managed.update(None, BODY, manager="creator", now=NOW, **RULES))
+    listed: list[Json] = done(field_manager.update(None, BODY, manager="creator", now=NOW, **RULES))
     return listed
 
 
@@ -106,19 +106,21 @@ def main() -> None:
     label = {**live, "metadata": {**live["metadata"], "labels": {"app": "bench", "tier": "front"}}}
     relabelled = orjson.loads(orjson.dumps(label))
     patch = {key: value for key, value in changed(3).items() if key == "spec"}
-    mine = done(managed.apply(None, BODY, manager="owner", force=False, kind="Bench", now=NOW, **RULES))
+    mine = done(field_manager.apply(None, BODY, manager="owner", force=False, kind="Bench", now=NOW, **RULES))
 
-    def merge_patch() -> None:
-        new = mergepatch.apply(live, patch)
-        done(managed.update(live, new, manager="patcher", now=LATER, **RULES))
+    def patch_and_update() -> None:
+        new = merge_patch.apply(live, patch)
+        done(field_manager.update(live, new, manager="patcher", now=LATER, **RULES))
 
     def apply(config: Json) -> Callable[[], Any]:
-        return lambda: done(managed.apply(mine, config, manager="owner", force=False, kind="Bench", now=LATER, **RULES))
+        return lambda: done(
+            field_manager.apply(mine, config, manager="owner", force=False, kind="Bench", now=LATER, **RULES)
+        )
 
     fewer = changed(3)
     del fewer["spec"]["text19"]
     reading = cost(lambda: orjson.loads(body))
-    merging = cost(merge_patch)
+    merging = cost(patch_and_update)
     print(f"python {sys.version.split()[0]} on {platform.machine()}, body of {len(body)} bytes")
     print(f"{'':38}{'us':>8}  ratio")
     for name, spent, base in (
@@ -135,7 +137,7 @@ def main() -> None:
 
 
 def update(live: Json, new: Json) -> float:
-    return cost(lambda: done(managed.update(live, new, manager="another", now=LATER, **RULES)))
+    return cost(lambda: done(field_manager.update(live, new, manager="another", now=LATER, **RULES)))
 
 
 if __name__ == "__main__":

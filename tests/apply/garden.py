@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from polykind import errors
-from polykind.apply import body, jsonpatch, managed, mergepatch
+from polykind.apply import apply_body, field_manager, json_patch, merge_patch
 from polykind.apply.typemodel import TypeModel
 
 Json = dict[str, Any]
@@ -54,9 +54,9 @@ class Garden:
         live = self.at(stored, version) if stored is not None else None
         reset: dict[str, Json] = {}
         if subresource:
-            reset = dict.fromkeys(self.status, managed.STATUS_RESET)
+            reset = dict.fromkeys(self.status, field_manager.STATUS_RESET)
         elif version in self.status:
-            reset = {version: managed.MAIN_RESET}
+            reset = {version: field_manager.MAIN_RESET}
         rules: Json = {
             "manager": query.get("fieldManager", "conform"),
             "api_version": version,
@@ -68,22 +68,22 @@ class Garden:
         }
         if content_type == "application/apply-patch+yaml":
             force = query.get("force") == "true"
-            new = await managed.apply(live, sent, kind=self.kind, force=force, **rules)
-            body.check_name(new, name)
-            body.check_namespace(new, "default")
+            new = await field_manager.apply(live, sent, kind=self.kind, force=force, **rules)
+            apply_body.check_name(new, name)
+            apply_body.check_namespace(new, "default")
             new = settled(new, self.schemas[version])
         else:
             if content_type == "application/merge-patch+json":
                 assert live is not None
-                sent = mergepatch.apply(live, sent)
+                sent = merge_patch.apply(live, sent)
             elif content_type == "application/json-patch+json":
                 assert live is not None
-                sent = jsonpatch.apply(live, sent)
+                sent = json_patch.apply(live, sent)
             new = settled(sent, self.schemas[version])
-            listed = await managed.update(live, new, **rules)
+            listed = await field_manager.update(live, new, **rules)
             new = {**new, "metadata": {**new["metadata"], "managedFields": listed}}
         new = kept(live, new, subresource, has_status=version in self.status)
-        if live is not None and managed.same_but_times(live, new):
+        if live is not None and field_manager.equal_ignoring_times(live, new):
             return live
         if query.get("dryRun") is None:
             self.objects[new["metadata"]["name"]] = self.at(new, self.storage)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.apply.configuration import Unfit, configured
+from polykind.apply.apply_configuration import ApplyConfigurationError, merge_configuration
 from polykind.apply.typemodel import TypeModel
 from polykind.golang.fmt import GoValue
 
@@ -46,11 +46,11 @@ HEAD = {"apiVersion": "x.io/v1", "kind": "Vat"}
 
 
 def laid(live: dict[str, Any], **applied: Any) -> Any:
-    return configured({**HEAD, "spec": live}, {**HEAD, "spec": applied}, KIND)["spec"]
+    return merge_configuration({**HEAD, "spec": live}, {**HEAD, "spec": applied}, KIND)["spec"]
 
 
 def unfit(**applied: Any) -> str:
-    with pytest.raises(Unfit) as wrong:
+    with pytest.raises(ApplyConfigurationError) as wrong:
         laid({}, **applied)
     return str(wrong.value)
 
@@ -107,7 +107,7 @@ def test_what_does_not_fit(applied: dict[str, Any], why: str) -> None:
 
 
 def test_an_object_that_does_not_fit_itself() -> None:
-    with pytest.raises(Unfit) as wrong:
+    with pytest.raises(ApplyConfigurationError) as wrong:
         laid({"nope": 1}, size=1)
     why = ".spec.nope: field not declared in schema"
     assert str(wrong.value) == f"failed to convert original object to typed object: {why}"
@@ -115,7 +115,7 @@ def test_an_object_that_does_not_fit_itself() -> None:
 
 def test_managers_of_fields_are_refused_as_a_whole() -> None:
     applied = {**HEAD, "metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]}}
-    with pytest.raises(Unfit) as caught:
-        configured({**HEAD, "metadata": {}}, applied, KIND)
+    with pytest.raises(ApplyConfigurationError) as caught:
+        merge_configuration({**HEAD, "metadata": {}}, applied, KIND)
     what = "may not mutate atomic arrays, maps or structs"
     assert str(caught.value) == f"invalid ApplyConfiguration: {what}: .metadata.managedFields"

@@ -32,14 +32,14 @@ def listed(fields: Fields) -> frozenset[Path]:
 def test_a_set_holds_what_was_put_in_and_nothing_else(paths: frozenset[Path]) -> None:
     fields = made(paths)
     assert listed(fields) == paths
-    assert all(fieldset.has(fields, path) for path in paths)
+    assert all(fieldset.contains(fields, path) for path in paths)
 
 
 @given(LISTED)
 def test_a_set_comes_back_from_its_wire_form(paths: frozenset[Path]) -> None:
     fields = made(paths)
     assert fieldset.decode(fields) == fields
-    assert fieldset.ordered(fields) == fields
+    assert fieldset.sort_fields(fields) == fields
 
 
 @given(LISTED, LISTED)
@@ -72,7 +72,7 @@ def test_what_does_not_change_is_shared() -> None:
 
 def test_order_is_fields_then_keys_then_values_by_number_then_indices() -> None:
     keys = ["v:10", "i:10", "v:2", 'v:"a"', 'k:{"n":"b"}', 'k:{"n":"a"}', "f:b", ".", "f:a", "i:2", "v:true", "v:1.5"]
-    assert list(fieldset.ordered(dict.fromkeys(keys, fieldset.LEAF))) == [
+    assert list(fieldset.sort_fields(dict.fromkeys(keys, fieldset.LEAF))) == [
         ".", "f:a", "f:b", 'k:{"n":"a"}', 'k:{"n":"b"}', "v:1.5", "v:2", "v:10", 'v:"a"', "v:true", "i:2", "i:10",
     ]  # fmt: skip
 
@@ -87,14 +87,14 @@ def test_order_is_fields_then_keys_then_values_by_number_then_indices() -> None:
     ],
 )
 def test_paths_are_shown_as_the_reference_shows_them(path: Path, text: str) -> None:
-    assert fieldset.path_text(path) == text
+    assert fieldset.format_path(path) == text
 
 
 def test_numbers_in_paths_are_floats_beyond_64_bits_and_where_they_were_stored() -> None:
-    assert fieldset.path_text(("v:9223372036854775807", "v:10000000000000000000")) == "[=9223372036854775807][=1e+19]"
+    assert fieldset.format_path(("v:9223372036854775807", "v:10000000000000000000")) == "[=9223372036854775807][=1e+19]"
     path = ('k:{"a":1234567,"b":80}', "v:1000000")
-    assert fieldset.path_text(path) == "[a=1234567,b=80][=1000000]"
-    assert fieldset.path_text(path, read=True) == "[a=1.234567e+06,b=80][=1e+06]"
+    assert fieldset.format_path(path) == "[a=1234567,b=80][=1000000]"
+    assert fieldset.format_path(path, read=True) == "[a=1.234567e+06,b=80][=1e+06]"
 
 
 def test_elements_are_spelt_one_way() -> None:

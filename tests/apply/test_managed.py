@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind import errors
-from polykind.apply import managed
+from polykind.apply import field_manager
 from polykind.apply.fieldset import difference
-from polykind.apply.typed import owned
+from polykind.apply.typed_value import applied_fields
 from polykind.apply.typemodel import CRD_MODEL, TypeModel
 from tests.apply.test_typed import SCHEMA
 
@@ -42,7 +42,7 @@ def at(second: int) -> str:
 async def written(live: Json | None, new: Json, manager: str, second: int = 0, **more: Any) -> Json:
     rules: Json = {"api_version": new["apiVersion"], "subresource": "", "models": MODELS, "convert": convert, **more}
     before = copy.deepcopy((live, new))
-    listed = await managed.update(live, new, manager=manager, now=at(second), **rules)
+    listed = await field_manager.update(live, new, manager=manager, now=at(second), **rules)
     assert (live, new) == before
     return {**new, "metadata": {**new["metadata"], "uid": "u", "managedFields": listed}}
 
@@ -51,7 +51,7 @@ async def applied(live: Json | None, config: Json, manager: str, second: int = 0
     rules: Json = {"api_version": config["apiVersion"], "subresource": "", "models": MODELS, "convert": convert}
     rules = {**rules, "force": False, "kind": "Garden", **more}
     before = copy.deepcopy((live, config))
-    result = await managed.apply(live, config, manager=manager, now=at(second), **rules)
+    result = await field_manager.apply(live, config, manager=manager, now=at(second), **rules)
     assert (live, config) == before
     return result
 
@@ -97,7 +97,7 @@ async def test_an_update_that_changes_nothing_keeps_the_entries_as_they_are() ->
     live = await written(None, garden(name="a"), "amy", 1)
     new = copy.deepcopy(live)
     assert entries(await written(live, new, "ben", 2)) == entries(live)
-    assert managed.same_but_times(live, new)
+    assert field_manager.equal_ignoring_times(live, new)
 
 
 async def test_an_entry_goes_with_its_last_field() -> None:
@@ -244,7 +244,7 @@ async def test_what_was_there_must_fit_as_well() -> None:
 
 async def test_what_a_subresource_passes_over_must_fit_as_well() -> None:
     live = await written(None, garden(name="a", size=1), "amy")
-    reset = {V1: managed.STATUS_RESET}
+    reset = {V1: field_manager.STATUS_RESET}
     kept = await written(live, garden(name="b", size=1), "ben", subresource="status", reset=reset)
     assert [e["manager"] for e in entries(kept)] == ["amy"]
     lost = {**garden(), "spec": ["no map"]}
@@ -266,7 +266,7 @@ async def test_kinds_that_are_built_in_have_their_required_fields_before_they_ar
         "status": {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]},
     }
     version = crd["apiVersion"]
-    made = await written(None, crd, "me", models={version: CRD_MODEL}, reset={version: managed.MAIN_RESET})
+    made = await written(None, crd, "me", models={version: CRD_MODEL}, reset={version: field_manager.MAIN_RESET})
     spec = entries(made)[0]["fieldsV1"]["f:spec"]
     assert spec == {
         "f:conversion": {".": {}, "f:strategy": {}},
@@ -284,16 +284,18 @@ async def test_who_creates_owns_nothing_if_what_is_reset_does_not_fit() -> None:
     models = {V1: TypeModel({"type": "object", "properties": properties})}
     for value, owners in (["x"], 1), ([1], 0):
         new = {**garden(), "status": {"a": value}}
-        made = await written(None, new, "me", models=models, reset={V1: managed.MAIN_RESET})
+        made = await written(None, new, "me", models=models, reset={V1: field_manager.MAIN_RESET})
         assert len(entries(made)) == owners
 
 
 def test_times_alone_make_no_difference() -> None:
     old = {"metadata": {"managedFields": [entry("a", "Apply", {}, 1)], "resourceVersion": "1"}, "spec": {"a": 1}}
     new = {"metadata": {"managedFields": [entry("a", "Apply", {}, 2)]}, "spec": {"a": 1}}
-    assert managed.same_but_times(old, new)
-    assert not managed.same_but_times(old, {**new, "spec": {"a": True}})
-    assert not managed.same_but_times(old, {**new, "metadata": {"managedFields": [entry("b", "Apply", {}, 1)]}})
+    assert field_manager.equal_ignoring_times(old, new)
+    assert not field_manager.equal_ignoring_times(old, {**new, "spec": {"a": True}})
+    assert not field_manager.equal_ignoring_times(
+        old, {**new, "metadata": {"managedFields": [entry("b", "Apply", {}, 1)]}}
+    )
 
 
 SPECS = st.fixed_dictionaries(
@@ -333,7 +335,7 @@ async def test_applying_again_changes_nothing(first: Json, other: Json, mine: Js
 async def test_what_is_applied_is_there_and_owned(first: Json, mine: Json) -> None:
     live = await applied(None, garden(**first), "amy", 1)
     live = await applied(live, garden(**mine), "cyd", 2, force=True)
-    fields = owned(garden(**mine)["spec"], MODELS[V1].root.map.fields["spec"].type) or {}  # type: ignore[union-attr]
+    fields = applied_fields(garden(**mine)["spec"], MODELS[V1].root.map.fields["spec"].type) or {}  # type: ignore[union-attr]
     listed = {e["manager"]: e["fieldsV1"].get("f:spec", {}) for e in entries(live) or []}
     assert not difference(fields, listed.get("cyd", {}))
     assert live["spec"].keys() >= mine.keys()

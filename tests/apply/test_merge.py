@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from polykind.apply.merge import merge
-from polykind.apply.remove import reconciled, remove_items, with_named
+from polykind.apply.remove import reconcile_atomics, remove_items, with_named_fields
 from polykind.apply.typemodel import TypeModel
 from tests.apply.test_jsonpatch import OBJECTS
 from tests.apply.test_typed import ROOT, SCHEMA, spec
@@ -70,7 +70,7 @@ def test_items_are_removed_by_path() -> None:
 
 def test_named_fields_on_the_way_go_along() -> None:
     fields = {"f:spec": {"f:notes": {"f:m": {}}, "f:free": {"f:a": {"f:b": {}}}}}
-    assert with_named(fields, ROOT) == {
+    assert with_named_fields(fields, ROOT) == {
         "f:spec": {".": {}, "f:notes": {".": {}, "f:m": {}}, "f:free": {".": {}, "f:a": {"f:b": {}}}}
     }
 
@@ -83,7 +83,7 @@ def test_what_has_become_atomic_is_owned_as_a_whole() -> None:
     fields: Any = {
         "f:spec": {"f:name": {}, "f:tags": {".": {}, 'v:"x"': {}}, "f:notes": {"f:m": {}}, "f:gone": {"f:x": {}}}
     }
-    assert reconciled(fields, ROOT) is fields
-    assert reconciled(fields, TypeModel(changed).root) == {
+    assert reconcile_atomics(fields, ROOT) is fields
+    assert reconcile_atomics(fields, TypeModel(changed).root) == {
         "f:spec": {"f:name": {}, "f:tags": {}, "f:notes": {}, "f:gone": {"f:x": {}}}
     }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind import errors
-from polykind.apply import mergepatch
+from polykind.apply import merge_patch
 from tests.apply.test_jsonpatch import JSON, OBJECTS
 
 
@@ -31,7 +31,7 @@ from tests.apply.test_jsonpatch import JSON, OBJECTS
 )
 def test_a_patch_is_merged(document: Any, patch: Any, result: Any) -> None:
     before = copy.deepcopy((document, patch))
-    assert mergepatch.apply(document, patch) == result
+    assert merge_patch.apply(document, patch) == result
     assert (document, patch) == before
 
 
@@ -45,15 +45,15 @@ def test_a_patch_is_merged(document: Any, patch: Any, result: Any) -> None:
 )
 def test_what_is_no_object_is_refused(patch: Any, text: str) -> None:
     with pytest.raises(errors.BadRequestError) as caught:
-        mergepatch.apply({}, patch)
+        merge_patch.apply({}, patch)
     assert caught.value.message == text
 
 
 def test_without_a_strict_reader_a_list_takes_the_place_of_the_document() -> None:
-    assert mergepatch.apply({}, [{"a": None}, None], lenient=True) == [{}, None]
+    assert merge_patch.apply({}, [{"a": None}, None], lenient=True) == [{}, None]
     for patch in ("x", 5, None):
         with pytest.raises(errors.BadRequestError) as caught:
-            mergepatch.apply({}, patch, lenient=True)
+            merge_patch.apply({}, patch, lenient=True)
         assert caught.value.message == "Invalid JSON Patch"
 
 
@@ -62,26 +62,26 @@ def test_deep_nesting_is_refused_at_most() -> None:
     for _ in range(5000):
         deep = {"a": deep}
     with pytest.raises(errors.BadRequestError):
-        mergepatch.apply({"a": []}, deep)
+        merge_patch.apply({"a": []}, deep)
 
 
 def test_what_does_not_change_is_shared() -> None:
     document: dict[str, Any] = {"a": {"b": 1}, "c": {}}
-    assert mergepatch.apply(document, {}) is document
-    assert mergepatch.apply(document, {"a": {}, "d": None}) is document
-    assert mergepatch.apply(document, {"c": {"x": 1}})["a"] is document["a"]
+    assert merge_patch.apply(document, {}) is document
+    assert merge_patch.apply(document, {"a": {}, "d": None}) is document
+    assert merge_patch.apply(document, {"c": {"x": 1}})["a"] is document["a"]
 
 
 @given(OBJECTS, OBJECTS)
 def test_a_patch_settles(document: Any, patch: Any) -> None:
     # The first time may leave nulls in a list that took the place of an object.
-    once = mergepatch.apply(mergepatch.apply(document, patch), patch)
-    assert mergepatch.apply(once, patch) == once
+    once = merge_patch.apply(merge_patch.apply(document, patch), patch)
+    assert merge_patch.apply(once, patch) == once
 
 
 @given(OBJECTS, st.dictionaries(st.sampled_from("abc"), JSON.filter(lambda v: v is not None), max_size=3))
 def test_keys_of_the_patch_are_there_after_it_and_others_stay(document: Any, patch: Any) -> None:
-    result = mergepatch.apply(document, patch)
+    result = merge_patch.apply(document, patch)
     assert result.keys() == document.keys() | patch.keys()
     assert all(result[key] is document[key] for key in document.keys() - patch.keys())
 
@@ -90,7 +90,7 @@ def test_lists_may_lie_as_deep_as_objects() -> None:
     deep: Any = [{"a": None}]
     for _ in range(800):
         deep = [deep]
-    made = mergepatch.apply({}, {"a": deep})["a"]
+    made = merge_patch.apply({}, {"a": deep})["a"]
     for _ in range(800):
         (made,) = made
     assert made == [{}]

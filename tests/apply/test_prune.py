@@ -7,10 +7,10 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polykind.apply.apply_pruning import without_dropped, without_unowned
 from polykind.apply.fieldset import difference
 from polykind.apply.merge import merge
-from polykind.apply.prune import without_dropped, without_unowned
-from polykind.apply.typed import owned
+from polykind.apply.typed_value import applied_fields
 from tests.apply.test_managed import SPECS, Json, garden
 from tests.apply.test_typed import ROOT
 
@@ -24,7 +24,9 @@ def test_looking_only_at_what_was_dropped_finds_the_same(specs: tuple[Json, Json
     for config in (other, last, mine):
         value = merge(value, config, ROOT)
     before = copy.deepcopy(value)
-    sets = {name: owned(config, ROOT) or {} for name, config in (("other", other), ("last", last), ("mine", mine))}
+    sets = {
+        name: applied_fields(config, ROOT) or {} for name, config in (("other", other), ("last", last), ("mine", mine))
+    }
     held = [sets["mine"], sets["other"]]
     dropped = difference(sets["last"], sets["mine"])
     assert ROOT.map is not None

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind import errors
-from polykind.apply import jsonpatch, managed, mergepatch, strategic
-from polykind.apply.scale import to_parent, to_scale
+from polykind.apply import field_manager, json_patch, merge_patch, strategic_merge_patch
+from polykind.apply.scale_managed_fields import to_parent, to_scale
 from tests.apply.test_managed import MODELS, V1, V2, Json, convert, entry, garden
 
 NAMES = st.sampled_from(
@@ -66,7 +66,7 @@ RULES: Json = {"api_version": V1, "now": "2024-01-01T00:00:00Z", "models": MODEL
 async def test_updates_are_always_tracked_somehow(live: Any, new: Any, listed: Any, subresource: str) -> None:
     if isinstance(new.get("metadata"), dict):
         new["metadata"]["managedFields"] = listed
-    result = await managed.update(live, new, manager="m", subresource=subresource, **RULES)
+    result = await field_manager.update(live, new, manager="m", subresource=subresource, **RULES)
     assert isinstance(result, list)
 
 
@@ -76,12 +76,12 @@ async def test_applies_succeed_or_are_refused(live: Any, config: Any, listed: An
         live["metadata"]["managedFields"] = listed
     with contextlib.suppress(errors.APIError):
         rules: Json = {"manager": "kubectl", "force": force, "kind": "Garden", "subresource": "", **RULES}
-        assert isinstance(await managed.apply(live, config, **rules), dict)
+        assert isinstance(await field_manager.apply(live, config, **rules), dict)
 
 
 @given(OBJECTS, VALUES | OBJECTS)
 def test_patches_succeed_or_are_refused(document: Any, patch: Any) -> None:
-    for kind in (jsonpatch, mergepatch, strategic):
+    for kind in (json_patch, merge_patch, strategic_merge_patch):
         with contextlib.suppress(errors.APIError):
             assert isinstance(kind.apply(document, patch), dict)
 
@@ -99,15 +99,15 @@ async def test_nesting_is_followed_or_refused(depth: int) -> None:
     for _ in range(depth):
         deep = {"a": deep}
     live = garden(free=deep)
-    assert isinstance(await managed.update(None, live, manager="m", subresource="", **RULES), list)
+    assert isinstance(await field_manager.update(None, live, manager="m", subresource="", **RULES), list)
     patches: list[tuple[Any, Any]] = [
-        (jsonpatch, [{"op": "copy", "from": "/spec", "path": "/x"}]),
-        (jsonpatch, [{"op": "test", "path": "/spec/free", "value": deep}]),
-        (mergepatch, {"spec": {"free": deep}}),
-        (strategic, {"spec": {"free": deep}}),
+        (json_patch, [{"op": "copy", "from": "/spec", "path": "/x"}]),
+        (json_patch, [{"op": "test", "path": "/spec/free", "value": deep}]),
+        (merge_patch, {"spec": {"free": deep}}),
+        (strategic_merge_patch, {"spec": {"free": deep}}),
     ]
     for kind, patch in patches:
         with contextlib.suppress(errors.APIError):
             kind.apply(live, patch)
     with contextlib.suppress(errors.APIError):
-        await managed.apply(None, live, manager="m", force=False, kind="Garden", subresource="", **RULES)
+        await field_manager.apply(None, live, manager="m", force=False, kind="Garden", subresource="", **RULES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.apply import managed
-from polykind.apply.scale import SCALE_VERSION, to_parent, to_scale
+from polykind.apply import field_manager
+from polykind.apply.scale_managed_fields import SCALE_VERSION, to_parent, to_scale
 from polykind.apply.typemodel import SCALE_MODEL
 from tests.apply.test_managed import V1, V2, Json, convert, entry
 
@@ -20,7 +20,7 @@ def scale(replicas: int) -> Json:
 async def scaled(parent: list[Json], before: int, after: int, manager: str) -> list[Json]:
     live = scale(before)
     live["metadata"].update(uid="u", managedFields=to_scale(parent, PATHS))
-    listed = await managed.update(
+    listed = await field_manager.update(
         live,
         scale(after),
         manager=manager,

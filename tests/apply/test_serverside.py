@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from polykind import errors
-from polykind.apply import managed
-from polykind.apply.lastapplied import ANNOTATION
+from polykind.apply import field_manager
+from polykind.apply.last_applied import ANNOTATION
 from tests.apply.test_managed import MODELS, V1, V2, Json, applied, convert, entries, entry, garden, refusing, written
 
 
@@ -211,8 +211,8 @@ async def test_deep_nesting_is_refused_at_most() -> None:
         deep = {"a": deep}
     rules: Json = {"manager": "amy", "api_version": V1, "subresource": "", "now": "", "models": MODELS}
     with pytest.raises(errors.BadRequestError):
-        await managed.apply(None, garden(free=deep), kind="Garden", force=False, convert=convert, **rules)
-    assert await managed.update(None, garden(free=deep), convert=convert, **rules) == []
+        await field_manager.apply(None, garden(free=deep), kind="Garden", force=False, convert=convert, **rules)
+    assert await field_manager.update(None, garden(free=deep), convert=convert, **rules) == []
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from polykind import errors
-from polykind.apply import mergepatch, strategic
-from polykind.apply.rejected import Rejected
+from polykind.apply import merge_patch, strategic_merge_patch
+from polykind.apply.patch_errors import PatchRejectedError
 from tests.apply.test_jsonpatch import OBJECTS
 
 NAMESPACE: dict[str, Any] = {
@@ -30,7 +30,7 @@ NAMESPACE: dict[str, Any] = {
 def patched(patch: Any, document: dict[str, Any] = NAMESPACE) -> Any:
     before = copy.deepcopy((document, patch))
     try:
-        return strategic.apply(document, patch)
+        return strategic_merge_patch.apply(document, patch)
     finally:
         assert (document, patch) == before
 
@@ -106,7 +106,7 @@ def test_conditions_and_versions_of_a_definition_are_replaced() -> None:
         ),
         (
             {"metadata": {"finalizers": [["x"]]}},
-            Rejected,
+            PatchRejectedError,
             "the server rejected our request due to an error in our request",
         ),
         (
@@ -123,10 +123,10 @@ def test_what_cannot_be_merged_is_refused(patch: Any, kind: type[errors.APIError
 
 
 def test_null_changes_nothing() -> None:
-    assert strategic.apply(NAMESPACE, None) == NAMESPACE
+    assert strategic_merge_patch.apply(NAMESPACE, None) == NAMESPACE
 
 
 @given(OBJECTS, OBJECTS)
 def test_without_lists_and_directives_it_is_a_merge_patch(document: Any, patch: Any) -> None:
-    out = strategic.apply(document, patch, strategic.REPLACE)
-    assert out.keys() == mergepatch.apply(document, patch).keys()
+    out = strategic_merge_patch.apply(document, patch, strategic_merge_patch.REPLACE)
+    assert out.keys() == merge_patch.apply(document, patch).keys()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polykind.apply.model import MisfitError
-from polykind.apply.typed import everything, explain, owned
+from polykind.apply.typed_value import all_fields, applied_fields, type_errors
 from polykind.apply.typemodel import TypeModel
 
 SCHEMA: dict[str, Any] = {
@@ -84,16 +84,16 @@ def spec(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_an_applier_owns_what_it_states(value: dict[str, Any], fields: dict[str, Any]) -> None:
-    assert owned(spec(**value), ROOT, unique=True) == {"f:spec": fields}
+    assert applied_fields(spec(**value), ROOT, unique=True) == {"f:spec": fields}
 
 
 def test_an_empty_keyed_list_states_nothing() -> None:
-    assert owned(spec(tags=[]), ROOT) is None
+    assert applied_fields(spec(tags=[]), ROOT) is None
 
 
 def test_a_writer_owns_the_containers_as_well() -> None:
     value = spec(tags=["x"], notes={"a": "b"}, beds=[{"name": "a", "kind": "k"}], tools=[])
-    assert everything(value, ROOT)["f:spec"] == {
+    assert all_fields(value, ROOT)["f:spec"] == {
         ".": {},
         "f:tags": {".": {}, 'v:"x"': {}},
         "f:notes": {".": {}, "f:a": {}},
@@ -105,14 +105,14 @@ def test_a_writer_owns_the_containers_as_well() -> None:
 def test_items_that_stand_there_twice_are_owned_together() -> None:
     value = spec(beds=[{"name": "a", "rows": 1}, {"name": "a", "rows": 2}])
     key = 'k:{"kind":"plain","name":"a"}'
-    assert everything(value, ROOT)["f:spec"]["f:beds"] == {".": {}, key: {}}
-    assert owned(value, ROOT) == {"f:spec": {"f:beds": {key: {}}}}
+    assert all_fields(value, ROOT)["f:spec"]["f:beds"] == {".": {}, key: {}}
+    assert applied_fields(value, ROOT) == {"f:spec": {"f:beds": {key: {}}}}
 
 
 def test_without_a_schema_objects_are_owned_by_fields_and_lists_as_a_whole() -> None:
     root = TypeModel(None, preserve_unknown=True).root
     value = {"spec": {"a": [{"name": "x"}], "b": {"c": 1}}}
-    assert owned(value, root) == {"f:spec": {".": {}, "f:a": {}, "f:b": {".": {}, "f:c": {}}}}
+    assert applied_fields(value, root) == {"f:spec": {".": {}, "f:a": {}, "f:b": {".": {}, "f:c": {}}}}
 
 
 @pytest.mark.parametrize(
@@ -152,5 +152,5 @@ def test_without_a_schema_objects_are_owned_by_fields_and_lists_as_a_whole() -> 
 )  # fmt: skip
 def test_what_does_not_fit_is_told_in_the_words_of_the_reference(value: dict[str, Any], text: str) -> None:
     with pytest.raises(MisfitError):
-        owned(spec(**value), ROOT, unique=True)
-    assert explain(spec(**value), ROOT) == text
+        applied_fields(spec(**value), ROOT, unique=True)
+    assert type_errors(spec(**value), ROOT) == text

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.apply.typed import explain, owned
+from polykind.apply.typed_value import applied_fields, type_errors
 from polykind.apply.versiontypes import VERSIONS
 
 
@@ -41,10 +41,10 @@ def versions(schema: Any, **more: Any) -> list[Any]:
     ],
 )
 def test_a_field_that_is_not_declared_or_of_another_type_is_told(value: Any, why: str) -> None:
-    assert explain(value, VERSIONS) == why
+    assert type_errors(value, VERSIONS) == why
 
 
 def test_what_may_be_a_schema_or_something_else_may_be_anything() -> None:
     value = versions({"items": {"tpye": 1}, "additionalProperties": [1], "default": {"a": 1}, "enum": [1, "a"]})
     value[0]["subresources"] = {"status": {"a": 1}}
-    assert owned(value, VERSIONS, unique=True) == {}
+    assert applied_fields(value, VERSIONS, unique=True) == {}

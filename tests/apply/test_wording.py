@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from polykind.apply import jsonpatch, mergepatch, wording
+from polykind.apply import json_patch, merge_patch, patch_result_text
 from tests.apply.test_jsonpatch import OBJECTS
 
 DOCUMENT = b'{"z":{"b":1,"a":{"d":1,"c":2}},"y":[{"f":1,"e":2}]}'
 
 
 def after_merge(patch: str) -> str:
-    return wording.after_merge(DOCUMENT, patch.encode()).decode()
+    return patch_result_text.merge_patch_text(DOCUMENT, patch.encode()).decode()
 
 
 def after_operations(*operations: str) -> str:
-    return wording.after_operations(DOCUMENT, f"[{','.join(operations)}]".encode()).decode()
+    return patch_result_text.json_patch_text(DOCUMENT, f"[{','.join(operations)}]".encode()).decode()
 
 
 def test_a_merge_patch_sorts_the_objects_it_goes_into() -> None:
@@ -66,8 +66,8 @@ def test_an_operation_sorts_what_it_goes_through(operation: str, text: str) -> N
 
 @given(OBJECTS, OBJECTS)
 def test_a_merge_patch_means_the_same_in_words(document: Any, patch: Any) -> None:
-    text = wording.after_merge(json.dumps(document).encode(), json.dumps(patch).encode())
-    assert json.loads(text) == mergepatch.apply(document, patch)
+    text = patch_result_text.merge_patch_text(json.dumps(document).encode(), json.dumps(patch).encode())
+    assert json.loads(text) == merge_patch.apply(document, patch)
 
 
 def test_operations_mean_the_same_in_words() -> None:
@@ -78,5 +78,5 @@ def test_operations_mean_the_same_in_words() -> None:
         {"op": "replace", "path": "/y/0/f", "value": None},
         {"op": "remove", "path": "/y/1/0"},
     ]
-    text = wording.after_operations(DOCUMENT, json.dumps(operations).encode())
-    assert json.loads(text) == jsonpatch.apply(json.loads(DOCUMENT), operations)
+    text = patch_result_text.json_patch_text(DOCUMENT, json.dumps(operations).encode())
+    assert json.loads(text) == json_patch.apply(json.loads(DOCUMENT), operations)

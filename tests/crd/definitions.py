@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import yaml
 
 from polykind import crd, errors
-from polykind.apply import jsonpatch, mergepatch
+from polykind.apply import json_patch, merge_patch
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.crd.codec import GROUP, KIND, Version
@@ -75,9 +75,9 @@ class Definitions:
             if new.get("metadata", {}).get("resourceVersion") != old["metadata"]["resourceVersion"]:
                 raise NotForUsError("resourceVersion")
         elif type_ == "application/merge-patch+json":
-            new = mergepatch.apply(shown, json.loads(body))
+            new = merge_patch.apply(shown, json.loads(body))
         else:
-            new = jsonpatch.apply(shown, json.loads(body))
+            new = json_patch.apply(shown, json.loads(body))
         return self._update(version, new, old, query, status=status)
 
     def _create(self, version: Version, body: JsonObject, query: dict[str, str]) -> tuple[int, JsonObject]:

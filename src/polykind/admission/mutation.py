@@ -14,9 +14,9 @@ from polykind.admission.evaluation_deadline import EvaluationInterruptedError, r
 from polykind.admission.policy_expressions import EvaluationScope, Expression, OutOfBudgetError
 from polykind.admission.versioned_attributes import apply_defaults, decode_patched
 from polykind.apis import machinery
-from polykind.apply import jsonpatch
-from polykind.apply.configuration import Unfit, configured
-from polykind.apply.rejected import Rejected, TestFailed
+from polykind.apply import json_patch
+from polykind.apply.apply_configuration import ApplyConfigurationError, merge_configuration
+from polykind.apply.patch_errors import PatchRejectedError, PatchTestFailedError
 from polykind.cel.mutation_types import JSONPatchOperation
 from polykind.cel.runtime_values import ConstructedObject
 from polykind.cel.to_native import UnconvertibleError, object_to_native, to_json, type_name_errors
@@ -82,8 +82,8 @@ def _apply_configuration(attributes: Attributes, obj: JsonObject, constructed: C
         message = f"no corresponding type for {obj['apiVersion']}, Kind={obj['kind']}"
         raise MutationError(f"error applying patch: failed to convert patch object to typed object: {message}")
     try:
-        merged = configured(obj, applied, apply_type)
-    except Unfit as unfit:
+        merged = merge_configuration(obj, applied, apply_type)
+    except ApplyConfigurationError as unfit:
         raise MutationError(f"error applying patch: {unfit}") from None
     _check_finite_numbers(applied)
     try:
@@ -95,10 +95,10 @@ def _apply_configuration(attributes: Attributes, obj: JsonObject, constructed: C
 def _apply_json_patch(attributes: Attributes, obj: JsonObject, patches: list[JSONPatchOperation]) -> JsonObject:
     """Apply the operations of a JSON patch to the object."""
     try:
-        patched = decode_patched(attributes, jsonpatch.patched(obj, [_operation(patch) for patch in patches]))
-    except TestFailed:
+        patched = decode_patched(attributes, json_patch.apply_operations(obj, [_operation(patch) for patch in patches]))
+    except PatchTestFailedError:
         return obj
-    except Rejected as rejected:
+    except PatchRejectedError as rejected:
         raise MutationError(f"JSON Patch: {rejected.why}") from None
     if attributes.resource.subresource == "scale":
         # kube-apiserver cannot decode a patched Scale.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from polykind import errors
 from polykind.admission.attributes import Attributes, RequestResource
 from polykind.apis import machinery
-from polykind.apply import jsonpatch
+from polykind.apply import json_patch
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
@@ -70,7 +70,7 @@ def conversion_error(resource: RequestResource, obj: JsonObject) -> str:
 def decode_patched(attributes: Attributes, patched: Any) -> JsonObject:
     """Return a copy of a patched object. Raise InternalError if it is no object or lacks apiVersion and kind."""
     if not isinstance(patched, dict):
-        raise errors.InternalError(jsonpatch.NO_OBJECT % json_type_name(patched))
+        raise errors.InternalError(json_patch.NOT_AN_OBJECT % json_type_name(patched))
     obj: JsonObject = json_codec.decode(json_codec.encode(patched))
     try:
         api_version, kind = json_codec.read_type_meta(obj)

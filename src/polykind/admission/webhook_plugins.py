@@ -23,8 +23,8 @@ from polykind.admission.versioned_attributes import (
     decode_patched,
     unconverted,
 )
-from polykind.apply import jsonpatch
-from polykind.apply.rejected import Rejected
+from polykind.apply import json_patch
+from polykind.apply.patch_errors import PatchRejectedError
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
@@ -189,7 +189,9 @@ def _decode_patch(webhook: AdmissionWebhook, patch: bytes) -> list[JsonObject]:
     if not patch:
         return []
     try:
-        operations: list[JsonObject] = jsonpatch.as_written(jsonpatch.loosely(json_codec.decode(patch)), patch)
+        operations: list[JsonObject] = json_patch.keep_test_texts(
+            json_patch.check_operations_leniently(json_codec.decode(patch)), patch
+        )
     except errors.BadRequestError as error:
         message = error.text if isinstance(error, json_codec.MalformedJSONError) else error.message
         raise WebhookCallError(webhook.name, f"received undecodable patch in webhook response: {message}") from None
@@ -199,8 +201,8 @@ def _decode_patch(webhook: AdmissionWebhook, patch: bytes) -> list[JsonObject]:
 def _apply_patch(attributes: Attributes, obj: JsonObject, operations: list[JsonObject]) -> JsonObject:
     """Return the patched object. Raise InternalError if the patch fails or removes apiVersion or kind."""
     try:
-        patched: Any = jsonpatch.patched(obj, operations)
-    except Rejected as rejected:
+        patched: Any = json_patch.apply_operations(obj, operations)
+    except PatchRejectedError as rejected:
         raise errors.InternalError(rejected.why) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, recursive_difference, union
 from polykind.apply.model import MISSING, ListType, MapType, MisfitError, Type
-from polykind.apply.typed import everything
+from polykind.apply.typed_value import all_fields
 
 
 class Comparison(NamedTuple):
@@ -48,14 +48,14 @@ def _compare(old: Any, new: Any, kind: Type) -> _Parts:
         if fields is None:
             raise MisfitError
         if fields.atomic or not (old or new):
-            return None if same(old, new) else _CHANGED
+            return None if json_equal(old, new) else _CHANGED
         return _compare_maps(old, new, fields)
     if type(old) is list and type(new) is list:
         items = kind.list
         if items is None:
             raise MisfitError
         if items.atomic or not (old or new):
-            return None if same(old, new) else _CHANGED
+            return None if json_equal(old, new) else _CHANGED
         return _compare_lists(old, new, items)
     return _compare_forms(old, new, kind)
 
@@ -85,7 +85,7 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], fields: MapType) -> 
         if before is MISSING:
             if added is None:
                 added = {}
-            added[key] = everything(item, kind)
+            added[key] = all_fields(item, kind)
             continue
         parts = _compare(before, item, kind)
         if parts is None:
@@ -111,7 +111,7 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], fields: MapType) -> 
                 kind_of_old = element if field is None else field.type
                 if kind_of_old is None:
                     raise MisfitError
-                removed[f"f:{name}"] = everything(item, kind_of_old)
+                removed[f"f:{name}"] = all_fields(item, kind_of_old)
     return None if removed is None and modified is None and added is None else (removed, modified, added)
 
 
@@ -128,17 +128,17 @@ def _compare_lists(old: list[Any], new: list[Any], items: ListType) -> _Parts:
                     if part is not None:
                         out[key] = part
         elif not ours:
-            added[key] = everything(theirs[0], items.element) if len(theirs) == 1 else LEAF
+            added[key] = all_fields(theirs[0], items.element) if len(theirs) == 1 else LEAF
         elif not theirs:
-            removed[key] = everything(ours[0], items.element) if len(ours) == 1 else LEAF
+            removed[key] = all_fields(ours[0], items.element) if len(ours) == 1 else LEAF
         elif len(ours) > 1 and len(theirs) > 1:
-            if not same(ours, theirs):
+            if not json_equal(ours, theirs):
                 modified[key] = LEAF
         elif len(ours) > 1:
             # What stood there twice is owned apart from what stands there once.
-            added[key], removed[key] = everything(theirs[0], items.element), LEAF
+            added[key], removed[key] = all_fields(theirs[0], items.element), LEAF
         else:
-            removed[key], added[key] = everything(ours[0], items.element), LEAF
+            removed[key], added[key] = all_fields(ours[0], items.element), LEAF
     return (removed or None, modified or None, added or None) if removed or modified or added else None
 
 
@@ -151,7 +151,7 @@ def _by_key(values: list[Any], items: ListType) -> dict[str, list[Any]]:
 
 def _compare_forms(old: Any, new: Any, kind: Type) -> _Parts:
     """Two values of which not both are maps and not both are lists: each is looked at in its own form."""
-    if same(old, new):
+    if json_equal(old, new):
         return None
     out: tuple[Fields | None, ...] = (None, None, None)
     for form in {_form(old, kind), _form(new, kind)}:
@@ -193,7 +193,7 @@ def _union(left: Fields | None, right: Fields | None) -> Fields | None:
     return left if left == right else union({"": left}, {"": right})[""]
 
 
-def same(left: Any, right: Any) -> bool:
+def json_equal(left: Any, right: Any) -> bool:
     """Whether two values are equal: unlike in Python, true is not 1."""
     return left is right or (bool(left == right) and _alike(left, right))
 

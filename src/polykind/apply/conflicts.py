@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.apply.entries import Owner
-from polykind.apply.fieldset import Fields, path_text, paths
+from polykind.apply.fieldset import Fields, format_path, paths
+from polykind.apply.managed_fields import Owner
 from polykind.golang.fmt import go_quote
 
 
 def conflict(found: dict[Owner, Fields]) -> errors.ConflictError:
     """The answer to an apply that meets such fields and is not forced."""
     listed = [
-        (_named(owner), [path_text(path, read=True) for path in paths(found[owner])])
+        (_named(owner), [format_path(path, read=True) for path in paths(found[owner])])
         for owner in sorted(found, key=Owner.text)
     ]
     causes = [

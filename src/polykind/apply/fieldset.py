@@ -149,26 +149,26 @@ def intersection(left: Fields, right: Fields) -> Fields:
         if key == "." or ours is theirs:
             out[key] = ours
         elif not ours or not theirs:
-            if member(ours) and member(theirs):
+            if is_member(ours) and is_member(theirs):
                 out[key] = LEAF
         elif both := intersection(ours, theirs):
             out[key] = LEAF if len(both) == 1 and "." in both else both
     return out
 
 
-def member(element: Fields | None) -> bool:
+def is_member(element: Fields | None) -> bool:
     """Whether an element found in a set belongs to it, rather than only leading to what does."""
     return element is not None and (not element or "." in element)
 
 
-def has(fields: Fields, path: tuple[str, ...]) -> bool:
+def contains(fields: Fields, path: tuple[str, ...]) -> bool:
     """Whether the path, given as keys, belongs to the set."""
     element: Fields | None = fields
     for key in path:
         element = element.get(key) if element else None
         if element is None:
             return False
-    return member(element)
+    return is_member(element)
 
 
 def of_path(path: tuple[str, ...]) -> Fields:
@@ -183,14 +183,14 @@ def paths(fields: Fields, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
     """Every path of the set, in the reference's order: at each level first the elements, then what is below them."""
     keys = sorted(fields, key=_ORDER)
     for key in keys:
-        if key != "." and member(fields[key]):
+        if key != "." and is_member(fields[key]):
             yield (*above, key)
     for key in keys:
         if key != "." and fields[key]:
             yield from paths(fields[key], (*above, key))
 
 
-def path_text(path: tuple[str, ...], *, read: bool = False) -> str:
+def format_path(path: tuple[str, ...], *, read: bool = False) -> str:
     """A path as it is shown: .spec.beds[name="a"].plant
 
     `read`: it comes from a set that was stored, all of whose numbers are floats.
@@ -245,11 +245,11 @@ def _value_text(value: Any) -> str:
     return str(value)
 
 
-def ordered(fields: Fields) -> Fields:
+def sort_fields(fields: Fields) -> Fields:
     """The same set with its keys in the reference's order, for objects whose keys are not sorted on the wire."""
     if len(fields) < 2:
-        return {key: ordered(below) for key, below in fields.items()} if fields else LEAF
-    return {key: ordered(fields[key]) for key in sorted(fields, key=_ORDER)}
+        return {key: sort_fields(below) for key, below in fields.items()} if fields else LEAF
+    return {key: sort_fields(fields[key]) for key in sorted(fields, key=_ORDER)}
 
 
 def _compare(left: str, right: str) -> int:
@@ -284,14 +284,14 @@ _RANKS = {float: 0, int: 0, str: 1, bool: 2, list: 3, tuple: 3, dict: 4, type(No
 _ORDER = cmp_to_key(_compare)
 
 
-def is_sound(fields: Any) -> bool:
+def is_field_set(fields: Any) -> bool:
     """Whether this has the shape of a set; what its elements are is not looked at."""
     if type(fields) is not dict:
         return False
     for below in fields.values():
         if type(below) is not dict:
             return False
-        if below and not is_sound(below):
+        if below and not is_field_set(below):
             return False
     return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.apply.fieldset import LEAF, Fields, member
+from polykind.apply.fieldset import LEAF, Fields, is_member
 from polykind.apply.model import DEDUCED, Type
 
 
@@ -18,7 +18,7 @@ def remove_items(value: Any, fields: Fields, kind: Type) -> Any:
         for name, item in value.items():
             below = fields.get(f"f:{name}")
             if below is not None:
-                if member(below):
+                if is_member(below):
                     continue
                 field = named.get(name)
                 item = remove_items(item, below, element if field is None else field.type)
@@ -31,7 +31,7 @@ def remove_items(value: Any, fields: Fields, kind: Type) -> Any:
         for item in value:
             below = fields.get(kind.list.item_key(item))
             if below is not None:
-                if member(below):
+                if is_member(below):
                     continue
                 item = remove_items(item, below, kind.list.element)
             items.append(item)
@@ -39,7 +39,7 @@ def remove_items(value: Any, fields: Fields, kind: Type) -> Any:
     return value
 
 
-def with_named(fields: Fields, kind: Type | None) -> Fields:
+def with_named_fields(fields: Fields, kind: Type | None) -> Fields:
     """The set, and with it every named field on the way to what it holds: these go when all in them does."""
     out: Fields = {}
     for key, below in fields.items():
@@ -54,12 +54,12 @@ def with_named(fields: Fields, kind: Type | None) -> Fields:
             inner = kind.map.element if field is None else field.type
         elif kind is not None and kind.list is not None and key[:2] == "k:":
             inner = kind.list.element
-        below = with_named(below, inner)
+        below = with_named_fields(below, inner)
         out[key] = {".": LEAF, **below} if named and "." not in below else below
     return out
 
 
-def reconciled(fields: Fields, kind: Type) -> Fields:
+def reconcile_atomics(fields: Fields, kind: Type) -> Fields:
     """The set after a change of the schema: fields in what has become atomic give way to the whole."""
     if kind.map is None:
         if kind.scalar or kind.list is None:
@@ -77,7 +77,7 @@ def reconciled(fields: Fields, kind: Type) -> Fields:
             inner = kind.list.element if kind.list is not None else None
         if inner is None:
             continue
-        new = LEAF if _atomic(inner) else reconciled(below, inner)
+        new = LEAF if _atomic(inner) else reconcile_atomics(below, inner)
         if new is not below:
             if out is None:
                 out = fields.copy()

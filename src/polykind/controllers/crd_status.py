@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polykind.apis.apiextensions.strategy import CRDResource, restated
-from polykind.apply import managed
+from polykind.apply import field_manager
 from polykind.cache.cached_object import CachedObject
 from polykind.contract import JsonObject, RevisionConflictError
 from polykind.verbs.context import Backend
@@ -25,7 +25,7 @@ class CRDStatusWriter:
         """Write the status as field manager kube-apiserver. Return False if the CRD has changed meanwhile."""
         metadata = dict(crd["metadata"])
         live = {"apiVersion": _API_VERSION, "metadata": metadata, "status": crd["status"]}
-        fields = await managed.update(
+        fields = await field_manager.update(
             live,
             {"apiVersion": _API_VERSION, "metadata": metadata, "status": status},
             manager="kube-apiserver",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from polykind import errors
 from polykind.apis.core.namespaces import FINALIZER, INITIAL, NamespaceResource
-from polykind.apply import managed
+from polykind.apply import field_manager
 from polykind.auth.user import service_account
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
@@ -77,7 +77,7 @@ class NamespaceController:
                 "labels": {"kubernetes.io/metadata.name": name},
             },
         }
-        obj["metadata"]["managedFields"] = await managed.update(
+        obj["metadata"]["managedFields"] = await field_manager.update(
             None,
             obj,
             manager="kube-apiserver",

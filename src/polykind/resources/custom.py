@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from polykind import errors, schema
-from polykind.apply.tracking import Reset
+from polykind.apply.ownership import Reset
 from polykind.apply.typemodel import TypeModel
 from polykind.cache.resource_cache import ResourceCache
 from polykind.contract import Converter, JsonObject

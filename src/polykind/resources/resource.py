@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polykind import errors
-from polykind.apply.tracking import MAIN_RESET, STATUS_RESET, Reset
+from polykind.apply.ownership import MAIN_RESET, STATUS_RESET, Reset
 from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import negotiation, partial_metadata
 from polykind.contract import JsonObject

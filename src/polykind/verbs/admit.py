@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from polykind import errors
 from polykind.admission.attributes import CREATE, DELETE, UPDATE, Attributes, RequestResource
-from polykind.apply import entries
+from polykind.apply import managed_fields
 from polykind.apply.model import Type
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
@@ -82,7 +82,7 @@ async def _mutate(
 
 def _restore_invalid_managers(ctx: RequestContext, meta: JsonObject, original: JsonObject) -> None:
     """Restore managedFields, with a warning, if admission has made them invalid."""
-    if reason := entries.complaint(meta.get("managedFields")):
+    if reason := managed_fields.validation_error(meta.get("managedFields")):
         meta.pop("managedFields", None)
         if "managedFields" in original:
             meta["managedFields"] = original["managedFields"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from polykind import errors
 from polykind.apis.machinery.decoding import described
-from polykind.apply import body, lastapplied, managed
+from polykind.apply import apply_body, field_manager, last_applied
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
 from polykind.http.options import CreateOptions, PatchOptions
@@ -50,7 +50,7 @@ def decode_applied(data: bytes, api_version: str, kind: str) -> AppliedConfigura
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
             f"json: cannot unmarshal {described(value)} into Go value of type map[string]interface {{}}"
         )
-    body.check_kind(value, api_version, kind)
+    apply_body.check_kind(value, api_version, kind)
     return AppliedConfiguration(value, duplicates)
 
 
@@ -60,13 +60,13 @@ def apply_change(ctx: RequestContext, applied: AppliedConfiguration, options: Pa
     async def change(old: JsonObject, write: Write) -> JsonObject:
         merged = await _merge(ctx, old, applied.value, options)
         applied.report_duplicates(ctx, options)
-        kubectl = options.field_manager == lastapplied.MANAGER
-        ignores_last_applied = kubectl and lastapplied.is_noted(old, merged, applied.value)
+        kubectl = options.field_manager == last_applied.MANAGER
+        ignores_last_applied = kubectl and last_applied.is_server_annotation(old, merged, applied.value)
         only_managers = only_managers_changed(old, merged, ignore_last_applied=ignores_last_applied)
         new = _decode_merged(ctx, write, merged, default=not only_managers)
         # An apply that changes nothing is rejected all the same if it states another resourceVersion.
         same_revision = new["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion")
-        if same_revision and not write.raw_metadata and managed.same_but_times(old, new):
+        if same_revision and not write.raw_metadata and field_manager.equal_ignoring_times(old, new):
             return old
         return new
 
@@ -80,7 +80,7 @@ async def apply_create(ctx: RequestContext, applied: AppliedConfiguration, optio
     meta = applied.value.get("metadata")
     uid = meta.get("uid") if isinstance(meta, dict) else None
     if uid:
-        raise body.uid_mismatch(ctx.resource.plural, ctx.resource.group, ctx.name, uid)
+        raise apply_body.uid_mismatch_error(ctx.resource.plural, ctx.resource.group, ctx.name, uid)
     write = Write({}, APPLY, CreateOptions(dry_run=options.dry_run), normalized=False)
     write.obj = _decode_merged(ctx, write, merged, default=True)
     ignore_resource_version(write.obj["metadata"], dry_run=options.dry_run)
@@ -91,7 +91,7 @@ async def _merge(
     ctx: RequestContext, live: JsonObject | None, applied: JsonObject, options: PatchOptions
 ) -> JsonObject:
     """Merge the applied configuration into the live object and update managedFields."""
-    merged = await managed.apply(
+    merged = await field_manager.apply(
         live,
         applied,
         manager=options.field_manager,
@@ -105,9 +105,9 @@ async def _merge(
         reset=ctx.resource.reset(ctx.version, ctx.subresource),
     )
     if ctx.version.is_builtin and (reason := ctx.version.codec.conversion_error(merged)):
-        kind_text = body.kind_text(ctx.version.api_version, ctx.resource.kind)
+        kind_text = apply_body.format_kind(ctx.version.api_version, ctx.resource.kind)
         raise errors.UnknownReasonError(
-            f"failed to convert new object ({body.shown(applied)}) to proper version: "
+            f"failed to convert new object ({apply_body.format_object(applied)}) to proper version: "
             f"unable to convert unstructured object to {kind_text}: {reason}"
         )
     return merged
@@ -116,8 +116,8 @@ async def _merge(
 def _decode_merged(ctx: RequestContext, write: Write, merged: JsonObject, *, default: bool) -> JsonObject:
     """Check the merged object and, if anything but its managers has changed, set its defaults."""
     if ctx.resource.namespaced:
-        body.check_namespace(merged, ctx.namespace or "")
-    body.check_name(merged, ctx.name)
+        apply_body.check_namespace(merged, ctx.namespace or "")
+    apply_body.check_name(merged, ctx.name)
     obj: JsonObject = json_codec.decode(json_codec.encode(merged))
     if default:
         stated = obj.get("metadata") or {}
@@ -135,5 +135,5 @@ def only_managers_changed(old: JsonObject, merged: JsonObject, *, ignore_last_ap
         return False
     before, after = ({k: v for k, v in obj["metadata"].items() if k != "managedFields"} for obj in (old, merged))
     if before != after and ignore_last_applied:
-        before, after = lastapplied.forgotten(before), lastapplied.forgotten(after)
+        before, after = last_applied.without_annotation(before), last_applied.without_annotation(after)
     return before == after

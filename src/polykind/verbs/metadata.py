@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.apply import managed
+from polykind.apply import field_manager
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.http.options import WriteOptions, manager_name
@@ -144,7 +144,7 @@ def _set_managers(meta: JsonObject, managed_fields: list[JsonObject]) -> None:
 
 async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:
     stated = write.options.field_manager if isinstance(write.options, WriteOptions) else ""
-    return await managed.update(
+    return await field_manager.update(
         write.old,
         write.obj,
         manager=manager_name(stated, ctx.request.headers.get(b"user-agent", b"")),
@@ -159,7 +159,7 @@ async def _track(ctx: RequestContext, write: Write) -> list[JsonObject]:
 
 def keep_manager_times(new: JsonObject, old: JsonObject) -> None:
     """Keep the old managedFields if only their times differ, so that the write changes nothing."""
-    if "managedFields" in old["metadata"] and managed.same_but_times(old, new):
+    if "managedFields" in old["metadata"] and field_manager.equal_ignoring_times(old, new):
         new["metadata"]["managedFields"] = old["metadata"]["managedFields"]
 
 

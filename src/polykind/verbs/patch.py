@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from polykind import errors
 from polykind.apis.machinery import Undecodable
-from polykind.apply import jsonpatch, mergepatch, strategic, wording
+from polykind.apply import json_patch, merge_patch, patch_result_text, strategic_merge_patch
 from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_print
@@ -25,9 +25,9 @@ from polykind.verbs.update import Change, change_object
 from polykind.verbs.write import APPLY, PATCH, Write
 
 _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
-    JSON_PATCH: lambda old, patch, lenient: jsonpatch.apply(old, patch, lenient=lenient),
-    MERGE_PATCH: lambda old, patch, lenient: mergepatch.apply(old, patch, lenient=lenient),
-    STRATEGIC_PATCH: lambda old, patch, lenient: strategic.apply(old, patch),
+    JSON_PATCH: lambda old, patch, lenient: json_patch.apply(old, patch, lenient=lenient),
+    MERGE_PATCH: lambda old, patch, lenient: merge_patch.apply(old, patch, lenient=lenient),
+    STRATEGIC_PATCH: lambda old, patch, lenient: strategic_merge_patch.apply(old, patch),
 }
 
 
@@ -101,8 +101,8 @@ def decode_patch(body: bytes, content_type: str, field_validation: str, *, spell
     if content_type == JSON_PATCH:
         if field_validation != "Ignore":
             duplicates = [f"json patch {message}" for message in strict_errors]
-            strict_errors = duplicates + jsonpatch.unknown_fields(jsonpatch.check(patch))
-        patch = jsonpatch.as_written(patch, body)
+            strict_errors = duplicates + json_patch.unknown_fields(json_patch.check_operations(patch))
+        patch = json_patch.keep_test_texts(patch, body)
     return DecodedPatch(patch, strict_errors, integers_only)
 
 
@@ -120,7 +120,7 @@ def _malformed_patch(
 
 def patched_text(before: JsonObject, body: bytes, patched: Any, content_type: str) -> str:
     """Return the result of a JSON patch or merge patch as the text that kube-apiserver's errors show."""
-    text_after = wording.after_operations if content_type == JSON_PATCH else wording.after_merge
+    text_after = patch_result_text.json_patch_text if content_type == JSON_PATCH else patch_result_text.merge_patch_text
     try:
         text = text_after(json_codec.encode_ordered(before), body)
     except (ValueError, RecursionError):

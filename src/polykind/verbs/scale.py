@@ -9,8 +9,7 @@ from polykind import errors
 from polykind.apis import machinery
 from polykind.apis.core.types import SCALE
 from polykind.apis.machinery.protobuf_reader import decode_message
-from polykind.apply import body, jsonpatch, managed, mergepatch
-from polykind.apply import scale as scaling
+from polykind.apply import apply_body, field_manager, json_patch, merge_patch, scale_managed_fields
 from polykind.apply.typemodel import SCALE_MODEL
 from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.negotiation import ResponseFormat
@@ -93,7 +92,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
         if not decoded:
             decoded.append(decode_patch(ctx.request.body, content_type, options.field_validation, spelled=True))
         patch, strict_errors, _ = decoded[0]
-        apply = jsonpatch.apply if content_type == JSON_PATCH else mergepatch.apply
+        apply = json_patch.apply if content_type == JSON_PATCH else merge_patch.apply
         patched = apply(old, patch, lenient=options.field_validation == "Ignore")
         before, _ = machinery.decode(old, SCALE, report=False)
         shown = patched_text(before, ctx.request.body, patched, content_type)
@@ -118,7 +117,7 @@ def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
         applied = decode_applied(ctx.request.body, _API_VERSION, "Scale")
         if not old["metadata"].get("managedFields"):
             raise errors.UnknownReasonError(_NO_MANAGERS)
-        merged = await managed.apply(
+        merged = await field_manager.apply(
             old,
             applied.value,
             manager=options.field_manager,
@@ -132,10 +131,12 @@ def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
         )
         if not only_managers_changed(old, merged):
             # kube-apiserver fails on every applied Scale that changes a value; only managers can change.
-            raise errors.UnknownReasonError(f"failed to convert new object ({body.shown(applied.value)}) {_NO_VERSION}")
+            raise errors.UnknownReasonError(
+                f"failed to convert new object ({apply_body.format_object(applied.value)}) {_NO_VERSION}"
+            )
         applied.report_duplicates(ctx, options)
         scale, _ = _decode(merged)
-        body.check_name(scale, ctx.name)
+        apply_body.check_name(scale, ctx.name)
         scale["metadata"]["name"] = ctx.name
         return scale
 
@@ -166,7 +167,7 @@ async def _change_scale(
         if not has_replicas:
             before["spec"] = {"replicas": _UNSET}
         entries = old["metadata"].get("managedFields") or []
-        if scale_entries := scaling.to_scale(entries, paths):
+        if scale_entries := scale_managed_fields.to_scale(entries, paths):
             before["metadata"]["managedFields"] = scale_entries
         scale = await change(before)
         if not tracked:
@@ -183,7 +184,7 @@ async def _track(ctx: RequestContext, before: JsonObject, scale: JsonObject, man
     """Set the managedFields of a Scale. A Scale without apiVersion loses its managers."""
     tracked: list[JsonObject] = []
     if scale["apiVersion"]:
-        tracked = await managed.update(
+        tracked = await field_manager.update(
             before,
             scale,
             manager=manager_name(manager, ctx.request.headers.get(b"user-agent", b"")),
@@ -209,7 +210,7 @@ def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entrie
     if stated := scale["metadata"].get("resourceVersion"):
         meta["resourceVersion"] = stated
     scale_entries = scale["metadata"].get("managedFields") or []
-    entries = scaling.to_parent(
+    entries = scale_managed_fields.to_parent(
         entries, scale_entries, api_version=ctx.version.api_version, paths=ctx.resource.replicas_paths
     )
     if entries:

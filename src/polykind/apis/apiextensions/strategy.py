@@ -12,7 +12,7 @@ import msgspec
 from polykind import crd as rules
 from polykind import errors
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
-from polykind.apply.tracking import SPEC_RESET
+from polykind.apply.ownership import SPEC_RESET
 from polykind.apply.typemodel import CRD_MODEL, CRD_V1BETA1_MODEL
 from polykind.cache.cached_object import CachedObject, Representation, labels_of
 from polykind.cache.watch_cache import WatchCache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.apis.core.types import NAMESPACE
-from polykind.apply.tracking import SPEC_RESET, Reset
+from polykind.apply.ownership import SPEC_RESET, Reset
 from polykind.apply.typemodel import NAMESPACE_MODEL
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec.table import NAMESPACES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polykind import errors
 from polykind.apis.core.types import SERVICE
-from polykind.apply.tracking import SPEC_RESET
+from polykind.apply.ownership import SPEC_RESET
 from polykind.apply.typemodel import SERVICE_MODEL
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec.table import SERVICES

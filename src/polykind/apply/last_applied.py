@@ -9,31 +9,31 @@ import msgspec
 from polykind.apply.compare import compare
 from polykind.apply.fieldset import Fields, difference
 from polykind.apply.model import MisfitError, Type
-from polykind.apply.typed import owned
+from polykind.apply.typed_value import applied_fields
 from polykind.contract import JsonObject
 from polykind.golang.json import go_json
 
 MANAGER = "kubectl"
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
-MOST_ANNOTATION_BYTES = 256 * 1024
+MAX_ANNOTATION_BYTES = 256 * 1024
 
 
-def of(document: JsonObject) -> str:
+def get_last_applied(document: JsonObject) -> str:
     """The configuration applied last on the client's side; nothing if there is none."""
     found = _annotations(document).get(ANNOTATION)
     return found if isinstance(found, str) else ""
 
 
-def fields(live: JsonObject, api_version: str, kind: Type) -> Fields | None:
+def unchanged_fields(live: JsonObject, api_version: str, kind: Type) -> Fields | None:
     """The fields that were applied on the client's side and have not changed since; None if that cannot be told."""
-    text = of(live)
+    text = get_last_applied(live)
     if not text:
         return None
     try:
         last = msgspec.json.decode(text)
         if not isinstance(last, dict) or (last.get("apiVersion"), last.get("kind")) != (api_version, live.get("kind")):
             return None
-        out = owned(last, kind, unique=True) or {}
+        out = applied_fields(last, kind, unique=True) or {}
         for part in compare(last, live, kind):
             out = difference(out, part)
     except (msgspec.DecodeError, MisfitError, RecursionError):
@@ -41,25 +41,25 @@ def fields(live: JsonObject, api_version: str, kind: Type) -> Fields | None:
     return out
 
 
-def renewed(document: JsonObject, applied: JsonObject) -> JsonObject:
+def update_annotation(document: JsonObject, applied: JsonObject) -> JsonObject:
     """The object with the annotation telling of what is applied now, if it has one."""
-    if not of(document):
+    if not get_last_applied(document):
         return document
     try:
         annotations = {**_annotations(document), ANNOTATION: _text(applied)}
     except TypeError:
         return document
-    if sum(_bytes(key) + _bytes(value) for key, value in annotations.items()) > MOST_ANNOTATION_BYTES:
+    if sum(_bytes(key) + _bytes(value) for key, value in annotations.items()) > MAX_ANNOTATION_BYTES:
         del annotations[ANNOTATION]
     return {**document, "metadata": {**document["metadata"], "annotations": annotations}}
 
 
-def is_noted(live: JsonObject, merged: JsonObject, applied: JsonObject) -> bool:
+def is_server_annotation(live: JsonObject, merged: JsonObject, applied: JsonObject) -> bool:
     """Whether the annotation was renewed here alone, and not by what was applied."""
-    return bool(of(merged)) and of(applied) in ("", of(live))
+    return bool(get_last_applied(merged)) and get_last_applied(applied) in ("", get_last_applied(live))
 
 
-def forgotten(metadata: JsonObject) -> JsonObject:
+def without_annotation(metadata: JsonObject) -> JsonObject:
     """The metadata without the annotation."""
     annotations = metadata.get("annotations")
     if not isinstance(annotations, dict):

@@ -17,7 +17,7 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def after_operations(document: bytes, operations: bytes) -> bytes:
+def json_patch_text(document: bytes, operations: bytes) -> bytes:
     """What a JSON patch that applies to a document makes of it."""
     patching = _Patching(_opened(document))
     for operation in _items(operations):
@@ -25,7 +25,7 @@ def after_operations(document: bytes, operations: bytes) -> bytes:
     return _text(patching.root)
 
 
-def after_merge(document: bytes, patch: bytes) -> bytes:
+def merge_patch_text(document: bytes, patch: bytes) -> bytes:
     """What a merge patch makes of a document; a list takes its place."""
     root = _opened(patch)
     return _text(_merged(_opened(document), root) if isinstance(root, dict) else _pruned(root))

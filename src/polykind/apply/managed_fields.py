@@ -12,7 +12,7 @@ from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import go_json
 
-MOST_UPDATERS = 10
+MAX_UPDATE_ENTRIES = 10
 ANCIENT = "ancient-changes"
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
@@ -66,13 +66,13 @@ class Entry:
 Entries = dict[Owner, Entry]
 
 
-def of(document: JsonObject | None) -> Any:
+def get_managed_fields(document: JsonObject | None) -> Any:
     """The managedFields of an object, whatever they are."""
     metadata = document.get("metadata") if document else None
     return metadata.get("managedFields") if isinstance(metadata, dict) else None
 
 
-def readable(entry: Any) -> bool:
+def has_entry_types(entry: Any) -> bool:
     """Whether a value has the types of an entry, valid or not."""
     if not isinstance(entry, dict):
         return False
@@ -108,7 +108,7 @@ def decode(listed: Any, *, trusted: bool) -> Entries | None:
         try:
             if not trusted:
                 out[owner] = Entry(fieldset.decode(fields), version, time)
-            elif fieldset.is_sound(fields or {}):
+            elif fieldset.is_field_set(fields or {}):
                 out[owner] = Entry(fields or {}, version, time, entry)
             else:
                 return None
@@ -117,7 +117,7 @@ def decode(listed: Any, *, trusted: bool) -> Entries | None:
     return out
 
 
-def complaint(listed: Any) -> str | None:
+def validation_error(listed: Any) -> str | None:
     """What is wrong with the entries of an object, in the reference's words; None if they are valid."""
     if decode(listed, trusted=False) is not None:
         return None
@@ -161,7 +161,7 @@ def encode(entries: Entries, *, ordered: bool) -> list[JsonObject]:
     if len(entries) == 1:
         return [_encoded(owner, entry, ordered) for owner, entry in entries.items()]
     keyed = [
-        ((owner.operation, seconds(entry.time), owner.manager, entry.version, owner.subresource), owner, entry)
+        ((owner.operation, sort_time(entry.time), owner.manager, entry.version, owner.subresource), owner, entry)
         for owner, entry in entries.items()
     ]
     keyed.sort(key=_first)
@@ -183,13 +183,13 @@ def _encoded(owner: Owner, entry: Entry, ordered: bool) -> JsonObject:
     if entry.time is not None:
         out["time"] = entry.time
     out["fieldsType"] = "FieldsV1"
-    out["fieldsV1"] = fieldset.ordered(entry.fields) if ordered else entry.fields
+    out["fieldsV1"] = fieldset.sort_fields(entry.fields) if ordered else entry.fields
     if owner.subresource:
         out["subresource"] = owner.subresource
     return out
 
 
-def seconds(time: str | None) -> str:
+def sort_time(time: str | None) -> str:
     """A time for sorting: as text in UTC, to the second; first of all where there is none."""
     if time is None or _TIME.match(time):
         return time or ""
@@ -200,16 +200,16 @@ def seconds(time: str | None) -> str:
         return ""
 
 
-def cap(entries: Entries) -> None:
+def cap_updates(entries: Entries) -> None:
     """Merges the oldest entries of updates, those of a version with each other, until no more than ten are left."""
     updaters = [owner for owner in entries if owner.operation == "Update"]
     left = len(updaters)
-    if left <= MOST_UPDATERS:
+    if left <= MAX_UPDATE_ENTRIES:
         return
-    updaters.sort(key=lambda owner: (seconds(entries[owner].time), owner.text()))
+    updaters.sort(key=lambda owner: (sort_time(entries[owner].time), owner.text()))
     first: dict[str, Owner] = {}
     for owner in updaters:
-        if left <= MOST_UPDATERS:
+        if left <= MAX_UPDATE_ENTRIES:
             return
         entry = entries[owner]
         if entry.version not in first:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.apply.entries import Entries, Entry, Owner
 from polykind.apply.fieldset import EMPTY, Fields, difference, intersection, union
+from polykind.apply.managed_fields import Entries, Entry, Owner
 from polykind.apply.model import MISSING, MapType, Type
-from polykind.apply.remove import remove_items, with_named
-from polykind.apply.tracking import Versions
-from polykind.apply.typed import owned
+from polykind.apply.ownership import VersionConverter
+from polykind.apply.remove import remove_items, with_named_fields
+from polykind.apply.typed_value import applied_fields
 from polykind.contract import JsonObject
 
 _FAILED = "failed to prune fields"
 
 
-class Pruning:
+class Pruner:
     """One pruning, after the manager's new entry has taken the place of its last."""
 
-    def __init__(self, entries: Entries, me: Owner, versions: Versions) -> None:
+    def __init__(self, entries: Entries, me: Owner, versions: VersionConverter) -> None:
         self.entries = entries
         self.me = me
         self.versions = versions
@@ -44,7 +44,7 @@ class Pruning:
         if base is None:
             return merged
         kind = self.versions.models[last.version].root
-        applied = with_named(last.fields, kind)
+        applied = with_named_fields(last.fields, kind)
         rest = await self._kept(base, remove_items(base, applied, kind), last.version)
         what = f"{_FAILED}: failed add back dangling items: failed to convert pruned object to last applied version: "
         rest = await at(rest, last.version, what)
@@ -113,7 +113,7 @@ def _stays(child: Any, fields: MapType, gone: Fields, mine: Fields) -> bool:
 
 def without_unowned(value: Any, kind: Type, last: Fields, held: list[Fields]) -> Any:
     """The value without what `last` had and none of `held` owns; None if nothing stays."""
-    applied = with_named(last, kind)
+    applied = with_named_fields(last, kind)
     fields = EMPTY
     for theirs in held:
         fields = union(fields, theirs)
@@ -124,9 +124,9 @@ def without_unowned(value: Any, kind: Type, last: Fields, held: list[Fields]) ->
 
 def _put_back(value: Any, rest: Any, fields: Fields, kind: Type) -> Any:
     """What was left over of a value, with what is owned put back."""
-    kept = union(_stated(rest, kind), with_named(fields, kind))
+    kept = union(_stated(rest, kind), with_named_fields(fields, kind))
     return remove_items(value, difference(_stated(value, kind), kept), kind)
 
 
 def _stated(value: Any, kind: Type) -> Fields:
-    return EMPTY if value is None else with_named(owned(value, kind) or EMPTY, kind)
+    return EMPTY if value is None else with_named_fields(applied_fields(value, kind) or EMPTY, kind)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from polykind import errors
-from polykind.apply.mergepatch import without_nulls
-from polykind.apply.rejected import Rejected, too_deep
+from polykind.apply.merge_patch import without_nulls
+from polykind.apply.patch_errors import PatchRejectedError, nesting_error
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_print, go_type
 
@@ -67,7 +67,7 @@ def apply(document: JsonObject, patch: Any, strategy: Strategy | None = None) ->
     try:
         return _merge_maps(document, patch, strategy)
     except RecursionError:
-        raise too_deep() from None
+        raise nesting_error() from None
 
 
 def _json_name(value: Any) -> str:
@@ -191,7 +191,7 @@ def _merge_lists(before: list[Any], value: list[Any], field: Strategy, deleting:
         return before
     kinds = {type(item) for item in (*before, *value)}
     if list in kinds:
-        raise Rejected
+        raise PatchRejectedError
     if len(kinds) > 1:
         shown = f"{go_print(before)} {go_print(value)}"
         raise errors.UnknownReasonError(f"list element types are not identical: [{shown}]")

@@ -7,11 +7,11 @@ from typing import Final
 
 from polykind import errors
 from polykind.apply.compare import Comparison, compare
-from polykind.apply.entries import Entries
 from polykind.apply.fieldset import LEAF, Fields, difference
+from polykind.apply.managed_fields import Entries
 from polykind.apply.model import MisfitError
-from polykind.apply.remove import reconciled
-from polykind.apply.typed import explain, owned
+from polykind.apply.remove import reconcile_atomics
+from polykind.apply.typed_value import applied_fields, type_errors
 from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 
@@ -46,7 +46,7 @@ _SYSTEM: Final = frozenset(
         "resourceVersion",
     }
 )
-STRIPPED: Final[Fields] = {
+UNOWNED_FIELDS: Final[Fields] = {
     "f:apiVersion": LEAF,
     "f:kind": LEAF,
     "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(_SYSTEM)}},
@@ -54,7 +54,7 @@ STRIPPED: Final[Fields] = {
 """Fields that nobody owns."""
 
 
-def bare(document: JsonObject) -> JsonObject:
+def strip_system_fields(document: JsonObject) -> JsonObject:
     """The object without what nobody can own."""
     out = {name: value for name, value in document.items() if name != "apiVersion" and name != "kind"}
     metadata = out.get("metadata")
@@ -63,7 +63,7 @@ def bare(document: JsonObject) -> JsonObject:
     return out
 
 
-async def reconcile(entries: Entries, models: Models, live: JsonObject, convert: Convert) -> None:
+async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, convert: Convert) -> None:
     """Brings the entries in line with today's schemas.
 
     Those of versions that are gone are dropped, unless `convert` refuses such versions: nothing can be done then.
@@ -75,7 +75,7 @@ async def reconcile(entries: Entries, models: Models, live: JsonObject, convert:
         if model is None:
             del entries[owner]
             continue
-        fields = reconciled(entry.fields, model.root)
+        fields = reconcile_atomics(entry.fields, model.root)
         if fields is not entry.fields:
             entry.change(fields)
 
@@ -95,7 +95,7 @@ def disown_system(entries: Entries, new: JsonObject) -> None:
             entry.change(fields)
 
 
-async def subtract(
+async def remove_changed_fields(
     entries: Entries,
     found: Comparison,
     old: JsonObject,
@@ -138,13 +138,13 @@ async def compare_at(
     before, after = await convert(old, version), await convert(new, version)
     if before is None or after is None:
         return None
-    before, after = bare(before), bare(after)
-    owned(before, model.root, unique=True)
-    owned(after, model.root, unique=True)
+    before, after = strip_system_fields(before), strip_system_fields(after)
+    applied_fields(before, model.root, unique=True)
+    applied_fields(after, model.root, unique=True)
     return compare(before, after, model.root).excluding(reset.get(version))
 
 
-class Versions:
+class VersionConverter:
     """The versions of a kind, for a write that must not go on without them: what fails is told to the client."""
 
     def __init__(self, models: Models, convert: Convert) -> None:
@@ -161,9 +161,9 @@ class Versions:
         try:
             converted = await self.convert(document, version)
             if converted is not None:
-                owned(converted, kind, unique=True)
+                applied_fields(converted, kind, unique=True)
         except errors.APIError as error:
             raise errors.UnknownReasonError(what + error.message) from None
         except MisfitError:
-            raise errors.UnknownReasonError(what + explain(converted, kind)) from None
+            raise errors.UnknownReasonError(what + type_errors(converted, kind)) from None
         return converted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from polykind.apply import entries as book
-from polykind.apply.entries import Entries, Entry
-from polykind.apply.fieldset import difference, has, of_path
+from polykind.apply import managed_fields
+from polykind.apply.fieldset import contains, difference, of_path
+from polykind.apply.managed_fields import Entries, Entry
 from polykind.contract import JsonObject
 
 SCALE_VERSION: Final = "autoscaling/v1"
@@ -22,10 +22,10 @@ def to_scale(parent: list[JsonObject], paths: Paths) -> list[JsonObject]:
     out: Entries = {}
     for owner, entry in _decoded(parent).items():
         path = paths.get(entry.version)
-        if path is not None and has(entry.fields, _keys(path)):
+        if path is not None and contains(entry.fields, _keys(path)):
             version = SCALE_VERSION if owner.operation == "Update" else ""
             out[owner._replace(version=version)] = Entry(of_path(_REPLICAS), SCALE_VERSION, entry.time)
-    return book.encode(out, ordered=False)
+    return managed_fields.encode(out, ordered=False)
 
 
 def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version: str, paths: Paths) -> list[JsonObject]:
@@ -37,7 +37,7 @@ def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version:
         if entry.version not in paths:
             continue
         path = paths[entry.version]
-        if path is None or not has(entry.fields, _keys(path)):
+        if path is None or not contains(entry.fields, _keys(path)):
             out[owner] = entry
         elif owner in scaled:
             out[owner] = entry
@@ -47,11 +47,11 @@ def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version:
             out[owner] = entry
     own = paths.get(api_version)
     for owner, entry in scaled.items():
-        if own is not None and has(entry.fields, _REPLICAS):
+        if own is not None and contains(entry.fields, _REPLICAS):
             # Times are looked for among the object's entries alone: who comes to it by its scale has none.
             time = before[owner].time if owner in before else None
             out[owner] = Entry(of_path(_keys(own)), api_version, time)
-    return book.encode(out, ordered=False)
+    return managed_fields.encode(out, ordered=False)
 
 
 def _keys(path: str) -> tuple[str, ...]:
@@ -60,4 +60,4 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 def _decoded(listed: list[JsonObject]) -> Entries:
-    return book.decode(listed, trusted=True) or {}
+    return managed_fields.decode(listed, trusted=True) or {}

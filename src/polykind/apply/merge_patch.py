@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind import errors
-from polykind.apply.rejected import too_deep
+from polykind.apply.patch_errors import nesting_error
 from polykind.contract import JsonObject
 from polykind.golang.json import json_type_name
 
@@ -27,7 +27,7 @@ def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
     try:
         return _merged(document, patch)
     except RecursionError:
-        raise too_deep() from None
+        raise nesting_error() from None
 
 
 def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind.apply.fieldset import path_text
+from polykind.apply.fieldset import format_path
 from polykind.apply.merge import merge
 from polykind.apply.model import MisfitError, Type
-from polykind.apply.typed import check, explain, owned
+from polykind.apply.typed_value import applied_fields, check_type, type_errors
 from polykind.contract import JsonObject
 
 
-class Unfit(Exception):
+class ApplyConfigurationError(Exception):
     """A configuration that cannot be laid over an object; says why."""
 
 
-def configured(live: JsonObject, applied: JsonObject, kind: Type) -> JsonObject:
+def merge_configuration(live: JsonObject, applied: JsonObject, kind: Type) -> JsonObject:
     """The object with what is applied in it. Raises Unfit."""
     try:
-        owned(applied, kind, unique=True)
+        applied_fields(applied, kind, unique=True)
     except MisfitError:
-        raise Unfit(f"failed to convert patch object to typed object: {explain(applied, kind)}") from None
+        raise ApplyConfigurationError(
+            f"failed to convert patch object to typed object: {type_errors(applied, kind)}"
+        ) from None
     if found := _atomics(applied, kind, ()):
         what = "may not mutate atomic arrays, maps or structs"
-        raise Unfit(f"invalid ApplyConfiguration: {what}: {', '.join(map(path_text, found))}")
+        raise ApplyConfigurationError(f"invalid ApplyConfiguration: {what}: {', '.join(map(format_path, found))}")
     try:
-        check(live, kind)
+        check_type(live, kind)
     except MisfitError:
-        raise Unfit(f"failed to convert original object to typed object: {explain(live, kind)}") from None
+        raise ApplyConfigurationError(
+            f"failed to convert original object to typed object: {type_errors(live, kind)}"
+        ) from None
     try:
         made: JsonObject = merge(live, applied, kind)
     except MisfitError as error:
-        raise Unfit(f"failed to merge patch: {error}") from None
+        raise ApplyConfigurationError(f"failed to merge patch: {error}") from None
     return made
 
 

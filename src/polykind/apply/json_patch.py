@@ -10,20 +10,20 @@ import msgspec
 import orjson
 
 from polykind import errors
-from polykind.apply.rejected import Rejected, TestFailed, too_deep
+from polykind.apply.patch_errors import PatchRejectedError, PatchTestFailedError, nesting_error
 from polykind.contract import JsonObject, copy_json
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import encode_json, go_json, json_type_name
 
-MOST_OPERATIONS = 10000
-MOST_COPIED_BYTES = 3 * 1024 * 1024
+MAX_OPERATIONS = 10000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
 """What the `copy` operations of one patch may add: each could otherwise double the document."""
 
 _MISSING = "missing value"
 _FIELDS = ("op", "path", "from", "value")
 _TEXTS = ("op", "path", "from")
 _INDEX = re.compile(r"[+-]?[0-9]{1,18}\Z")
-NO_OBJECT = (
+NOT_AN_OBJECT = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go value of type struct "
     '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
@@ -36,30 +36,32 @@ def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> Js
     """
     if isinstance(operations, bytes):
         operations = _decode(operations)
-    operations = loosely(operations) if lenient else check(operations)
-    if len(operations) > MOST_OPERATIONS:
+    operations = check_operations_leniently(operations) if lenient else check_operations(operations)
+    if len(operations) > MAX_OPERATIONS:
         raise errors.RequestTooLargeError(
             "Request entity too large: "
-            f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}"
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    made = patched(document, operations)
+    made = apply_operations(document, operations)
     if isinstance(made, dict):
         return made
-    raise errors.InvalidError("", "", "", [errors.invalid("patch", go_json(made), NO_OBJECT % json_type_name(made))])
+    raise errors.InvalidError(
+        "", "", "", [errors.invalid("patch", go_json(made), NOT_AN_OBJECT % json_type_name(made))]
+    )
 
 
-def patched(document: JsonObject, operations: list[JsonObject]) -> Any:
+def apply_operations(document: JsonObject, operations: list[JsonObject]) -> Any:
     """What operations make of a document, which need not be an object any more."""
     patching = _Patching(document)
     try:
         for operation in operations:
             patching.run(operation)
     except RecursionError:
-        raise too_deep() from None
+        raise nesting_error() from None
     return patching.root
 
 
-def check(operations: Any) -> list[JsonObject]:
+def check_operations(operations: Any) -> list[JsonObject]:
     """The operations, if that is what they are; null counts as none, and as an operation without an op."""
     if operations is None:
         return []
@@ -82,7 +84,7 @@ def check(operations: Any) -> list[JsonObject]:
     return [operation or {} for operation in operations]
 
 
-def loosely(operations: Any) -> list[JsonObject]:
+def check_operations_leniently(operations: Any) -> list[JsonObject]:
     """As `check`, in the words of the patch's own reader, to whom a field of another type is a failed operation."""
     if operations is None:
         return []
@@ -108,7 +110,7 @@ def unknown_fields(operations: list[Any]) -> list[str]:
     ]
 
 
-class Written(NamedTuple):
+class TestText(NamedTuple):
     """The value of a test as it is written: texts are compared, not what they mean."""
 
     text: bytes
@@ -117,7 +119,7 @@ class Written(NamedTuple):
 _members = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decode
 
 
-def as_written(operations: Any, body: bytes) -> Any:
+def keep_test_texts(operations: Any, body: bytes) -> Any:
     """The operations, decoded from a body, with the values of tests as that writes them."""
     try:
         members = _members(body)
@@ -125,7 +127,7 @@ def as_written(operations: Any, body: bytes) -> Any:
         return operations
     for operation, texts in zip(operations, members, strict=True):
         if texts and "value" in texts and operation.get("op") == "test":
-            operation["value"] = Written(bytes(texts["value"]))
+            operation["value"] = TestText(bytes(texts["value"]))
     return operations
 
 
@@ -167,7 +169,7 @@ class _Patching:
         op = operation.get("op")
         action = _ACTIONS.get(op) if isinstance(op, str) else None
         if action is None:
-            raise Rejected(f"Unexpected kind: {op if isinstance(op, str) else 'unknown'}")
+            raise PatchRejectedError(f"Unexpected kind: {op if isinstance(op, str) else 'unknown'}")
         action(self, operation)
 
     def add(self, operation: JsonObject) -> None:
@@ -185,7 +187,7 @@ class _Patching:
         path, value = _text(operation, "path", "replace"), operation.get("value")
         if path == "":
             if not isinstance(value, dict | list):
-                raise Rejected("replace operation value must be object or array: %!w(<nil>)")
+                raise PatchRejectedError("replace operation value must be object or array: %!w(<nil>)")
             self.root = value
             return
         lost = "replace operation does not apply: doc is missing"
@@ -193,7 +195,7 @@ class _Patching:
         try:
             container[_index(key, len(container)) if isinstance(container, list) else key] = value
         except _BadIndex:
-            raise Rejected(f"{lost} key: {path}: {_MISSING}") from None
+            raise PatchRejectedError(f"{lost} key: {path}: {_MISSING}") from None
 
     def move(self, operation: JsonObject) -> None:
         source = _text(operation, "from", "move")
@@ -213,10 +215,10 @@ class _Patching:
         else:
             self.copied += len(value) if isinstance(value, str) else 8
         path = _text(operation, "path", "copy")
-        if self.copied > MOST_COPIED_BYTES:
-            raise Rejected(
+        if self.copied > MAX_COPIED_BYTES:
+            raise PatchRejectedError(
                 f"Unable to complete the copy, the accumulated size increase of copy is {self.copied}, "
-                f"exceeding the limit {MOST_COPIED_BYTES}"
+                f"exceeding the limit {MAX_COPIED_BYTES}"
             )
         failing = "error while adding value during copy"
         self.put(path, value, f"{lost} destination path: {path}: {_MISSING}", failing)
@@ -225,8 +227,8 @@ class _Patching:
         path, wanted = _text(operation, "path", "test"), operation.get("value")
         lost = f"test operation does not apply: is missing path: {path}: {_MISSING}"
         found = self.root if path == "" else self.get(path, lost, f"error in test for path: '{path}'")
-        if not (_reads(found, wanted.text) if isinstance(wanted, Written) else _same(found, wanted)):
-            raise TestFailed(f"testing value {path} failed: test failed")
+        if not (_reads(found, wanted.text) if isinstance(wanted, TestText) else _same(found, wanted)):
+            raise PatchTestFailedError(f"testing value {path} failed: test failed")
 
     def get(self, path: str, lost: str, failing: str) -> Any:
         *above, key = _keys(path, lost)
@@ -235,16 +237,16 @@ class _Patching:
             for part in above:
                 container = _child(container, part)
         except _BadIndex:
-            raise Rejected(lost) from None
+            raise PatchRejectedError(lost) from None
         if isinstance(container, dict):
             # A key that is not there reads as null: so it can be tested for, and copied.
             return container.get(key)
         if not isinstance(container, list):
-            raise Rejected(lost)
+            raise PatchRejectedError(lost)
         try:
             return container[_index(key, len(container))]
         except _BadIndex as bad:
-            raise Rejected(f"{failing}: {bad}") from None
+            raise PatchRejectedError(f"{failing}: {bad}") from None
 
     def put(self, path: str, value: Any, lost: str, failing: str) -> None:
         container, key = self.writable(path, lost)
@@ -257,7 +259,7 @@ class _Patching:
                 container.insert(_index(key, len(container) + 1), value)
             except _BadIndex as bad:
                 improper = "" if _INDEX.match(key) else f"value was not a proper array index: '{key}': "
-                raise Rejected(f"{failing}: {improper}{bad}") from None
+                raise PatchRejectedError(f"{failing}: {improper}{bad}") from None
 
     def writable(self, path: str, lost: str) -> tuple[Any, str]:
         """The container of what a path names, it and those above it being copies of ours; and the last key."""
@@ -268,13 +270,13 @@ class _Patching:
                 place: Any = _index(part, len(container)) if isinstance(container, list) else part
                 child = _child(container, part)
                 if not isinstance(child, dict | list):
-                    raise Rejected(lost)
+                    raise PatchRejectedError(lost)
                 owned = self.owned(child)
                 if owned is not child:
                     container[place] = owned
                 container = owned
         except _BadIndex:
-            raise Rejected(lost) from None
+            raise PatchRejectedError(lost) from None
         return container, key
 
     def owned(self, container: Any) -> Any:
@@ -309,12 +311,12 @@ def _text(operation: JsonObject, field: str, op: str) -> str:
     # Of some operations the library says no more than that.
     if (op, field) in (("add", "path"), ("remove", "path"), ("copy", "path")):
         why = _MISSING
-    raise Rejected(f"{op} operation failed to decode {field}: {why}")
+    raise PatchRejectedError(f"{op} operation failed to decode {field}: {why}")
 
 
 def _keys(path: str, lost: str) -> list[str]:
     if "/" not in path:
-        raise Rejected(lost)
+        raise PatchRejectedError(lost)
     keys: list[str] = path.split("/")[1:]
     return [key.replace("~1", "/").replace("~0", "~") for key in keys] if "~" in path else keys
 
@@ -324,9 +326,9 @@ def _take(container: Any, key: str, failing: str) -> Any:
         try:
             return container.pop(_index(key, len(container)))
         except _BadIndex as bad:
-            raise Rejected(f"{failing}: {bad}") from None
+            raise PatchRejectedError(f"{failing}: {bad}") from None
     if key not in container:
-        raise Rejected(f"{failing}: Unable to remove nonexistent key: {key}: {_MISSING}")
+        raise PatchRejectedError(f"{failing}: Unable to remove nonexistent key: {key}: {_MISSING}")
     return container.pop(key)
 
 
@@ -352,7 +354,7 @@ def _size(value: Any) -> int:
     try:
         return len(orjson.dumps(value))
     except TypeError:
-        raise Rejected from None
+        raise PatchRejectedError from None
 
 
 def _same(left: Any, right: Any) -> bool:

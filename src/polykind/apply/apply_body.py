@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from polykind import errors
-from polykind.apply import entries
+from polykind.apply import managed_fields
 from polykind.contract import JsonObject
 
 
-def check(applied: JsonObject, api_version: str, kind: str) -> None:
+def check_body(applied: JsonObject, api_version: str, kind: str) -> None:
     """Refuses the body of an apply that is not of the kind and version of the request, or that states managedFields."""
     check_kind(applied, api_version, kind)
     metadata = applied.get("metadata")
     listed = metadata.get("managedFields") if isinstance(metadata, dict) else None
     # Entries that cannot be read are none at all.
-    if isinstance(listed, list) and all(map(entries.readable, listed)):
+    if isinstance(listed, list) and all(map(managed_fields.has_entry_types, listed)):
         raise errors.BadRequestError("metadata.managedFields must be nil")
 
 
 def check_kind(applied: JsonObject, api_version: str, kind: str) -> None:
     """Refuses the body of an apply that is not of the kind and version of the request."""
-    named = kind_text(applied.get("apiVersion"), applied.get("kind"))
-    if named != kind_text(api_version, kind):
+    named = format_kind(applied.get("apiVersion"), applied.get("kind"))
+    if named != format_kind(api_version, kind):
         raise errors.BadRequestError(f"invalid object type: {named}")
 
 
-def kind_text(api_version: Any, kind: Any) -> str:
+def format_kind(api_version: Any, kind: Any) -> str:
     """A kind as the reference shows it: group/version, Kind=Kind"""
     version = api_version if isinstance(api_version, str) else ""
     if version.count("/") > 1:
@@ -35,12 +35,12 @@ def kind_text(api_version: Any, kind: Any) -> str:
     return f"{group}/{version}, Kind={kind if isinstance(kind, str) else ''}"
 
 
-def shown(applied: JsonObject) -> str:
+def format_object(applied: JsonObject) -> str:
     """An object as the reference names it where something fails: namespace/name; group/version, Kind=Kind"""
     metadata = applied.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     where = "/".join(v if isinstance(v := metadata.get(k), str) else "" for k in ("namespace", "name"))
-    return f"{where}; {kind_text(applied.get('apiVersion'), applied.get('kind'))}"
+    return f"{where}; {format_kind(applied.get('apiVersion'), applied.get('kind'))}"
 
 
 def check_name(merged: JsonObject, name: str) -> None:
@@ -64,7 +64,7 @@ def check_namespace(merged: JsonObject, namespace: str) -> None:
         )
 
 
-def uid_mismatch(resource: str, group: str, name: str, uid: str) -> errors.ConflictError:
+def uid_mismatch_error(resource: str, group: str, name: str, uid: str) -> errors.ConflictError:
     """The answer to an apply that names the uid of an object that does not exist."""
     why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
     return errors.conflict(resource, group, name, why)

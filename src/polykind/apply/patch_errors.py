@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind import errors
 
 
-class Rejected(errors.APIError):
+class PatchRejectedError(errors.APIError):
     """A patch that does not fit the object: a 422 that tells nothing of the cause, as the reference answers.
 
     `why` is the cause, which only those who are told of the patch of another learn.
@@ -19,12 +19,12 @@ class Rejected(errors.APIError):
         self.why = why
 
 
-class TestFailed(Rejected):
+class PatchTestFailedError(PatchRejectedError):
     """A patch one of whose tests has failed."""
 
     __test__ = False
 
 
-def too_deep() -> errors.BadRequestError:
+def nesting_error() -> errors.BadRequestError:
     """Refuses values nested deeper than a walk can follow."""
     return errors.BadRequestError("exceeded max depth")

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.apply import body, conflicts, lastapplied
-from polykind.apply import entries as book
-from polykind.apply.compare import SAME, Comparison, compare, same
-from polykind.apply.entries import Entries, Entry, Owner
+from polykind.apply import apply_body, conflicts, last_applied, managed_fields
+from polykind.apply.apply_pruning import Pruner
+from polykind.apply.compare import SAME, Comparison, compare, json_equal
 from polykind.apply.fieldset import EMPTY, Fields, difference, intersection, recursive_difference, union
+from polykind.apply.managed_fields import Entries, Entry, Owner
 from polykind.apply.merge import merge
 from polykind.apply.model import MisfitError
-from polykind.apply.prune import Pruning
-from polykind.apply.rejected import too_deep
-from polykind.apply.tracking import STRIPPED, Convert, Models, Reset, Versions, bare, reconcile
-from polykind.apply.typed import check, misfit_error, owned
+from polykind.apply.ownership import (
+    UNOWNED_FIELDS,
+    Convert,
+    Models,
+    Reset,
+    VersionConverter,
+    reconcile_schema,
+    strip_system_fields,
+)
+from polykind.apply.patch_errors import nesting_error
+from polykind.apply.typed_value import applied_fields, check_type, type_mismatch_error
 from polykind.contract import JsonObject
 
 BEFORE = "before-first-apply"
@@ -38,12 +45,12 @@ async def apply(
     Raises errors.Conflicted where others own what would change, and other APIErrors for what cannot be applied.
     The result is neither pruned nor defaulted yet.
     """
-    body.check(applied, api_version, kind)
+    apply_body.check_body(applied, api_version, kind)
     applying = _Applying(live, applied, manager, api_version, subresource, now, models, convert, reset or {})
     try:
         return await applying.run(force)
     except RecursionError:
-        raise too_deep() from None
+        raise nesting_error() from None
 
 
 class _Applying:
@@ -63,58 +70,62 @@ class _Applying:
         self.live = _without_entries(live) if live is not None else {"apiVersion": api_version, "kind": applied["kind"]}
         self.applied = applied
         self.manager = manager
-        self.me = book.applier(manager, subresource)
+        self.me = managed_fields.applier(manager, subresource)
         self.version = api_version
         self.now = now
         self.models = models
         self.kind = models[api_version].root
-        self.versions = Versions(models, convert)
+        self.versions = VersionConverter(models, convert)
         self.reset = reset
-        self.entries: Entries = book.decode(book.of(live), trusted=True) or {}
+        self.entries: Entries = managed_fields.decode(managed_fields.get_managed_fields(live), trusted=True) or {}
         if not self.entries and live is not None:
-            self._track_the_past(book.updater(BEFORE, api_version, subresource))
+            self._track_the_past(managed_fields.updater(BEFORE, api_version, subresource))
 
     def _track_the_past(self, owner: Owner) -> None:
         """Whatever is there before the first apply belongs to a manager of its own."""
         self._check_live("failed to create manager for existing fields: failed to convert new object ({}) to smd typed")
         zero = self.models[self.version].zero
-        found = compare(bare(zero), bare(self.live), self.kind).excluding(self.reset.get(self.version))
-        if fields := difference(union(found.modified, found.added), STRIPPED):
+        found = compare(strip_system_fields(zero), strip_system_fields(self.live), self.kind).excluding(
+            self.reset.get(self.version)
+        )
+        if fields := difference(union(found.modified, found.added), UNOWNED_FIELDS):
             self.entries[owner] = Entry(fields, self.version, self.now)
 
     def _check_live(self, what: str) -> None:
         """What is there may not fit, if the schema has changed since it was written: nothing can be merged with it."""
         try:
-            check(self.live, self.kind)
+            check_type(self.live, self.kind)
         except MisfitError:
-            raise misfit_error(what.format(body.shown(self.live)), self.live, self.kind, unique=False) from None
+            raise type_mismatch_error(
+                what.format(apply_body.format_object(self.live)), self.live, self.kind, unique=False
+            ) from None
 
     async def run(self, force: bool) -> JsonObject:
         fields = self._fields()
         self._check_live("failed to create typed live object ({})")
-        await reconcile(self.entries, self.models, self.live, self.versions.convert)
+        await reconcile_schema(self.entries, self.models, self.live, self.versions.convert)
         lives = await self._lives()
         try:
             merged = merge(self.live, self.applied, self.kind)
             last = self.entries.get(self.me)
             self.entries[self.me] = Entry(fields, self.version, last.time if last is not None else None)
-            merged = await Pruning(self.entries, self.me, self.versions).pruned(merged, last)
+            merged = await Pruner(self.entries, self.me, self.versions).pruned(merged, last)
             found = compare(self.live, merged, self.kind)
         except MisfitError as error:
             raise errors.UnknownReasonError(f"failed to merge config: {error}") from None
         await self._take(found, lives, merged, force)
         for owner in [owner for owner, entry in self.entries.items() if not entry.fields and owner != self.me]:
             del self.entries[owner]
-        changed = merged is not self.live and (bool(found) or not same(self.live, merged))
+        changed = merged is not self.live and (bool(found) or not json_equal(self.live, merged))
         self._settle(fields, last, changed=changed)
         return self._result(merged if changed else self.live)
 
     def _fields(self) -> Fields:
         try:
-            fields = owned(self.applied, self.kind, unique=True) or EMPTY
+            fields = applied_fields(self.applied, self.kind, unique=True) or EMPTY
         except MisfitError:
-            what = f"failed to create typed patch object ({body.shown(self.applied)})"
-            raise misfit_error(what, self.applied, self.kind) from None
+            what = f"failed to create typed patch object ({apply_body.format_object(self.applied)})"
+            raise type_mismatch_error(what, self.applied, self.kind) from None
         if ignored := self.reset.get(self.version):
             fields = recursive_difference(fields, ignored)
         return fields
@@ -135,7 +146,9 @@ class _Applying:
         new = await self.versions.at(merged, version, "failed to convert new object: ")
         if new is None:
             return SAME
-        return compare(bare(live), bare(new), self.models[version].root).excluding(self.reset.get(version))
+        return compare(strip_system_fields(live), strip_system_fields(new), self.models[version].root).excluding(
+            self.reset.get(version)
+        )
 
     async def _take(self, found: Comparison, lives: dict[str, JsonObject], merged: JsonObject, force: bool) -> None:
         """Takes what changes from the others, if it may."""
@@ -164,8 +177,8 @@ class _Applying:
 
     def _allow(self, clashes: dict[Owner, Fields]) -> None:
         """Lets kubectl take over what it applied on the client's side; other conflicts are refused."""
-        if self.manager == lastapplied.MANAGER:
-            allowed = lastapplied.fields(self.live, self.version, self.kind)
+        if self.manager == last_applied.MANAGER:
+            allowed = last_applied.unchanged_fields(self.live, self.version, self.kind)
             if allowed is not None:
                 rest = {owner: difference(fields, allowed) for owner, fields in clashes.items()}
                 clashes = {owner: fields for owner, fields in rest.items() if fields}
@@ -174,7 +187,7 @@ class _Applying:
 
     def _settle(self, fields: Fields, last: Entry | None, *, changed: bool) -> None:
         """An apply that changes nothing but ownership leaves its entry's time as it was, or without one."""
-        fields = difference(fields, STRIPPED)
+        fields = difference(fields, UNOWNED_FIELDS)
         if not fields:
             del self.entries[self.me]
             return
@@ -184,10 +197,10 @@ class _Applying:
         self.entries[self.me] = entry
 
     def _result(self, merged: JsonObject) -> JsonObject:
-        if self.manager == lastapplied.MANAGER:
-            merged = lastapplied.renewed(merged, self.applied)
-        listed = book.encode(self.entries, ordered=self.models[self.version].ordered)
-        if self.stored is not None and merged is self.live and listed == book.of(self.stored):
+        if self.manager == last_applied.MANAGER:
+            merged = last_applied.update_annotation(merged, self.applied)
+        listed = managed_fields.encode(self.entries, ordered=self.models[self.version].ordered)
+        if self.stored is not None and merged is self.live and listed == managed_fields.get_managed_fields(self.stored):
             return self.stored
         metadata = merged.get("metadata")
         metadata = dict(metadata) if isinstance(metadata, dict) else {}

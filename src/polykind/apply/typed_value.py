@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind import errors
-from polykind.apply.fieldset import LEAF, Fields, path_text, with_self
+from polykind.apply.fieldset import LEAF, Fields, format_path, with_self
 from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
 from polykind.golang.fmt import GoValue, go_literal, go_print, go_type
 
@@ -13,7 +13,7 @@ _MOST_SHAPES = 64
 """Shapes remembered of one type, and the most keys of one that is."""
 
 
-def everything(value: Any, kind: Type) -> Fields:
+def all_fields(value: Any, kind: Type) -> Fields:
     """Every field of a value that has just come or gone, the containers among them."""
     if type(value) is dict:
         fields = kind.map
@@ -33,7 +33,7 @@ def everything(value: Any, kind: Type) -> Fields:
             return shape.fields
         out = shape.fields.copy()
         for name, key, below in shape.deeper:
-            out[key] = everything(value[name], below)
+            out[key] = all_fields(value[name], below)
         return out
     if type(value) is list:
         items = kind.list
@@ -76,11 +76,11 @@ def _all_of_list(value: list[Any], items: ListType, out: Fields) -> Fields:
     for item in value:
         key = items.item_key(item)
         # Items that stand there more than once are owned together, and not what is in them.
-        out[key] = LEAF if key in out else everything(item, element)
+        out[key] = LEAF if key in out else all_fields(item, element)
     return out
 
 
-def owned(value: Any, kind: Type, unique: bool = False) -> Fields | None:
+def applied_fields(value: Any, kind: Type, unique: bool = False) -> Fields | None:
     """The fields that a manager who applies this value owns: what it states, and not the containers on the way.
 
     None if it states nothing, as an empty keyed list does. `unique` looks closer, as is due to what a
@@ -103,14 +103,14 @@ def owned(value: Any, kind: Type, unique: bool = False) -> Fields | None:
             if field is not None:
                 if type(item) in field.type.scalars:
                     out[field.key] = LEAF
-                elif (below := owned(item, field.type, unique)) is not None:
+                elif (below := applied_fields(item, field.type, unique)) is not None:
                     out[field.key] = below
             elif element is None:
                 raise MisfitError
             elif type(item) in element.scalars:
                 out[f"f:{name}"] = LEAF
             else:
-                out[f"f:{name}"] = with_self(owned(item, element, unique))
+                out[f"f:{name}"] = with_self(applied_fields(item, element, unique))
         return out or None
     if type(value) is list:
         items = kind.list
@@ -131,7 +131,7 @@ def _owned_items(value: list[Any], items: ListType, unique: bool) -> Fields | No
     for item in value:
         key = items.item_key(item)
         if key not in out:
-            out[key] = with_self(owned(item, items.element, unique))
+            out[key] = with_self(applied_fields(item, items.element, unique))
         elif unique:
             raise MisfitError
         else:
@@ -173,7 +173,7 @@ def _check(value: Any, kind: Type) -> None:
         raise MisfitError
 
 
-def check(value: Any, kind: Type) -> None:
+def check_type(value: Any, kind: Type) -> None:
     """Raises MisfitError for a value that does not fit; items may stand in a list twice."""
     if type(value) is dict:
         if kind.map is None:
@@ -185,7 +185,7 @@ def check(value: Any, kind: Type) -> None:
             if below is None:
                 raise MisfitError
             if type(item) not in below.scalars:
-                check(item, below)
+                check_type(item, below)
     elif type(value) is list:
         items = kind.list
         if items is None:
@@ -195,12 +195,12 @@ def check(value: Any, kind: Type) -> None:
             if not items.atomic and not (type(item) is dict and items.keys and items.keys[0] in item):
                 items.item_key(item)
             if type(item) not in items.element.scalars:
-                check(item, items.element)
+                check_type(item, items.element)
     elif type(value) not in kind.scalars:
         raise MisfitError
 
 
-def explain(value: Any, kind: Type, *, unique: bool = True) -> str:
+def type_errors(value: Any, kind: Type, *, unique: bool = True) -> str:
     """Why a value does not fit its type, in the reference's words. Not unique: items may stand in a list twice."""
     found: list[str] = []
     _explain(value, kind, (), found, unique)
@@ -211,7 +211,7 @@ def explain(value: Any, kind: Type, *, unique: bool = True) -> str:
 
 def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str], unique: bool) -> None:
     def tell(why: str, *below: str) -> None:
-        where = path_text((*path, *below))
+        where = format_path((*path, *below))
         found.append(f"{where}: {why}" if where else why)
 
     if value is None:
@@ -245,7 +245,7 @@ def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str], un
                     tell(f"element {index}: {error}")
                     return
                 if unique and key in seen:
-                    tell(f"duplicate entries for key {path_text((key,))}")
+                    tell(f"duplicate entries for key {format_path((key,))}")
                 seen.add(key)
             _explain(item, kind.list.element, (*path, key), found, unique)
     else:
@@ -268,6 +268,6 @@ def _scalar_text(value: Any, kind: str) -> str:
     return f"expected {'boolean' if kind == 'boolean' else 'any scalar'}, got &{{{go_print(value)}}}"
 
 
-def misfit_error(what: str, value: Any, kind: Type, *, unique: bool = True) -> errors.UnknownReasonError:
+def type_mismatch_error(what: str, value: Any, kind: Type, *, unique: bool = True) -> errors.UnknownReasonError:
     """The answer to an apply where something does not fit: a 500 without a reason, as the reference gives."""
-    return errors.UnknownReasonError(f"{what}: {explain(value, kind, unique=unique)}")
+    return errors.UnknownReasonError(f"{what}: {type_errors(value, kind, unique=unique)}")

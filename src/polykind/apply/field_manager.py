@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any, Final
 
 from polykind import errors
-from polykind.apply import entries as book
-from polykind.apply.compare import Comparison, compare, same
-from polykind.apply.entries import Entries, Entry
+from polykind.apply import managed_fields
+from polykind.apply.compare import Comparison, compare, json_equal
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, recursive_difference, union
+from polykind.apply.managed_fields import Entries, Entry
 from polykind.apply.model import MisfitError, Type
-from polykind.apply.serverside import apply
-from polykind.apply.tracking import (
+from polykind.apply.ownership import (
     MAIN_RESET,
     STATUS_RESET,
     Convert,
     Models,
     Reset,
-    bare,
     disown_system,
-    reconcile,
-    subtract,
+    reconcile_schema,
+    remove_changed_fields,
+    strip_system_fields,
 )
-from polykind.apply.typed import check, everything
+from polykind.apply.server_side_apply import apply
+from polykind.apply.typed_value import all_fields, check_type
 from polykind.contract import JsonObject
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "Models",
     "Reset",
     "apply",
-    "same_but_times",
+    "equal_ignoring_times",
     "update",
 ]
 
@@ -57,10 +57,10 @@ async def update(
     The objects are at `api_version`; `new` is what the request makes of the object, before it is stored.
     """
     model = models[api_version]
-    if live is None and not model.zero and book.of(new) is None:
+    if live is None and not model.zero and managed_fields.get_managed_fields(new) is None:
         fields = _created(new, model.root, (reset or {}).get(api_version))
-        owner = book.updater(manager, api_version, subresource)
-        return book.encode({owner: Entry(fields, api_version, now)}, ordered=model.ordered) if fields else []
+        owner = managed_fields.updater(manager, api_version, subresource)
+        return managed_fields.encode({owner: Entry(fields, api_version, now)}, ordered=model.ordered) if fields else []
     entries = _entries_of(live, new, subresource, by_empty=model.ordered)
     if not entries and live is not None:
         # Whoever had the entries cleared is not tracked again before somebody applies.
@@ -68,42 +68,42 @@ async def update(
     reset = reset or {}
     try:
         old = live if live is not None else model.zero
-        await reconcile(entries, models, old, convert)
+        await reconcile_schema(entries, models, old, convert)
         if live is None:
             disown_system(entries, new)
-        before, after = bare(old), bare(new)
+        before, after = strip_system_fields(old), strip_system_fields(new)
         # What is put back later nobody else looks at; what is there may not fit if the schema has changed since.
-        check(after, model.root)
-        alike = [name for name, value in before.items() if name in after and same(value, after[name])]
+        check_type(after, model.root)
+        alike = [name for name, value in before.items() if name in after and json_equal(value, after[name])]
         for name in alike:
             del before[name], after[name]
-        check(before, model.root)
+        check_type(before, model.root)
         found = compare(before, after, model.root).excluding(reset.get(api_version))
         # Even where nothing changes the object is looked at, at every version that has an entry.
-        await subtract(entries, found, old, new, api_version, models, convert, reset)
+        await remove_changed_fields(entries, found, old, new, api_version, models, convert, reset)
         if found:
-            _own(entries, found, book.updater(manager, api_version, subresource), now)
-        book.cap(entries)
+            _own(entries, found, managed_fields.updater(manager, api_version, subresource), now)
+        managed_fields.cap_updates(entries)
     except (MisfitError, RecursionError, errors.APIError):
         # What does not fit its schema is refused when it is validated; the entries are of no use then. Nor are they
         # where the object cannot be had at one of their versions.
         return []
-    return book.encode(entries, ordered=model.ordered)
+    return managed_fields.encode(entries, ordered=model.ordered)
 
 
 def _created(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
     """What the creator of an object owns: all there is. Nothing if it does not fit."""
     try:
-        fields = difference(everything(bare(new), root), _ROOT)
+        fields = difference(all_fields(strip_system_fields(new), root), _ROOT)
         if reset:
             # What is in lists that are owned as a whole is left to the validation, which will not see this.
-            check({name: new[name] for key in reset if (name := key[2:]) in new}, root)
+            check_type({name: new[name] for key in reset if (name := key[2:]) in new}, root)
     except (MisfitError, RecursionError):
         return EMPTY
     return recursive_difference(fields, reset) if reset else fields
 
 
-def same_but_times(old: JsonObject, new: JsonObject) -> bool:
+def equal_ignoring_times(old: JsonObject, new: JsonObject) -> bool:
     """Whether two states of an object differ in nothing but the times of managedFields (and the resourceVersion)."""
     ours, theirs = old.get("metadata"), new.get("metadata")
     if not isinstance(ours, dict) or not isinstance(theirs, dict) or old.keys() != new.keys():
@@ -112,9 +112,9 @@ def same_but_times(old: JsonObject, new: JsonObject) -> bool:
         if name == "managedFields":
             if _timeless(ours.get(name)) != _timeless(theirs.get(name)):
                 return False
-        elif name != "resourceVersion" and not same(ours.get(name), theirs.get(name)):
+        elif name != "resourceVersion" and not json_equal(ours.get(name), theirs.get(name)):
             return False
-    return all(name == "metadata" or same(value, new[name]) for name, value in old.items())
+    return all(name == "metadata" or json_equal(value, new[name]) for name, value in old.items())
 
 
 def _timeless(listed: Any) -> Any:
@@ -126,7 +126,7 @@ def _timeless(listed: Any) -> Any:
     ]
 
 
-def _own(entries: Entries, found: Comparison, owner: book.Owner, now: str) -> None:
+def _own(entries: Entries, found: Comparison, owner: managed_fields.Owner, now: str) -> None:
     fields = difference(union(found.modified, found.added), _METADATA)
     if not fields:
         return
@@ -138,11 +138,11 @@ def _own(entries: Entries, found: Comparison, owner: book.Owner, now: str) -> No
 
 def _entries_of(live: JsonObject | None, new: JsonObject, subresource: str, *, by_empty: bool) -> Entries:
     """Where a write starts from: the entries that the request states, else those of the object."""
-    stored = book.of(live)
-    stated = None if subresource else book.of(new)
+    stored = managed_fields.get_managed_fields(live)
+    stated = None if subresource else managed_fields.get_managed_fields(new)
     if stated is not None and stated is not stored:
-        if book.is_reset(stated, by_empty=by_empty):
+        if managed_fields.is_reset(stated, by_empty=by_empty):
             return {}
-        if stated != stored and (entries := book.decode(stated, trusted=False)):
+        if stated != stored and (entries := managed_fields.decode(stated, trusted=False)):
             return entries
-    return book.decode(stored, trusted=True) or {}
+    return managed_fields.decode(stored, trusted=True) or {}
