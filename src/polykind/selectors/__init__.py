@@ -1,1 +1,1 @@
-"""Selectors: which objects a list, a watch or a deletion of many means."""
+"""Label selectors and field selectors, as requests and API objects write them."""

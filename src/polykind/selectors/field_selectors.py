@@ -1,4 +1,4 @@
-"""Field selectors: terms on the name, the namespace and what a definition makes selectable."""
+"""Field selectors: on the name, the namespace and the selectable fields that a CRD declares."""
 
 from __future__ import annotations
 
@@ -11,89 +11,94 @@ from polykind.golang.fmt import go_quote
 
 
 class FieldRequirement(NamedTuple):
+    """One requirement: the field's text equals `value`, or with `equal` False differs from it."""
+
     field: str
     equal: bool
     value: str
 
 
 def unsupported_field(label: str) -> str:
-    """How a custom resource (and a namespace) refuses a field."""
+    """Return kube-apiserver's message for a field that a custom resource or a namespace does not support."""
     return f"field label not supported: {label}"
 
 
 def unknown_field(label: str) -> str:
-    """How other built-in kinds, such as definitions, refuse a field."""
+    """Return kube-apiserver's message for a field that other built-in kinds do not support."""
     return f'{go_quote(label)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 class FieldSelector:
-    """All terms together; `name` and `namespace` are what they pin, if they pin one."""
+    """Requirements that must all be met. `name` and `namespace` are the values that they require, or None."""
 
     __slots__ = ("name", "namespace", "requirements")
 
-    def __init__(self, terms: tuple[FieldRequirement, ...]) -> None:
-        self.requirements = terms
-        self.name = self._pinned("metadata.name")
-        self.namespace = self._pinned("metadata.namespace")
+    def __init__(self, requirements: tuple[FieldRequirement, ...]) -> None:
+        self.requirements = requirements
+        self.name = self._required_value("metadata.name")
+        self.namespace = self._required_value("metadata.namespace")
 
-    def _pinned(self, field: str) -> str | None:
-        return next((t.value for t in self.requirements if t.equal and t.field == field), None)
+    def _required_value(self, field: str) -> str | None:
+        return next((r.value for r in self.requirements if r.equal and r.field == field), None)
 
     @property
     def empty(self) -> bool:
-        """Whether every object is selected."""
+        """True if the selector matches every object."""
         return not self.requirements
 
     def matches(self, get: Callable[[str], str | None]) -> bool:
-        """Whether an object is selected; `get` gives a field's text (None and "" are alike)."""
+        """True if an object is selected. `get` returns the text of a field; None counts as empty."""
         return all(((get(field) or "") == value) is equal for field, equal, value in self.requirements)
 
-    def check_fields(self, allowed: Container[str], refusal: Callable[[str], str] = unsupported_field) -> None:
-        """Raise BadRequest if a term is on a field that is not `allowed`."""
-        for term in self.requirements:
-            if term.field not in allowed:
-                raise BadRequestError(refusal(term.field))
+    def check_fields(self, allowed: Container[str], message: Callable[[str], str] = unsupported_field) -> None:
+        """Raise BadRequestError if a requirement is on a field that is not `allowed`."""
+        for requirement in self.requirements:
+            if requirement.field not in allowed:
+                raise BadRequestError(message(requirement.field))
 
     def __str__(self) -> str:
-        return ",".join(f"{t.field}{'=' if t.equal else '!='}{_escape(t.value)}" for t in self.requirements)
+        return ",".join(f"{r.field}{'=' if r.equal else '!='}{_escape(r.value)}" for r in self.requirements)
 
 
 SELECT_ALL: Final = FieldSelector(())
-_TERMS = re.compile(r"(?:[^\\,]|\\.?)*", re.DOTALL)
-_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
+_UNTIL_COMMA = re.compile(r"(?:[^\\,]|\\.?)*", re.DOTALL)
+_REQUIREMENT = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 
 
 def parse_field_selector(
-    text: str, allowed: Container[str] | None = None, refusal: Callable[[str], str] = unsupported_field
+    text: str, allowed: Container[str] | None = None, message: Callable[[str], str] = unsupported_field
 ) -> FieldSelector:
-    """The selector of a fieldSelector text; without `allowed` the fields are left to `require`. Raises BadRequest."""
+    """Parse the fieldSelector parameter of a request. Raises BadRequestError.
+
+    Without `allowed` the caller has to call `check_fields` once it knows the resource.
+    """
     if not text:
         return SELECT_ALL
-    terms = []
+    requirements = []
     for part in sorted(_split(text)):
         if not part:
             continue
-        found = _TERM.fullmatch(part)
-        if found is None:
+        match = _REQUIREMENT.fullmatch(part)
+        if match is None:
             raise BadRequestError(f"invalid selector: '{text}'; can't understand '{part}'")
-        term = FieldRequirement(found[1], found[2] != "!=", _unescape(found[3]))
-        if term.field or term.value:
-            terms.append(term)
-    selector = FieldSelector(tuple(terms)) if terms else SELECT_ALL
+        requirement = FieldRequirement(match[1], match[2] != "!=", _unescape(match[3]))
+        if requirement.field or requirement.value:
+            requirements.append(requirement)
+    selector = FieldSelector(tuple(requirements)) if requirements else SELECT_ALL
     if allowed is not None:
-        selector.check_fields(allowed, refusal)
+        selector.check_fields(allowed, message)
     return selector
 
 
 def _split(text: str) -> list[str]:
-    """The terms between commas that no backslash precedes."""
+    """Split at commas that no backslash precedes."""
     if "\\" not in text:
         return text.split(",")
     out = []
     position = 0
     while True:
-        found = _TERMS.match(text, position)
-        end = found.end() if found else position
+        match = _UNTIL_COMMA.match(text, position)
+        end = match.end() if match else position
         out.append(text[position:end])
         if end >= len(text):
             return out
@@ -107,10 +112,10 @@ def _unescape(value: str) -> str:
     characters = iter(value)
     for char in characters:
         if char == "\\":
-            following = next(characters, "")
-            if following not in ("\\", ",", "="):
-                raise BadRequestError(f"invalid field selector: invalid escape sequence: \\{following}")
-            out.append(following)
+            escaped = next(characters, "")
+            if escaped not in ("\\", ",", "="):
+                raise BadRequestError(f"invalid field selector: invalid escape sequence: \\{escaped}")
+            out.append(escaped)
         elif char in ",=":
             raise BadRequestError(f"invalid field selector: unescaped character in value: {ord(char)}")
         else:
