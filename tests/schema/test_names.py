@@ -66,14 +66,14 @@ _TEXTS = st.text("aZ9-_./\n", max_size=4) | st.sampled_from(["a" * 63, "a" * 64,
 
 @given(st.dictionaries(_TEXTS, _TEXTS, min_size=1, max_size=3))
 def test_usual_labels_have_nothing_wrong_with_them(labels: dict[str, str]) -> None:
-    if names.are_usual_labels(labels):
+    if names.are_simple_labels(labels):
         assert not any(names.qualified_name(key) + names.label_value(value) for key, value in labels.items())
 
 
 def test_plain_labels_are_usual() -> None:
-    assert names.are_usual_labels({"app": "web", "tier": "a" * 63})
-    assert not names.are_usual_labels({"a\nb": "c"})
-    assert not names.are_usual_labels({"app": 1})
+    assert names.are_simple_labels({"app": "web", "tier": "a" * 63})
+    assert not names.are_simple_labels({"a\nb": "c"})
+    assert not names.are_simple_labels({"app": 1})
 
 
 def test_path_segments() -> None:

@@ -89,7 +89,7 @@ def _apply_configuration(attributes: Attributes, obj: JsonObject, constructed: C
     try:
         return attributes.default(json_codec.decode(json_codec.encode(merged)))
     except machinery.Undecodable as error:
-        raise MutationError(error.why) from None
+        raise MutationError(error.detail) from None
 
 
 def _apply_json_patch(attributes: Attributes, obj: JsonObject, patches: list[JSONPatchOperation]) -> JsonObject:

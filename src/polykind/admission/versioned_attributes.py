@@ -91,6 +91,6 @@ def apply_defaults(attributes: Attributes, obj: JsonObject) -> JsonObject:
     except errors.UnknownReasonError:
         raise
     except (machinery.Undecodable, BadObjectMetaError) as error:
-        raise errors.InternalError(error.why) from None
+        raise errors.InternalError(error.detail) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None

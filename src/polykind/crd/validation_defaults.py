@@ -81,7 +81,7 @@ class _Walk:
 def _value_problems(schema: JsonObject, at: str) -> list[FieldError]:
     if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
         # There is no object in a scalar to have metadata.
-        return field_errors(validate_value(SchemaNode(schema, declared=True), schema["default"]).errors, at)
+        return field_errors(validate_value(SchemaNode(schema, for_defaults=True), schema["default"]).errors, at)
     # The very default of the definition is cleaned, as the reference does: what metadata cannot hold is not stored.
     node, value = SchemaNode(schema), schema["default"]
     try:
@@ -90,7 +90,7 @@ def _value_problems(schema: JsonObject, at: str) -> list[FieldError]:
         return [misfit.error]
     found: list[FieldError] = []
     validate_embedded(node, value, at, found)
-    return found or field_errors(validate_value(SchemaNode(schema, declared=True), value).errors, at)
+    return found or field_errors(validate_value(SchemaNode(schema, for_defaults=True), value).errors, at)
 
 
 def _metadata_problems(
@@ -110,4 +110,4 @@ def _metadata_problems(
         found = [misfit.error]
     if found:
         return [invalid(at, value, f"must result in valid metadata: {aggregate_message(found)}")]
-    return field_errors(validate_value(SchemaNode(schema, declared=True), value).errors, at)
+    return field_errors(validate_value(SchemaNode(schema, for_defaults=True), value).errors, at)

@@ -1,4 +1,8 @@
-"""Programs written for one schema. Names and constants of the schema are never text in a program: it refers to them."""
+"""Generation of Python functions for one schema.
+
+Text of a schema (property names, enum values, patterns) never becomes source code: it is bound to generated names
+that the source refers to. See docs/decisions/0013-generated-schema-programs.md.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ Function = Callable[..., Any]
 
 
 class FunctionBody:
-    """The body of one function in the making."""
+    """The source lines of one function while it is generated. `room` limits how many nodes may still be inlined."""
 
     def __init__(self, room: int) -> None:
         self.text: list[str] = []
@@ -19,15 +23,17 @@ class FunctionBody:
         self._variables = 0
 
     def add(self, *lines: str) -> None:
+        """Append lines at the current indentation."""
         pad = " " * self.indent
         self.text.extend(pad + line for line in lines)
 
     def variable(self) -> str:
+        """Return a new name for a local variable."""
         self._variables += 1
         return f"v{self._variables}"
 
-    def inner(self, heading: str, write: Callable[[], None]) -> None:
-        """A block under a heading; one that nothing is written into is left out."""
+    def block(self, heading: str, write: Callable[[], None]) -> None:
+        """Append a heading and the indented lines that `write` appends. Omit the heading if `write` appends nothing."""
         self.add(heading)
         self.indent += 1
         before = len(self.text)
@@ -38,56 +44,56 @@ class FunctionBody:
 
 
 class Program:
-    """The functions of one schema and the constants they refer to. A function is compiled when it is first called."""
+    """The functions generated for one schema, and their constants. Each function is compiled on its first call."""
 
-    NODES_IN_ONE_FUNCTION = 70
-    """Longer functions would take too long to compile at once."""
+    NODES_PER_FUNCTION = 70
+    """Compiling a longer function would block the event loop for too long."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self._names: dict[str, Any] = {"__builtins__": {}, **given}
+    def __init__(self, builtins: dict[str, Any]) -> None:
+        self._names: dict[str, Any] = {"__builtins__": {}, **builtins}
         self._functions: dict[Any, str] = {}
-        self._waiting: dict[str, Callable[[], None]] = {}
+        self._uncompiled: dict[str, Callable[[], None]] = {}
         self._constants: dict[Any, str] = {}
         self._lock = threading.RLock()
 
     def constant(self, value: Any) -> str:
-        """A name for a value."""
-        simple = (type(value), value) if type(value) in (str, int) else None
-        if simple in self._constants:
-            return self._constants[simple]
+        """Return a name by which the source can refer to a value."""
+        shared_key = (type(value), value) if type(value) in (str, int) else None
+        if shared_key in self._constants:
+            return self._constants[shared_key]
         name = f"C{len(self._names)}"
         self._names[name] = value
-        if simple:
-            self._constants[simple] = name
+        if shared_key:
+            self._constants[shared_key] = name
         return name
 
     def function(self, key: Any, arguments: str, write: Callable[[FunctionBody], None]) -> str:
-        """The name of the function that `write` writes; the same key gives the same function."""
+        """Return the name of the function whose body `write` generates. The same key gives the same function."""
         if key in self._functions:
             return self._functions[key]
         name = self._functions[key] = f"F{len(self._names)}"
 
-        def ready() -> None:
-            lines = FunctionBody(self.NODES_IN_ONE_FUNCTION)
-            write(lines)
-            source = "\n".join([f"def {name}({arguments}):", *lines.text])
+        def generate() -> None:
+            body = FunctionBody(self.NODES_PER_FUNCTION)
+            write(body)
+            source = "\n".join([f"def {name}({arguments}):", *body.text])
             exec(compile(source, f"<schema {name}>", "exec"), self._names)  # noqa: S102
 
         def first_call(*values: Any) -> Any:
-            self._finish(name)
+            self._compile(name)
             return self._names[name](*values)
 
-        self._waiting[name] = ready
+        self._uncompiled[name] = generate
         self._names[name] = first_call
         return name
 
-    def called(self, name: str) -> Function:
-        """The function of a name, compiled."""
-        self._finish(name)
+    def compiled(self, name: str) -> Function:
+        """Return a function by its name; compile it if necessary."""
+        self._compile(name)
         return self._names[name]  # type: ignore[no-any-return]
 
-    def _finish(self, name: str) -> None:
+    def _compile(self, name: str) -> None:
         with self._lock:
-            ready = self._waiting.pop(name, None)
-            if ready:
-                ready()
+            generate = self._uncompiled.pop(name, None)
+            if generate:
+                generate()

@@ -1,4 +1,4 @@
-"""Which old value a new one continues: by property, by key of a map, by the keys of a list of type map."""
+"""Correlation of a new value with the old value it replaces, which validation ratcheting needs (KEP-4008)."""
 
 from __future__ import annotations
 
@@ -9,56 +9,62 @@ from polykind.schema.node import ABSENT, SchemaNode
 
 
 class Correlation:
-    """A value with its predecessor in an update, as far as the schema can tell which that is."""
+    """A new value with the old value at the same place.
 
-    __slots__ = ("_children", "_equal", "_keyed", "new", "node", "old")
+    Values are correlated by property, by map key, and in lists of type map by the list's keys.
+    """
+
+    __slots__ = ("_children", "_equal", "_old_items", "new", "node", "old")
 
     def __init__(self, new: Any, old: Any, node: SchemaNode) -> None:
         self.new, self.old, self.node = new, old, node
         self._children: dict[str | int, Correlation | None] = {}
         self._equal: bool | None = None
-        self._keyed: dict[Any, Any] | None = None
+        self._old_items: dict[Any, Any] | None = None
 
     def key(self, name: str) -> Correlation | None:
-        found = self._children.get(name, ABSENT)
-        if found is ABSENT:
-            found = self._children[name] = self._find_key(name)
-        return found  # type: ignore[no-any-return]
+        """Return the correlation of a property or map key. Return None if the old value lacks it."""
+        child = self._children.get(name, ABSENT)
+        if child is ABSENT:
+            child = self._children[name] = self._correlate_key(name)
+        return child  # type: ignore[no-any-return]
 
     def index(self, at: int) -> Correlation | None:
-        found = self._children.get(at, ABSENT)
-        if found is ABSENT:
-            found = self._children[at] = self._find_index(at)
-        return found  # type: ignore[no-any-return]
+        """Return the correlation of a list item. Return None if no old item corresponds to it."""
+        child = self._children.get(at, ABSENT)
+        if child is ABSENT:
+            child = self._children[at] = self._correlate_index(at)
+        return child  # type: ignore[no-any-return]
 
     def unchanged(self) -> bool:
-        """Whether nothing changed; a value that holds something without a schema always counts as changed."""
+        """True if the value did not change. A value with parts that have no schema always counts as changed."""
         if self._equal is None:
             self._equal = self._compare()
         return self._equal
 
-    def _find_key(self, name: str) -> Correlation | None:
+    def _correlate_key(self, name: str) -> Correlation | None:
         if type(self.old) is not dict or type(self.new) is not dict or name not in self.old or name not in self.new:
             return None
         node = self.node.child(name)
         return Correlation(self.new[name], self.old[name], node) if node else None
 
-    def _find_index(self, at: int) -> Correlation | None:
+    def _correlate_index(self, at: int) -> Correlation | None:
         node = self.node.items
         if type(self.old) is not list or type(self.new) is not list or not node or self.node.list_type != "map":
             return None
-        if self._keyed is None:
-            self._keyed = {}
+        if self._old_items is None:
+            self._old_items = {}
             if self.node.types == ("array",) and self.node.list_map_keys:
                 for item in self.old:
-                    key = self._key_of(item)
+                    key = self._list_map_key(item)
                     if key is not None:
-                        self._keyed.setdefault(key, item)
-        key = self._key_of(self.new[at])
-        old = self._keyed.get(key) if key is not None else None
+                        self._old_items.setdefault(key, item)
+        key = self._list_map_key(self.new[at])
+        old = self._old_items.get(key) if key is not None else None
         return Correlation(self.new[at], old, node) if old is not None else None
 
-    def _key_of(self, item: Any) -> Any:
+    def _list_map_key(self, item: Any) -> Any:
+        """Return the values of an item's list map keys. Return None if one is missing or not a scalar."""
         if type(item) is not dict:
             return None
         key = []
@@ -79,7 +85,7 @@ class Correlation:
             for at in range(len(new)):
                 child = self.index(at)
                 if child is None:
-                    return deep_equal(old, new) if self._keyed is None else False
+                    return deep_equal(old, new) if self._old_items is None else False
                 if not child.unchanged():
                     return False
             return True

@@ -1,4 +1,4 @@
-"""Resources inside resources: their type and metadata are those of any object."""
+"""Embedded resources (x-kubernetes-embedded-resource): coercion and validation of their type and metadata."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polykind.schema.object_meta import ObjectMetaDecodeError, round_trip
 
 
 class EmbeddedResourceError(Exception):
-    """An embedded resource whose type or metadata cannot be read."""
+    """An embedded resource whose apiVersion, kind or metadata cannot be decoded."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -21,9 +21,9 @@ class EmbeddedResourceError(Exception):
 
 
 def coerce_embedded(node: SchemaNode | None, value: Any, path: str, unknown: list[str], *, strict: bool) -> None:
-    """Clean the metadata of embedded resources in place; the paths of its unknown fields go into `unknown`.
+    """Coerce the metadata of embedded resources in place. Append the paths of unknown metadata fields to `unknown`.
 
-    Strict: raises MisfitError for what is malformed; otherwise that is dropped.
+    With `strict`, malformed metadata raises EmbeddedResourceError; otherwise it is dropped.
     """
     if node is None:
         return
@@ -34,7 +34,7 @@ def coerce_embedded(node: SchemaNode | None, value: Any, path: str, unknown: lis
             if type(item) in (dict, list):
                 child = node.child(key)
                 if child is not None:
-                    coerce_embedded(child, item, _below(node, path, key), unknown, strict=strict)
+                    coerce_embedded(child, item, _child_path(node, path, key), unknown, strict=strict)
     elif type(value) is list and node.items is not None:
         for at, item in enumerate(value):
             if type(item) in (dict, list):
@@ -45,24 +45,24 @@ def _coerce_resource(value: JsonObject, path: str, unknown: list[str], *, strict
     for key in ("apiVersion", "kind"):
         if key in value and type(value[key]) is not str:
             if strict:
-                raise EmbeddedResourceError(errors.invalid(_joined(path, key), value[key], "must be a string"))
+                raise EmbeddedResourceError(errors.invalid(_join(path, key), value[key], "must be a string"))
             del value[key]
     if "metadata" not in value:
         return
     meta = value["metadata"]
     if not strict and meta is not None and type(meta) is not dict:
         return
-    here = _joined(path, "metadata")
+    here = _join(path, "metadata")
     try:
-        clean, extra = round_trip(meta, strict=strict)
+        coerced, unknown_fields = round_trip(meta, strict=strict)
     except ObjectMetaDecodeError as error:
         raise EmbeddedResourceError(errors.invalid(here, meta, str(error))) from None
-    unknown.extend(f"{here}.{name}" for name in extra)
-    value["metadata"] = clean
+    unknown.extend(f"{here}.{name}" for name in unknown_fields)
+    value["metadata"] = coerced
 
 
 def validate_embedded(node: SchemaNode | None, value: Any, path: str, found: list[FieldError]) -> None:
-    """The rules of type and metadata for every embedded resource."""
+    """Append the errors in type and metadata of all embedded resources to `found`."""
     if node is None:
         return
     if type(value) is dict:
@@ -72,7 +72,7 @@ def validate_embedded(node: SchemaNode | None, value: Any, path: str, found: lis
             if type(value[key]) in (dict, list):
                 child = node.child(key)
                 if child is not None:
-                    validate_embedded(child, value[key], _below(node, path, key), found)
+                    validate_embedded(child, value[key], _child_path(node, path, key), found)
     elif type(value) is list and node.items is not None:
         for at, item in enumerate(value):
             if type(item) in (dict, list):
@@ -80,11 +80,11 @@ def validate_embedded(node: SchemaNode | None, value: Any, path: str, found: lis
 
 
 def _validate_resource(value: JsonObject, path: str, found: list[FieldError]) -> None:
-    found.extend(errors.required(_joined(path, key)) for key in ("apiVersion", "kind") if key not in value)
+    found.extend(errors.required(_join(path, key)) for key in ("apiVersion", "kind") if key not in value)
     for key in ("apiVersion", "kind"):
         if key not in value:
             continue
-        text, here = value[key], _joined(path, key)
+        text, here = value[key], _join(path, key)
         if type(text) is not str:
             found.append(errors.invalid(here, text, "must be a string"))
         elif not text:
@@ -93,12 +93,12 @@ def _validate_resource(value: JsonObject, path: str, found: list[FieldError]) ->
             if text.count("/") > 1:
                 found.append(errors.invalid(here, text, f"unexpected GroupVersion string: {text}"))
         else:
-            problems = names.dns1035_label(text.lower())
-            if problems:
-                told = f"may have mixed case, but should otherwise match: {','.join(problems)}"
-                found.append(errors.invalid(here, text, told))
+            messages = names.dns1035_label(text.lower())
+            if messages:
+                detail = f"may have mixed case, but should otherwise match: {','.join(messages)}"
+                found.append(errors.invalid(here, text, detail))
     if "metadata" in value:
-        here = _joined(path, "metadata")
+        here = _join(path, "metadata")
         try:
             meta, _ = round_trip(value["metadata"], strict=True)
         except ObjectMetaDecodeError as error:
@@ -114,10 +114,10 @@ def _validate_resource(value: JsonObject, path: str, found: list[FieldError]) ->
         )
 
 
-def _below(node: SchemaNode, path: str, key: str) -> str:
-    """The path of a property, or of a key that only additionalProperties describes."""
-    return _joined(path, key) if node.has_property(key) else f"{path}[{key}]"
+def _child_path(node: SchemaNode, path: str, key: str) -> str:
+    """Return the path of a property, or of a key that only additionalProperties describes."""
+    return _join(path, key) if node.has_property(key) else f"{path}[{key}]"
 
 
-def _joined(path: str, key: str) -> str:
+def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key

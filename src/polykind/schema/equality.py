@@ -1,4 +1,4 @@
-"""Equality of JSON values as Go sees it: true is not 1, and 1 is not 1.0."""
+"""Equality and copies of JSON values. As in Go, true differs from 1, and 1 from 1.0."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 
 def deep_equal(left: Any, right: Any) -> bool:
-    """Deep equality with types."""
+    """True if two values are equal and have the same types throughout."""
     if left is right:
         return True
     try:
-        return bool(left == right) and _alike(left, right)
+        return bool(left == right) and _have_same_types(left, right)
     except RecursionError:
-        # Too deep for Python's own comparison, which is quick but takes 1 for true.
-        return _walked(left, right)
+        # Too deep for Python's own comparison, which is fast but treats 1 and true as equal.
+        return _deep_equal_iteratively(left, right)
 
 
-def _alike(left: Any, right: Any) -> bool:
-    """Whether values that Python finds equal have the same types throughout; what equals a string is one."""
+def _have_same_types(left: Any, right: Any) -> bool:
+    """True if values that compare equal have the same types throughout. What equals a string is a string."""
     pending = [(left, right)]
     while pending:
         a, b = pending.pop()
@@ -31,7 +31,7 @@ def _alike(left: Any, right: Any) -> bool:
     return True
 
 
-def _walked(left: Any, right: Any) -> bool:
+def _deep_equal_iteratively(left: Any, right: Any) -> bool:
     pending = [(left, right)]
     while pending:
         a, b = pending.pop()
@@ -57,7 +57,7 @@ def _walked(left: Any, right: Any) -> bool:
 
 
 def deep_copy(value: Any) -> Any:
-    """A copy that shares no container with the original."""
+    """Return a copy that shares no container with the original."""
     if type(value) is dict:
         return {key: deep_copy(item) for key, item in value.items()}
     if type(value) is list:
@@ -66,7 +66,7 @@ def deep_copy(value: Any) -> Any:
 
 
 def hashable_key(value: Any) -> Any:
-    """A hashable stand-in: two values are the same exactly if theirs are equal."""
+    """Return a hashable key. Two values are deeply equal exactly if their keys are equal."""
     if type(value) is dict:
         return (dict, frozenset((key, hashable_key(item)) for key, item in value.items()))
     if type(value) is list:

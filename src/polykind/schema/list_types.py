@@ -1,4 +1,4 @@
-"""Lists of type set and map: no item, and no set of keys, twice."""
+"""Validation of x-kubernetes-list-type: items of a set and keys of a map must be unique."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from polykind.schema.node import SchemaNode
 
 
 def validate_list_types(node: SchemaNode | None, value: Any, path: str, found: list[FieldError]) -> None:
+    """Append the errors of all lists in a value to `found`."""
     if node is None:
         return
     if type(value) is dict:
-        more = node.additional
-        if more is not None:
+        additional = node.additional
+        if additional is not None:
             for key in sorted(value):
                 if type(value[key]) in (dict, list):
-                    validate_list_types(more, value[key], f"{path}[{key}]", found)
+                    validate_list_types(additional, value[key], f"{path}[{key}]", found)
         for key in sorted(value):
             if type(value[key]) in (dict, list):
                 validate_list_types(node.property_node(key), value[key], f"{path}.{key}" if path else key, found)
@@ -31,30 +32,30 @@ def validate_list_types(node: SchemaNode | None, value: Any, path: str, found: l
 
 
 def validate_list_type(node: SchemaNode, value: list[Any], path: str, found: list[FieldError]) -> None:
-    """The rules of one list, without those of its items."""
+    """Append the errors of one list to `found`, without those of lists inside its items."""
     if node.list_type == "set":
-        found.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _repeated(value))
+        found.extend(errors.duplicate(f"{path}[{at}]", value[at]) for at in _second_occurrences(value))
     elif node.list_type == "map":
-        _validate_map(node, value, path, found)
+        _validate_map_list(node, value, path, found)
 
 
-def _validate_map(node: SchemaNode, value: list[Any], path: str, found: list[FieldError]) -> None:
+def _validate_map_list(node: SchemaNode, value: list[Any], path: str, found: list[FieldError]) -> None:
     for at, item in enumerate(value):
         if item is not None and type(item) is not dict:
-            text = "must be an object for an array of list-type map"
-            found.append(errors.invalid(f"{path}[{at}]", item, text))
+            detail = "must be an object for an array of list-type map"
+            found.append(errors.invalid(f"{path}[{at}]", item, detail))
             return
     keys = [{name: item[name] for name in node.list_map_keys if item and name in item} for item in value]
-    found.extend(errors.duplicate(f"{path}[{at}]", keys[at]) for at in _repeated(keys))
+    found.extend(errors.duplicate(f"{path}[{at}]", keys[at]) for at in _second_occurrences(keys))
 
 
-def _repeated(values: list[Any]) -> list[int]:
-    """Where a value occurs for the second time; further occurrences are not told."""
-    times: dict[Any, int] = {}
-    again = []
+def _second_occurrences(values: list[Any]) -> list[int]:
+    """Return the indexes where a value occurs for the second time. kube-apiserver does not report further ones."""
+    counts: dict[Any, int] = {}
+    repeated = []
     for at, value in enumerate(values):
         key = hashable_key(value)
-        count = times[key] = times.get(key, 0) + 1
+        count = counts[key] = counts.get(key, 0) + 1
         if count == 2:
-            again.append(at)
-    return again
+            repeated.append(at)
+    return repeated

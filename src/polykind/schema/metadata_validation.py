@@ -1,4 +1,4 @@
-"""The rules of object metadata: its names, labels, owners, finalizers, managed fields, and what may not change."""
+"""Validation of object metadata: names, labels, owner references, finalizers, managed fields, immutable fields."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from polykind.schema import names
 from polykind.schema.equality import deep_equal, hashable_key
 from polykind.schema.names import NameCheck
 
-_MOST_ANNOTATION_BYTES = 256 * 1024
-_MOST_MANAGER_BYTES = 128
-_MOST_SUBRESOURCE_BYTES = 256
-_USUAL = ("", "status", "scale")
+_MAX_ANNOTATION_BYTES = 256 * 1024
+_MAX_MANAGER_BYTES = 128
+_MAX_SUBRESOURCE_BYTES = 256
+_COMMON_SUBRESOURCES = ("", "status", "scale")
 _STANDARD_FINALIZERS = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 _OWNER_ORDER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _IMMUTABLE = (
@@ -28,7 +28,7 @@ _IMMUTABLE = (
     ("deletionTimestamp", None),
     ("deletionGracePeriodSeconds", None),
 )
-"""What may not change, and what stands for it where it is not set."""
+"""Immutable fields, each with the value that stands for an absent one."""
 _DUPLICATE_OWNERS = (
     ".metadata.ownerReferences contains duplicate entries{}; API server dedups owner references in 1.20+, "
     "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -38,47 +38,47 @@ _DUPLICATE_OWNERS = (
 def validate_object_meta(
     meta: JsonObject, *, namespaced: bool, name_rule: NameCheck = names.subdomain_name, path: str = "metadata"
 ) -> list[FieldError]:
-    """The rules for a new object."""
+    """Validate the metadata of a new object."""
     found: list[FieldError] = []
-    generate_name, name = _text(meta, "generateName"), _text(meta, "name")
+    generate_name, name = _string(meta, "generateName"), _string(meta, "name")
     if generate_name:
-        _tell(found, f"{path}.generateName", generate_name, name_rule(generate_name, True))
+        _add_messages(found, f"{path}.generateName", generate_name, name_rule(generate_name, True))
     if not name:
         found.append(errors.required(f"{path}.name", "name or generateName is required"))
     else:
-        _tell(found, f"{path}.name", name, name_rule(name, False))
-    namespace = _text(meta, "namespace")
+        _add_messages(found, f"{path}.name", name, name_rule(name, False))
+    namespace = _string(meta, "namespace")
     if namespaced and not namespace:
         found.append(errors.required(f"{path}.namespace"))
     elif namespaced:
-        _tell(found, f"{path}.namespace", namespace, names.dns1123_label(namespace))
+        _add_messages(found, f"{path}.namespace", namespace, names.dns1123_label(namespace))
     elif namespace:
         found.append(errors.forbidden(f"{path}.namespace", "not allowed on this type"))
-    generation = _whole(meta, "generation")
+    generation = _int(meta, "generation")
     if generation < 0:
         found.append(errors.invalid(f"{path}.generation", generation, "must be greater than or equal to 0"))
-    for key, rule in _OF_NEW:
+    for key, check in _CREATE_CHECKS:
         if key in meta:
-            rule(meta, path, found)
+            check(meta, path, found)
     return found
 
 
 def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "metadata") -> list[FieldError]:
-    """The rules for a change."""
+    """Validate the metadata of an updated object."""
     found: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
-        added = sorted(set(_texts(new, "finalizers")) - set(_texts(old, "finalizers")))
+        added = sorted(set(_strings(new, "finalizers")) - set(_strings(old, "finalizers")))
         if added:
-            shown = ", ".join(map(go_quote, added))
+            quoted = ", ".join(map(go_quote, added))
             text = (
                 "no new finalizers can be added if the object is being deleted, "
-                f"found new finalizers []string{{{shown}}}"
+                f"found new finalizers []string{{{quoted}}}"
             )
             found.append(errors.forbidden(f"{path}.finalizers", text))
-    if not _text(new, "resourceVersion"):
+    if not _string(new, "resourceVersion"):
         found.append(errors.invalid(f"{path}.resourceVersion", "", "must be specified for an update"))
-    generation = _whole(new, "generation")
-    if generation < _whole(old, "generation"):
+    generation = _int(new, "generation")
+    if generation < _int(old, "generation"):
         found.append(errors.invalid(f"{path}.generation", generation, "must not be decremented"))
     for key, unset in _IMMUTABLE:
         value, before = new.get(key, unset), old.get(key, unset)
@@ -87,27 +87,27 @@ def validate_object_meta_update(new: JsonObject, old: JsonObject, path: str = "m
         if deep_equal(value, before):
             continue
         if key == "uid":
-            # To the reference it is no mere string, and such things are shown as JSON.
+            # In Go a uid has a type of its own, and error messages show such values as JSON.
             found.append(_invalid_struct(f"{path}.uid", go_json(value), "field is immutable"))
         else:
             found.append(errors.invalid(f"{path}.{key}", value, "field is immutable"))
-    for key, rule in _OF_CHANGES:
+    for key, check in _UPDATE_CHECKS:
         if key in new:
-            rule(new, path, found)
+            check(new, path, found)
     return found
 
 
 def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[str]:
-    """What the reference warns of about finalizers that `old` does not have."""
-    added = set(_texts(meta, "finalizers"))
+    """Return kube-apiserver's warnings about finalizers that `old` does not have."""
+    added = set(_strings(meta, "finalizers"))
     if not added:
         return []
     if old:
-        added.difference_update(_texts(old, "finalizers"))
+        added.difference_update(_strings(old, "finalizers"))
     found: list[str] = []
     for name in sorted(added):
         start = f"metadata.finalizers: {go_quote(name)}: "
-        found.extend(start + problem for problem in names.qualified_name(name))
+        found.extend(start + message for message in names.qualified_name(name))
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             shape = " including a path (/)" if "." in name else ""
             found.append(
@@ -118,18 +118,18 @@ def finalizer_warnings(meta: JsonObject, old: JsonObject | None = None) -> list[
 
 
 def dedupe_owner_references(meta: JsonObject, *, after_admission: bool = False) -> list[str]:
-    """Drop, in place, owner references that repeat an earlier one; the warning about it, if any."""
+    """Remove owner references that repeat an earlier one, in place. Return the warning about it, if any."""
     owners = meta.get("ownerReferences")
     if not isinstance(owners, list) or len(owners) < 2:
         return []
-    seen: set[Any] = set()
+    known: set[Any] = set()
     repeated, unique = [], []
     for owner in owners:
         key = hashable_key(owner)
-        if key in seen:
-            repeated.append(_text(owner, "uid") if isinstance(owner, dict) else "")
+        if key in known:
+            repeated.append(_string(owner, "uid") if isinstance(owner, dict) else "")
         else:
-            seen.add(key)
+            known.add(key)
             unique.append(owner)
     if not repeated:
         return []
@@ -138,45 +138,45 @@ def dedupe_owner_references(meta: JsonObject, *, after_admission: bool = False) 
     return [f"{_DUPLICATE_OWNERS.format(when)}{', '.join(repeated)}"]
 
 
-def _tell(found: list[FieldError], path: str, value: str, problems: list[str]) -> None:
-    if problems:
-        found.extend(errors.invalid(path, value, problem) for problem in problems)
+def _add_messages(found: list[FieldError], path: str, value: str, messages: list[str]) -> None:
+    if messages:
+        found.extend(errors.invalid(path, value, message) for message in messages)
 
 
-def _labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_labels(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     labels = _map(meta, "labels")
     if not labels:
         return
-    if names.are_usual_labels(labels):
+    if names.are_simple_labels(labels):
         return
     path = f"{path}.labels"
     for key, value in sorted(labels.items()):
-        _tell(found, path, key, names.qualified_name(key))
+        _add_messages(found, path, key, names.qualified_name(key))
         if isinstance(value, str):
-            _tell(found, path, value, names.label_value(value))
+            _add_messages(found, path, value, names.label_value(value))
 
 
-def _annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_annotations(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     annotations = _map(meta, "annotations")
     if not annotations:
         return
     path = f"{path}.annotations"
     total = 0
     for key, value in sorted(annotations.items()):
-        _tell(found, path, key, names.qualified_name(key.lower()))
+        _add_messages(found, path, key, names.qualified_name(key.lower()))
         total += byte_length(key) + (byte_length(value) if isinstance(value, str) else 0)
-    if total > _MOST_ANNOTATION_BYTES:
-        found.append(errors.too_long(path, _MOST_ANNOTATION_BYTES))
+    if total > _MAX_ANNOTATION_BYTES:
+        found.append(errors.too_long(path, _MAX_ANNOTATION_BYTES))
 
 
-def _owners(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_owner_references(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     if not meta.get("ownerReferences"):
         return
     path = f"{path}.ownerReferences"
     owners = [owner for owner in _list(meta, "ownerReferences") if isinstance(owner, dict)]
     controller = ""
     for owner in owners:
-        api_version, kind, name = _text(owner, "apiVersion"), _text(owner, "kind"), _text(owner, "name")
+        api_version, kind, name = _string(owner, "apiVersion"), _string(owner, "kind"), _string(owner, "name")
         group, version = _group_version(api_version)
         if not version:
             found.append(errors.invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
@@ -184,11 +184,11 @@ def _owners(meta: JsonObject, path: str, found: list[FieldError]) -> None:
             found.append(errors.invalid(f"{path}.kind", kind, "must not be empty"))
         if not name:
             found.append(errors.invalid(f"{path}.name", name, "must not be empty"))
-        if not _text(owner, "uid"):
+        if not _string(owner, "uid"):
             found.append(errors.invalid(f"{path}.uid", "", "must not be empty"))
         if (group, version, kind) == ("", "v1", "Event"):
             text = "/v1, Kind=Event is disallowed from being an owner"
-            found.append(_invalid_struct(path, _owner_text(owner), text))
+            found.append(_invalid_struct(path, _owner_json(owner), text))
         if owner.get("controller") is True:
             current = f"{kind}/{name}"
             if controller:
@@ -196,76 +196,80 @@ def _owners(meta: JsonObject, path: str, found: list[FieldError]) -> None:
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {current}'
                 )
-                found.append(_invalid_struct(path, f"[{','.join(map(_owner_text, owners))}]", text))
+                found.append(_invalid_struct(path, f"[{','.join(map(_owner_json, owners))}]", text))
             else:
                 controller = current
 
 
 def _invalid_struct(path: str, encoded: str, text: str) -> FieldError:
-    """A value that the reference writes in the order of its struct's fields, which no sorted encoding gives."""
+    """Return an error whose value is already encoded: Go encodes structs in the order of their fields."""
     return FieldError("FieldValueInvalid", path, errors.OMITTED, f"{encoded}: {text}")
 
 
-def _owner_text(owner: JsonObject) -> str:
-    shown = {key: owner.get(key, "") for key in _OWNER_ORDER if key in owner or key not in _OWNER_ORDER[4:]}
-    return "{" + ",".join(f"{go_json(key)}:{go_json(value)}" for key, value in shown.items()) + "}"
+def _owner_json(owner: JsonObject) -> str:
+    quoted = {key: owner.get(key, "") for key in _OWNER_ORDER if key in owner or key not in _OWNER_ORDER[4:]}
+    return "{" + ",".join(f"{go_json(key)}:{go_json(value)}" for key, value in quoted.items()) + "}"
 
 
-def _finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
-    finalizers = _texts(meta, "finalizers")
+def _validate_finalizers(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+    finalizers = _strings(meta, "finalizers")
     if not finalizers:
         return
     path = f"{path}.finalizers"
     for name in finalizers:
-        _tell(found, path, name, names.qualified_name(name))
+        _add_messages(found, path, name, names.qualified_name(name))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         text = "finalizer orphan and foregroundDeletion cannot be both set"
         found.append(errors.invalid(path, finalizers, text))
 
 
-def _managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> None:
+def _validate_managed_fields(meta: JsonObject, path: str, found: list[FieldError]) -> None:
     for at, entry in enumerate(_list(meta, "managedFields")):
-        if _is_usual(entry):
+        if _is_common_entry(entry):
             continue
         entry = entry if isinstance(entry, dict) else {}
         here = f"{path}.managedFields[{at}]"
-        operation, fields_type = _text(entry, "operation"), _text(entry, "fieldsType")
+        operation, fields_type = _string(entry, "operation"), _string(entry, "fieldsType")
         if operation not in ("Apply", "Update"):
             found.append(errors.invalid(f"{here}.operation", operation, "must be `Apply` or `Update`"))
         if fields_type and fields_type != "FieldsV1":
             found.append(errors.invalid(f"{here}.fieldsType", fields_type, "must be `FieldsV1`"))
-        found.extend(validate_field_manager(_text(entry, "manager"), f"{here}.manager"))
-        if byte_length(_text(entry, "subresource")) > _MOST_SUBRESOURCE_BYTES:
-            found.append(errors.too_long(f"{here}.subresource", _MOST_SUBRESOURCE_BYTES))
+        found.extend(validate_field_manager(_string(entry, "manager"), f"{here}.manager"))
+        if byte_length(_string(entry, "subresource")) > _MAX_SUBRESOURCE_BYTES:
+            found.append(errors.too_long(f"{here}.subresource", _MAX_SUBRESOURCE_BYTES))
 
 
-_OF_NEW = (
-    ("labels", _labels),
-    ("annotations", _annotations),
-    ("ownerReferences", _owners),
-    ("finalizers", _finalizers),
-    ("managedFields", _managed_fields),
+_CREATE_CHECKS = (
+    ("labels", _validate_labels),
+    ("annotations", _validate_annotations),
+    ("ownerReferences", _validate_owner_references),
+    ("finalizers", _validate_finalizers),
+    ("managedFields", _validate_managed_fields),
 )
-_OF_CHANGES = tuple(rule for rule in _OF_NEW if rule[0] != "finalizers")
+_UPDATE_CHECKS = tuple(check for check in _CREATE_CHECKS if check[0] != "finalizers")
 
 
-def _is_usual(entry: Any) -> bool:
-    """Whether a managed fields entry has what nearly all of them have, and so nothing wrong with it."""
-    if type(entry) is not dict or entry.get("fieldsType") != "FieldsV1" or entry.get("subresource", "") not in _USUAL:
+def _is_common_entry(entry: Any) -> bool:
+    """True for a managed fields entry that is valid at a glance, as nearly all are."""
+    if (
+        type(entry) is not dict
+        or entry.get("fieldsType") != "FieldsV1"
+        or entry.get("subresource", "") not in _COMMON_SUBRESOURCES
+    ):
         return False
     manager = entry.get("manager")
     return (
         entry.get("operation") in ("Apply", "Update")
         and type(manager) is str
-        and len(manager) <= _MOST_MANAGER_BYTES
+        and len(manager) <= _MAX_MANAGER_BYTES
         and manager.isascii()
         and manager.isprintable()
     )
 
 
 def validate_field_manager(name: str, path: str) -> list[FieldError]:
-    """The rules for the name of a field manager."""
-    found = [errors.too_long(path, _MOST_MANAGER_BYTES)] if byte_length(name) > _MOST_MANAGER_BYTES else []
+    """Validate the name of a field manager."""
+    found = [errors.too_long(path, _MAX_MANAGER_BYTES)] if byte_length(name) > _MAX_MANAGER_BYTES else []
     if name.isprintable():
         return found
     position = 0
@@ -278,19 +282,19 @@ def validate_field_manager(name: str, path: str) -> list[FieldError]:
 
 
 def _group_version(api_version: str) -> tuple[str, str]:
-    """Group and version; both empty if there are too many slashes."""
+    """Return group and version; both are empty if there are too many slashes."""
     group, slash, version = api_version.partition("/")
     if not slash:
         return "", group
     return ("", "") if "/" in version else (group, version)
 
 
-def _text(meta: JsonObject, key: str) -> str:
+def _string(meta: JsonObject, key: str) -> str:
     value = meta.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _whole(meta: JsonObject, key: str) -> int:
+def _int(meta: JsonObject, key: str) -> int:
     value = meta.get(key)
     return value if isinstance(value, int) else 0
 
@@ -300,7 +304,7 @@ def _list(meta: JsonObject, key: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _texts(meta: JsonObject, key: str) -> list[str]:
+def _strings(meta: JsonObject, key: str) -> list[str]:
     return [item for item in _list(meta, key) if isinstance(item, str)] if key in meta else []
 
 

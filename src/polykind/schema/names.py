@@ -1,4 +1,4 @@
-"""The syntax of names, labels and qualified names; each check gives the reference's complaints, none if all is well."""
+"""Syntax of object names, label keys and label values. A check returns kube-apiserver's messages, none if valid."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
 
-# Spelled without overlapping repetitions, so that no name can make the matching slow.
+# These match the same texts as the patterns above, but have no overlapping repetitions, so matching takes linear time.
 _label = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*").fullmatch
 _subdomain = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*").fullmatch
 _label_1035 = re.compile(r"[a-z][a-z0-9]*(?:-+[a-z0-9]+)*").fullmatch
 _key = re.compile(r"[A-Za-z0-9]+(?:[-_.]+[A-Za-z0-9]+)*").fullmatch
 
-_SHORT = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
-_short_lines = re.compile(rf"{_SHORT}(?:\n{_SHORT})*").fullmatch
+_SIMPLE = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
+_simple_lines = re.compile(rf"{_SIMPLE}(?:\n{_SIMPLE})*").fullmatch
 
 _LABEL_RULE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
@@ -41,44 +41,47 @@ _KEY_RULE = (
 _VALUE_RULE = f"a valid label must be an empty string or {_KEY_RULE.removeprefix('must ')}"
 
 NameCheck = Callable[[str, bool], list[str]]
-"""Takes a name and whether it is only the beginning of one (generateName)."""
+"""A check of a name. The flag is True for a generateName, which is only the beginning of a name."""
 
 
 def regex_error(rule: str, pattern: str, *examples: str) -> str:
-    """The reference's words for a mismatch, its odd commas included."""
+    """Return kube-apiserver's message for a text that does not match a pattern, with its odd commas."""
     if not examples:
         return f"{rule} (regex used for validation is '{pattern}')"
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+    alternatives = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {alternatives}regex used for validation is '{pattern}')"
 
 
 def dns1123_label(value: str) -> list[str]:
+    """Check a DNS label (RFC 1123)."""
     if len(value) <= 63 and _label(value):
         return []
-    problems = [_too_long(63, "characters")] if byte_length(value) > 63 else []
+    messages = [_too_long(63, "characters")] if byte_length(value) > 63 else []
     if not _label(value):
         if _subdomain(value):
-            problems.append("must not contain dots")
+            messages.append("must not contain dots")
         else:
-            problems.append(regex_error(_LABEL_RULE, _LABEL, "my-name", "123-abc"))
-    return problems
+            messages.append(regex_error(_LABEL_RULE, _LABEL, "my-name", "123-abc"))
+    return messages
 
 
 def dns1123_subdomain(value: str) -> list[str]:
+    """Check a DNS subdomain (RFC 1123)."""
     if len(value) <= 253 and _subdomain(value):
         return []
-    return _subdomain_problems(value, "characters")
+    return _subdomain_messages(value, "characters")
 
 
 def dns1035_label(value: str) -> list[str]:
-    problems = [_too_long(63, "characters")] if byte_length(value) > 63 else []
+    """Check a DNS label (RFC 1035), which starts with a letter."""
+    messages = [_too_long(63, "characters")] if byte_length(value) > 63 else []
     if not _label_1035(value):
-        problems.append(regex_error(_LABEL_1035_RULE, _LABEL_1035, "my-name", "abc-123"))
-    return problems
+        messages.append(regex_error(_LABEL_1035_RULE, _LABEL_1035, "my-name", "abc-123"))
+    return messages
 
 
 def qualified_name(value: str) -> list[str]:
-    """A label key, annotation key or finalizer: an optional DNS prefix and '/', then a name."""
+    """Check a label key, annotation key or finalizer: an optional DNS subdomain and '/', then a name."""
     if len(value) <= 63 and _key(value):
         return []
     prefix, slash, name = value.rpartition("/")
@@ -87,64 +90,67 @@ def qualified_name(value: str) -> list[str]:
     rule = regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc")
     if "/" in prefix:
         return [f"a valid label key {rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    problems = []
+    messages = []
     if slash and not prefix:
-        problems.append("prefix part must be non-empty")
+        messages.append("prefix part must be non-empty")
     elif slash:
-        problems.extend(f"prefix part {problem}" for problem in _subdomain_problems(prefix, "bytes"))
+        messages.extend(f"prefix part {message}" for message in _subdomain_messages(prefix, "bytes"))
     if not name:
-        problems.append("name part must be non-empty")
+        messages.append("name part must be non-empty")
     elif byte_length(name) > 63:
-        problems.append(f"name part {_too_long(63, 'bytes')}")
+        messages.append(f"name part {_too_long(63, 'bytes')}")
     if not _key(name):
-        problems.append(f"name part {rule}")
-    return problems
+        messages.append(f"name part {rule}")
+    return messages
 
 
 def label_value(value: str) -> list[str]:
+    """Check the value of a label."""
     if len(value) <= 63 and (not value or _key(value)):
         return []
-    problems = [_too_long(63, "bytes")] if byte_length(value) > 63 else []
+    messages = [_too_long(63, "bytes")] if byte_length(value) > 63 else []
     if value and not _key(value):
-        problems.append(regex_error(_VALUE_RULE, _VALUE, "MyValue", "my_value", "12345"))
-    return problems
+        messages.append(regex_error(_VALUE_RULE, _VALUE, "MyValue", "my_value", "12345"))
+    return messages
 
 
-def are_usual_labels(labels: dict[str, Any]) -> bool:
-    """Whether labels have keys without a prefix and values as nearly all have, and so nothing wrong with them."""
+def are_simple_labels(labels: dict[str, Any]) -> bool:
+    """True if all keys have no prefix and all values are valid and not empty. One match decides the common case."""
     try:
         text = "\n".join((*labels, *labels.values()))
     except TypeError:
         return False
-    return text.count("\n") == 2 * len(labels) - 1 and _short_lines(text) is not None
+    return text.count("\n") == 2 * len(labels) - 1 and _simple_lines(text) is not None
 
 
 def path_segment(value: str, prefix: bool = False) -> list[str]:
-    """A name that only has to fit between two slashes of a URL."""
+    """Check a name that only has to fit between two slashes of a URL."""
     if not prefix and value in (".", ".."):
         return [f"may not be '{value}'"]
     return [f"may not contain '{part}'" for part in ("/", "%") if part in value]
 
 
 def subdomain_name(value: str, prefix: bool = False) -> list[str]:
-    return dns1123_subdomain(_masked(value) if prefix else value)
+    """Check an object name that must be a DNS subdomain."""
+    return dns1123_subdomain(_mask_trailing_dash(value) if prefix else value)
 
 
 def label_name(value: str, prefix: bool = False) -> list[str]:
-    return dns1123_label(_masked(value) if prefix else value)
+    """Check an object name that must be a DNS label."""
+    return dns1123_label(_mask_trailing_dash(value) if prefix else value)
 
 
-def _subdomain_problems(value: str, unit: str) -> list[str]:
-    problems = [_too_long(253, unit)] if byte_length(value) > 253 else []
+def _subdomain_messages(value: str, unit: str) -> list[str]:
+    messages = [_too_long(253, unit)] if byte_length(value) > 253 else []
     if not _subdomain(value):
-        problems.append(regex_error(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
-    return problems
+        messages.append(regex_error(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
+    return messages
 
 
-def _masked(prefix: str) -> str:
-    """A generateName may end with a dash; the reference replaces its last two characters by one letter to check it."""
+def _mask_trailing_dash(prefix: str) -> str:
+    """Replace the last two characters by 'a' if a generateName ends with a dash, as kube-apiserver does."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
-def _too_long(most: int, unit: str) -> str:
-    return f"must be no more than {most} {unit}"
+def _too_long(limit: int, unit: str) -> str:
+    return f"must be no more than {limit} {unit}"

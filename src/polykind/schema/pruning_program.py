@@ -1,6 +1,7 @@
-"""Programs that prune, drop nulls and default in one pass. For what is rare they raise `Unsure`: the slow rules act.
+"""Generated pruning and defaulting programs: one pass that prunes, drops nulls and fills in defaults.
 
-What a program did before it gave up does not matter: the slow rules, applied to the rest, come to the same result.
+For rare values a program raises SlowPathError, and the caller runs the slow path of pruning.py and defaulting.py on
+the object. What the program had changed by then does not matter: the slow path leads to the same result.
 """
 
 from __future__ import annotations
@@ -9,140 +10,140 @@ from functools import partial
 from typing import Any
 
 from polykind.schema.codegen import FunctionBody, Program
+from polykind.schema.defaulting import effective_default
 from polykind.schema.equality import deep_copy
 from polykind.schema.node import META_KEYS, SchemaNode
-from polykind.schema.pruning import effective_default
 
 _BUILTINS = (type, str, int, dict, list)
 _CONTAINERS = ("object", "array")
-_DEEPEST_LITERAL, _LONGEST_LITERAL = 6, 30
+_MAX_LITERAL_DEPTH, _MAX_LITERAL_LENGTH = 6, 30
 
 
 class SlowPathError(Exception):
-    """Something that the program leaves to the slow rules; an unknown field that has to be reported, for one."""
+    """The program cannot handle a value, for example an unknown field that has to be reported."""
 
 
 class PruningProgramWriter:
-    """Writes the programs for the nodes of one schema; with `fill`, they also fill in defaults."""
+    """Generates the programs for the nodes of one schema. With `fill_defaults` they also fill in defaults."""
 
-    def __init__(self, *, fill: bool) -> None:
-        given = {"Unsure": SlowPathError, "META": META_KEYS, "fresh": deep_copy}
-        self.program = Program({known.__name__: known for known in _BUILTINS} | given)
-        self._fill = fill
-        self._kept: list[SchemaNode] = []
+    def __init__(self, *, fill_defaults: bool) -> None:
+        names = {"SlowPathError": SlowPathError, "META_KEYS": META_KEYS, "deep_copy": deep_copy}
+        self.program = Program({builtin.__name__: builtin for builtin in _BUILTINS} | names)
+        self._fill_defaults = fill_defaults
+        self._nodes: list[SchemaNode] = []
 
     def function(self, node: SchemaNode, *, root: bool = False) -> str:
-        """The function for objects of a node; its second argument is whether unknown fields are to be reported."""
-        self._kept.append(node)
+        """Return the name of the function for objects of a node. `report` asks it to report unknown fields."""
+        self._nodes.append(node)
         return self.program.function(id(node), "x, report", partial(self._write, node, root))
 
-    def _write(self, node: SchemaNode, root: bool, lines: FunctionBody) -> None:
-        self._object(lines, node, "x", root)
+    def _write(self, node: SchemaNode, root: bool, body: FunctionBody) -> None:
+        self._object(body, node, "x", root)
 
-    def _object(self, lines: FunctionBody, node: SchemaNode, var: str, root: bool = False) -> None:
-        """Everything for a dict; afterwards no container in it has been overlooked."""
+    def _object(self, body: FunctionBody, node: SchemaNode, var: str, root: bool = False) -> None:
+        """Generate the code for a dict. Every container in it is visited, or the code raises SlowPathError."""
         if node.embedded_resource:
-            lines.add("raise Unsure")
+            body.add("raise SlowPathError")
             return
         names = [name for name in node.property_names if not (root and name in META_KEYS)]
-        self._unknown(lines, node, var, root)
+        self._remove_unknown(body, node, var, root)
         if node.additional_allowed is not None or node.preserve_unknown:
-            self._each(lines, node, names, var, root)
+            self._visit_each(body, node, names, var, root)
         else:
-            self._counted(lines, node, names, var, root)
-        for name in names if self._fill else ():
+            self._visit_counted(body, node, names, var, root)
+        for name in names if self._fill_defaults else ():
             child = node.property_node(name)
-            filling = effective_default(child) if child else None
-            if filling is not None:
+            default = effective_default(child) if child else None
+            if default is not None:
                 key = self.program.constant(name)
-                lines.add(f"if {key} not in {var}: {var}[{key}] = {self._literal(filling)}")
+                body.add(f"if {key} not in {var}: {var}[{key}] = {self._literal(default)}")
 
-    def _unknown(self, lines: FunctionBody, node: SchemaNode, var: str, root: bool) -> None:
+    def _remove_unknown(self, body: FunctionBody, node: SchemaNode, var: str, root: bool) -> None:
         if node.additional_allowed is not None or node.preserve_unknown:
             return
-        known = frozenset(node.property_names) | (META_KEYS if root else frozenset())
-        name, key = self.program.constant(known), lines.variable()
-        lines.add(
+        specified = frozenset(node.property_names) | (META_KEYS if root else frozenset())
+        name, key = self.program.constant(specified), body.variable()
+        body.add(
             f"if not {name}.issuperset({var}):",
-            " if report: raise Unsure",
+            " if report: raise SlowPathError",
             f" for {key} in [{key} for {key} in {var} if {key} not in {name}]: del {var}[{key}]",
         )
 
-    def _counted(self, lines: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
-        """Count the containers, and then visit them where the schema has containers: none may be left."""
-        item, count, null = lines.variable(), lines.variable(), lines.variable()
-        lines.add(
+    def _visit_counted(self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
+        """Generate code that counts the containers and visits those that the schema expects. None may be left over."""
+        item, count, null = body.variable(), body.variable(), body.variable()
+        body.add(
             f"{count} = 0",
             f"{null} = False",
             f"for {item} in {var}.values():",
             f" if type({item}) is not str and type({item}) is not int:",
             f"  if type({item}) is dict or type({item}) is list: {count} += 1",
             f"  elif {item} is None: {null} = True",
-            f"if {null}: {count} += {self._nulls(node, root)}({var})",
+            f"if {null}: {count} += {self._null_helper(node, root)}({var})",
             f"if {count}:",
         )
-        lines.indent += 1
+        body.indent += 1
         if root:
-            lines.add(f"if type({var}.get({self.program.constant('metadata')})) is dict: {count} -= 1")
+            body.add(f"if type({var}.get({self.program.constant('metadata')})) is dict: {count} -= 1")
         for name in names:
             child = node.property_node(name)
-            if child is not None and self._may_hold(child):
-                value = lines.variable()
-                lines.add(f"{value} = {var}.get({self.program.constant(name)})")
-                self._container(lines, child, value, f"{count} -= 1")
-        lines.add(f"if {count}: raise Unsure")
-        lines.indent -= 1
+            if child is not None and self._expects_container(child):
+                value = body.variable()
+                body.add(f"{value} = {var}.get({self.program.constant(name)})")
+                self._container(body, child, value, f"{count} -= 1")
+        body.add(f"if {count}: raise SlowPathError")
+        body.indent -= 1
 
-    def _each(self, lines: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
-        """Maps, and objects that keep what they do not know: look at every value by its key."""
-        key, item, null = lines.variable(), lines.variable(), lines.variable()
+    def _visit_each(self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, root: bool) -> None:
+        """Generate code that visits every value by its key: for maps, and for objects that preserve unknown fields."""
+        key, item, null = body.variable(), body.variable(), body.variable()
         by_key = root or names
-        lines.add(f"{null} = False")
-        lines.add(f"for {key}, {item} in {var}.items():" if by_key else f"for {item} in {var}.values():")
-        lines.indent += 1
+        body.add(f"{null} = False")
+        body.add(f"for {key}, {item} in {var}.items():" if by_key else f"for {item} in {var}.values():")
+        body.indent += 1
         if root:
-            lines.add(f"if {key} in META: continue")
-        lines.add(f"if type({item}) is str or type({item}) is int: continue", f"if {item} is None: {null} = True")
-        lines.add(f"elif type({item}) is dict or type({item}) is list:")
-        lines.indent += 1
+            body.add(f"if {key} in META_KEYS: continue")
+        body.add(f"if type({item}) is str or type({item}) is int: continue", f"if {item} is None: {null} = True")
+        body.add(f"elif type({item}) is dict or type({item}) is list:")
+        body.indent += 1
         word = "if"
         for name in names:
             child = node.property_node(name)
             if child is not None:
                 heading = f"{word} {key} == {self.program.constant(name)}:"
-                lines.inner(heading, partial(self._container_or_unsure, lines, child, item))
+                body.block(heading, partial(self._container_or_slow_path, body, child, item))
                 word = "elif"
-        self._further(lines, node, item, word)
-        lines.add("pass")
-        lines.indent -= 2
-        lines.add(f"if {null}: {self._nulls(node, root)}({var})")
+        self._visit_additional(body, node, item, word)
+        body.add("pass")
+        body.indent -= 2
+        body.add(f"if {null}: {self._null_helper(node, root)}({var})")
 
-    def _further(self, lines: FunctionBody, node: SchemaNode, item: str, word: str) -> None:
-        """A container under a key that is no property."""
+    def _visit_additional(self, body: FunctionBody, node: SchemaNode, item: str, word: str) -> None:
+        """Generate the code for a container under a key that is not a property."""
         if node.additional_allowed is None:
             return
         heading = "else:" if word == "elif" else "if True:"
-        more = node.additional
-        if more is not None:
-            lines.inner(heading, partial(self._container_or_unsure, lines, more, item))
+        additional = node.additional
+        if additional is not None:
+            body.block(heading, partial(self._container_or_slow_path, body, additional, item))
         else:
-            lines.inner(heading, partial(lines.add, "raise Unsure"))
+            body.block(heading, partial(body.add, "raise SlowPathError"))
 
-    def _container_or_unsure(self, lines: FunctionBody, node: SchemaNode, var: str) -> None:
-        if not self._may_hold(node):
-            lines.add("raise Unsure")
+    def _container_or_slow_path(self, body: FunctionBody, node: SchemaNode, var: str) -> None:
+        if not self._expects_container(node):
+            body.add("raise SlowPathError")
             return
-        seen = lines.variable()
-        lines.add(f"{seen} = True")
-        self._container(lines, node, var, f"{seen} = False")
-        lines.add(f"if {seen}: raise Unsure")
+        unvisited = body.variable()
+        body.add(f"{unvisited} = True")
+        self._container(body, node, var, f"{unvisited} = False")
+        body.add(f"if {unvisited}: raise SlowPathError")
 
-    def _may_hold(self, node: SchemaNode) -> bool:
-        """Whether a container is to be expected at a node."""
+    def _expects_container(self, node: SchemaNode) -> bool:
+        """True if the schema expects a container at a node."""
         return node.preserve_unknown or (len(node.types) == 1 and node.types[0] in _CONTAINERS)
 
-    def _container(self, lines: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
-        """Visit a variable if it holds the container that its node describes; then `done`."""
+    def _container(self, body: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
+        """Generate code that runs `done` and visits a variable if it holds the container that its node describes."""
         if node.preserve_unknown:
             if (
                 any(True for _ in node.property_names)
@@ -150,67 +151,67 @@ class PruningProgramWriter:
                 or node.items
                 or node.embedded_resource
             ):
-                lines.inner(f"if type({var}) is dict:", partial(self._dict, lines, node, var, done))
+                body.block(f"if type({var}) is dict:", partial(self._dict, body, node, var, done))
             else:
-                lines.add(f"if type({var}) is dict or type({var}) is list: {done}")
+                body.add(f"if type({var}) is dict or type({var}) is list: {done}")
         elif node.types == ("object",):
-            lines.inner(f"if type({var}) is dict:", partial(self._dict, lines, node, var, done))
+            body.block(f"if type({var}) is dict:", partial(self._dict, body, node, var, done))
         else:
-            lines.inner(f"if type({var}) is list:", partial(self._list, lines, node, var, done))
+            body.block(f"if type({var}) is list:", partial(self._list, body, node, var, done))
 
-    def _dict(self, lines: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
-        lines.add(done)
-        if lines.room > 0 and lines.indent < 12:
-            lines.room -= 1
-            self._object(lines, node, var)
+    def _dict(self, body: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
+        body.add(done)
+        if body.room > 0 and body.indent < 12:
+            body.room -= 1
+            self._object(body, node, var)
         else:
-            lines.add(f"{self.function(node)}({var}, report)")
+            body.add(f"{self.function(node)}({var}, report)")
 
-    def _list(self, lines: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
-        lines.add(done)
-        item, items = lines.variable(), node.items
-        lines.add(f"for {item} in {var}:")
-        lines.indent += 1
-        if items is None or not self._may_hold(items):
-            lines.add(
+    def _list(self, body: FunctionBody, node: SchemaNode, var: str, done: str) -> None:
+        body.add(done)
+        item, items = body.variable(), node.items
+        body.add(f"for {item} in {var}:")
+        body.indent += 1
+        if items is None or not self._expects_container(items):
+            body.add(
                 f"if type({item}) is not str and type({item}) is not int:",
-                f" if type({item}) is dict or type({item}) is list or {item} is None: raise Unsure",
+                f" if type({item}) is dict or type({item}) is list or {item} is None: raise SlowPathError",
             )
         elif items.types == ("object",) and not items.preserve_unknown:
-            lines.inner(f"if type({item}) is dict:", partial(self._dict, lines, items, item, "pass"))
-            lines.add(f"elif type({item}) is list or {item} is None: raise Unsure")
+            body.block(f"if type({item}) is dict:", partial(self._dict, body, items, item, "pass"))
+            body.add(f"elif type({item}) is list or {item} is None: raise SlowPathError")
         else:
-            lines.add(f"if {item} is None: raise Unsure", f"if type({item}) is dict or type({item}) is list:")
-            lines.indent += 1
-            self._container_or_unsure(lines, items, item)
-            lines.indent -= 1
-        lines.indent -= 1
+            body.add(f"if {item} is None: raise SlowPathError", f"if type({item}) is dict or type({item}) is list:")
+            body.indent += 1
+            self._container_or_slow_path(body, items, item)
+            body.indent -= 1
+        body.indent -= 1
 
-    def _nulls(self, node: SchemaNode, root: bool) -> str:
-        """A helper that drops or replaces the nulls directly in an object; it tells how many became containers."""
+    def _null_helper(self, node: SchemaNode, root: bool) -> str:
+        """Return the name of a helper that drops or defaults the nulls of an object. It counts new containers."""
 
-        def settle(value: dict[str, Any]) -> int:
+        def replace_nulls(value: dict[str, Any]) -> int:
             containers = 0
             for key in [key for key, item in value.items() if item is None]:
                 child = None if root and key in META_KEYS else node.child(key)
                 if child is None or child.nullable:
                     continue
-                filling = effective_default(child)
-                if filling is None:
+                default = effective_default(child)
+                if default is None:
                     del value[key]
-                elif self._fill:
-                    value[key] = deep_copy(filling)
-                    containers += type(filling) in (dict, list)
+                elif self._fill_defaults:
+                    value[key] = deep_copy(default)
+                    containers += type(default) in (dict, list)
             return containers
 
-        return self.program.constant(settle)
+        return self.program.constant(replace_nulls)
 
     def _literal(self, value: Any, depth: int = 0) -> str:
-        """An expression that makes a fresh copy of a value."""
+        """Return an expression that creates a new copy of a value."""
         if type(value) not in (dict, list):
             return self.program.constant(value)
-        if depth > _DEEPEST_LITERAL or len(value) > _LONGEST_LITERAL:
-            return f"fresh({self.program.constant(value)})"
+        if depth > _MAX_LITERAL_DEPTH or len(value) > _MAX_LITERAL_LENGTH:
+            return f"deep_copy({self.program.constant(value)})"
         if type(value) is list:
             return f"[{', '.join(self._literal(item, depth + 1) for item in value)}]"
         parts = (f"{self.program.constant(key)}: {self._literal(item, depth + 1)}" for key, item in value.items())

@@ -1,4 +1,4 @@
-"""The string formats a schema may name, accepted exactly as the reference accepts them."""
+"""String formats of schemas, with the checks of kube-openapi's strfmt package."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _base64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{
 _object_id = re.compile(r"[0-9a-fA-F]{24}").fullmatch
 _label = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*").fullmatch
 _subdomain = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)*").fullmatch
-_clock = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})").fullmatch
-_usual_time = re.compile(
+_time_of_day = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})").fullmatch
+_common_date_time = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?Z"
 ).fullmatch
-_scala_duration = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").findall
-_WORDS_OF_TIME = (
+_number_and_unit = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)").findall
+_TIME_UNITS = (
     ("ns", "nano"),
     ("us", "µs", "micro"),
     ("ms", "milli"),
@@ -52,7 +52,7 @@ def _is_host_letter(char: str) -> bool:
 
 
 def is_hostname(text: str) -> bool:
-    """One label, or several of which the last is of letters only; letters and symbols of any script count."""
+    """True for one label, or several of which the last has only letters. Letters and symbols of any script count."""
     *labels, last = text.split(".")
     if not last or byte_length(text) > 255 or any(byte_length(part) > 63 for part in (*labels, last)):
         return False
@@ -68,30 +68,31 @@ def _is_host_label(label: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """As the reference judges: a date, a `t` of either case, a clock; hours to 23, minutes and seconds to 59."""
-    if _usual_time(text):
+    """True for a date, a `t` of either case and a time of day; there are no leap seconds."""
+    if _common_date_time(text):
         return True
     day, *rest = text.lower().split("t")
     if not rest or not is_date(day):
         return False
-    clock = _clock(rest[0])
-    return clock is not None and clock[1] <= "23" and clock[2] <= "59" and clock[3] <= "59"
+    time_of_day = _time_of_day(rest[0])
+    return time_of_day is not None and time_of_day[1] <= "23" and time_of_day[2] <= "59" and time_of_day[3] <= "59"
 
 
 def is_duration(text: str) -> bool:
-    """Go's durations, and texts that hold a number and a word of time anywhere, such as `3 days`."""
+    """True for Go's durations, and for texts with a number and a unit of time anywhere, such as `3 days`."""
     if is_go_duration(text):
         return True
-    known = False
-    for number, word in _scala_duration(text):
+    has_unit = False
+    for number, word in _number_and_unit(text):
         if len(number) > 18 and int(number) > 2**63 - 1:
             return False
         unit = word.lower()
-        known = known or any(unit in words or unit.startswith(words[-1]) for words in _WORDS_OF_TIME)
-    return known
+        has_unit = has_unit or any(unit in words or unit.startswith(words[-1]) for words in _TIME_UNITS)
+    return has_unit
 
 
 def is_credit_card(text: str) -> bool:
+    """True for the number of a has_unit card brand with a valid Luhn checksum."""
     digits = "".join(char for char in text if char in "0123456789")
     if not _card(digits):
         return False
@@ -103,35 +104,39 @@ def is_credit_card(text: str) -> bool:
 
 
 def is_isbn10(text: str) -> bool:
-    digits = _bare(text)
+    """True for an ISBN of ten digits with a valid checksum."""
+    digits = _strip_separators(text)
     if not re.fullmatch(r"[0-9]{9}[0-9X]", digits):
         return False
     return sum((i + 1) * (10 if digit == "X" else int(digit)) for i, digit in enumerate(digits)) % 11 == 0
 
 
 def is_isbn13(text: str) -> bool:
-    digits = _bare(text)
+    """True for an ISBN of thirteen digits with a valid checksum."""
+    digits = _strip_separators(text)
     if not re.fullmatch(r"[0-9]{13}", digits):
         return False
     checksum = sum((1, 3)[i % 2] * int(digit) for i, digit in enumerate(digits[:12]))
     return int(digits[12]) == (10 - checksum % 10) % 10
 
 
-def _bare(text: str) -> str:
+def _strip_separators(text: str) -> str:
     return "".join(char for char in text if char not in "\t\n\f\r -")
 
 
 def is_short_name(text: str) -> bool:
+    """True for a DNS label."""
     return len(text) <= 63 and _label(text) is not None
 
 
 def is_long_name(text: str) -> bool:
+    """True for a DNS subdomain."""
     return len(text) <= 253 and _subdomain(text) is not None
 
 
-Accepts = Callable[[str], object]
+FormatCheck = Callable[[str], object]
 
-_FORMATS: dict[str, Accepts] = {
+_FORMATS: dict[str, FormatCheck] = {
     "bsonobjectid": _object_id,
     "uri": is_request_uri,
     "email": is_email,
@@ -161,19 +166,19 @@ _FORMATS: dict[str, Accepts] = {
 }
 
 KNOWN_FORMATS = frozenset(_FORMATS)
-"""The formats of strings, spelled without dashes; a schema may put dashes anywhere in them."""
+"""The formats of strings, without dashes; a schema may put dashes anywhere in their names."""
 
 INTEGER_FORMATS = frozenset({"int32", "int64"})
 NUMBER_FORMATS = frozenset({"float", "double"})
 
 
-def format_check(name: str) -> Accepts | None:
-    """The judge of a string format, None if there is no such format; its answer counts by its truth."""
+def format_check(name: str) -> FormatCheck | None:
+    """Return the check of a string format, whose result is truthy for valid texts. Return None if it is unknown."""
     return _FORMATS.get(name.replace("-", ""))
 
 
 def is_known_format(name: str, type_name: str) -> bool:
-    """Whether a format means anything for a type (empty: none, or int-or-string)."""
+    """True if a format is has_unit for a type (empty: no type, or int-or-string)."""
     if type_name in ("", "string"):
         return name.replace("-", "") in KNOWN_FORMATS
     if type_name == "integer":

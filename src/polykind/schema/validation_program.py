@@ -1,4 +1,7 @@
-"""Programs that decide whether a value is valid; they agree exactly with the slow rules, and ask those if in doubt."""
+"""Generated validation programs: they decide if a value is valid, exactly as the slow path does.
+
+For rare keywords a program calls the slow path (value_validation.py, list_types.py, embedded_resources.py) itself.
+"""
 
 from __future__ import annotations
 
@@ -9,74 +12,78 @@ from polykind.errors import FieldError
 from polykind.golang.regexp import Pattern
 from polykind.golang.strconv import float_to_int64
 from polykind.schema.codegen import FunctionBody, Program
+from polykind.schema.defaulting import effective_default
 from polykind.schema.embedded_resources import validate_embedded
 from polykind.schema.list_types import validate_list_type, validate_list_types
 from polykind.schema.node import META_KEYS, SchemaNode
 from polykind.schema.numeric_validation import is_in_range
-from polykind.schema.pruning import effective_default
 from polykind.schema.string_formats import format_check
 from polykind.schema.value_validation import validate_value
 
 _MANY_PROPERTIES = 40
 _BUILTINS = (type, len, str, int, float, bool, dict, list)
-_PLAIN = {"string": "str", "integer": "int", "boolean": "bool", "object": "dict", "array": "list"}
+_PYTHON_TYPES = {"string": "str", "integer": "int", "boolean": "bool", "object": "dict", "array": "list"}
 
 
 class ValidationProgramWriter:
-    """Writes the programs for the nodes of one schema. A program returns False for what the slow rules would refuse.
+    """Generates the programs for the nodes of one schema. A program returns False for values the slow path rejects.
 
-    Below a junctor only values count (`bare`), elsewhere lists of type set and map and embedded resources as well.
-    A `tidy` judge is not exact: it accepts only what is valid and would not be changed by pruning and defaulting, but
-    for plain defaults, which it fills in on its way. Whatever it refuses is to be pruned and defaulted all the same.
+    Inside anyOf, oneOf, allOf and not, only values are validated (`values_only`); elsewhere list types and embedded
+    resources too.
+
+    A `single_pass` program prunes and defaults too: it accepts only values that are valid and that pruning and
+    defaulting would not change, except for scalar defaults, which it fills in. The caller has to prune, default and
+    validate the values that it rejects.
     """
 
-    def __init__(self, *, tidy: bool = False) -> None:
-        self._tidy = tidy
-        self.program = Program({known.__name__: known for known in _BUILTINS})
-        self._kept: list[SchemaNode] = []
+    def __init__(self, *, single_pass: bool = False) -> None:
+        self._single_pass = single_pass
+        self.program = Program({builtin.__name__: builtin for builtin in _BUILTINS})
+        self._nodes: list[SchemaNode] = []
         self._root: SchemaNode | None = None
 
-    def function(self, node: SchemaNode, *, bare: bool = False) -> str:
+    def function(self, node: SchemaNode, *, values_only: bool = False) -> str:
+        """Return the name of the function for values of a node."""
         self._root = self._root or node
-        self._kept.append(node)
-        return self.program.function((id(node), bare), "x", lambda lines: self._write(lines, node, bare))
+        self._nodes.append(node)
+        return self.program.function((id(node), values_only), "x", lambda body: self._write(body, node, values_only))
 
-    def _write(self, lines: FunctionBody, node: SchemaNode, bare: bool) -> None:
-        self._value(lines, node, "x", bare)
-        lines.add("return True")
+    def _write(self, body: FunctionBody, node: SchemaNode, values_only: bool) -> None:
+        self._value(body, node, "x", values_only)
+        body.add("return True")
 
-    def _slow(self, node: SchemaNode, bare: bool) -> str:
+    def _slow_path(self, node: SchemaNode, values_only: bool) -> str:
         def valid(value: Any) -> bool:
             if validate_value(node, value).errors:
                 return False
-            found: list[FieldError] = []
-            if not bare:
-                validate_embedded(node, value, "", found)
-                validate_list_types(node, value, "", found)
-            return not found
+            errors: list[FieldError] = []
+            if not values_only:
+                validate_embedded(node, value, "", errors)
+                validate_list_types(node, value, "", errors)
+            return not errors
 
         return self.program.constant(valid)
 
-    def _value(self, lines: FunctionBody, node: SchemaNode, var: str, bare: bool, for_none: str = "") -> None:
-        """Checks of a variable's value; `for_none` is what to do if that is None and may mean that there is none."""
-        if self._is_trivial(node, bare):
+    def _value(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool, for_none: str = "") -> None:
+        """Generate the checks of a variable. `for_none` is the code for None where that may mean an absent value."""
+        if self._is_trivial(node, values_only):
             return
         word = "if"
         for kind in self._kinds(node):
-            lines.inner(f"{word} type({var}) is {kind}:", partial(self._kind, lines, node, var, kind, bare))
+            body.block(f"{word} type({var}) is {kind}:", partial(self._kind, body, node, var, kind, values_only))
             word = "elif"
         if for_none:
-            lines.add(f"{word} {var} is None:", f" {for_none}")
+            body.add(f"{word} {var} is None:", f" {for_none}")
             word = "elif"
-        if self._tidy and not bare:
-            lines.add("else: return False" if word == "elif" else "return False")
+        if self._single_pass and not values_only:
+            body.add("else: return False" if word == "elif" else "return False")
         else:
-            lines.add(f"{word} not {self._slow(node, bare)}({var}): return False")
+            body.add(f"{word} not {self._slow_path(node, values_only)}({var}): return False")
 
-    def _is_trivial(self, node: SchemaNode, bare: bool) -> bool:
-        """Whether every value but null is accepted, whatever lies below."""
+    def _is_trivial(self, node: SchemaNode, values_only: bool) -> bool:
+        """True if every value except null is valid, whatever it contains."""
         return not (
-            (self._tidy and not bare and not node.preserve_unknown)
+            (self._single_pass and not values_only and not node.preserve_unknown)
             or node.types
             or node.format
             or node.enum
@@ -93,7 +100,7 @@ class ValidationProgramWriter:
         )
 
     def _kinds(self, node: SchemaNode) -> list[str]:
-        """The Python types that are checked by the program itself; none: the node is left to the slow rules."""
+        """Return the Python types that the program checks itself. For other types it calls the slow path."""
         if node.embedded_resource:
             return []
         if not node.types:
@@ -113,218 +120,224 @@ class ValidationProgramWriter:
             return ["str", "int"]
         if node.types == ("number",):
             return ["float", "int"]
-        return [_PLAIN[name] for name in node.types if name in _PLAIN]
+        return [_PYTHON_TYPES[name] for name in node.types if name in _PYTHON_TYPES]
 
-    def _kind(self, lines: FunctionBody, node: SchemaNode, var: str, kind: str, bare: bool) -> None:
-        lines.room -= 1
+    def _kind(self, body: FunctionBody, node: SchemaNode, var: str, kind: str, values_only: bool) -> None:
+        body.room -= 1
         if kind == "str":
-            self._string(lines, node, var)
+            self._string(body, node, var)
         elif kind in ("int", "float"):
-            self._number(lines, node, var, kind)
+            self._number(body, node, var, kind)
         elif kind == "list":
-            self._list(lines, node, var, bare)
+            self._list(body, node, var, values_only)
         elif kind == "dict":
-            self._object(lines, node, var, bare)
+            self._object(body, node, var, values_only)
         if node.enum:
-            self._enum(lines, node, var, kind)
-        self._junctors(lines, node, var)
-        lines.add("pass")
+            self._enum(body, node, var, kind)
+        self._junctors(body, node, var)
+        body.add("pass")
 
-    def _string(self, lines: FunctionBody, node: SchemaNode, var: str) -> None:
+    def _string(self, body: FunctionBody, node: SchemaNode, var: str) -> None:
         if node.max_length is not None:
-            lines.add(f"if len({var}) > {self.program.constant(node.max_length)}: return False")
+            body.add(f"if len({var}) > {self.program.constant(node.max_length)}: return False")
         if node.min_length is not None:
-            lines.add(f"if len({var}) < {self.program.constant(node.min_length)}: return False")
+            body.add(f"if len({var}) < {self.program.constant(node.min_length)}: return False")
         if node.pattern:
             matcher = node.matcher()
             if isinstance(matcher, Pattern):
-                lines.add(f"if not {self.program.constant(matcher.contains)}({var}): return False")
+                body.add(f"if not {self.program.constant(matcher.contains)}({var}): return False")
             else:
-                lines.add("return False")
-        judge = format_check(node.format) if node.format else None
-        if judge:
-            lines.add(f"if not {self.program.constant(judge)}({var}): return False")
+                body.add("return False")
+        check = format_check(node.format) if node.format else None
+        if check:
+            body.add(f"if not {self.program.constant(check)}({var}): return False")
 
-    def _number(self, lines: FunctionBody, node: SchemaNode, var: str, kind: str) -> None:
+    def _number(self, body: FunctionBody, node: SchemaNode, var: str, kind: str) -> None:
         constraints = (node.minimum, node.maximum, node.multiple_of)
         if kind == "float":
             if any(limit is not None for limit in constraints) or node.format:
-                lines.add(f"if not {self._slow(node, True)}({var}): return False")
+                body.add(f"if not {self._slow_path(node, True)}({var}): return False")
             return
         if any(limit is not None and not is_in_range(node, limit) for limit in constraints):
-            lines.add("return False")
+            body.add("return False")
             return
         if node.format == "float":
-            lines.add(f"if not {self._slow(node, True)}({var}): return False")
+            body.add(f"if not {self._slow_path(node, True)}({var}): return False")
             return
         bits = 31 if node.types == ("integer",) and node.format == "int32" else 63
-        least, most = -(2**bits), 2**bits - 1
+        low, high = -(2**bits), 2**bits - 1
         if node.minimum is not None:
-            least = max(least, float_to_int64(node.minimum) + node.exclusive_minimum)
+            low = max(low, float_to_int64(node.minimum) + node.exclusive_minimum)
         if node.maximum is not None:
-            most = min(most, float_to_int64(node.maximum) - node.exclusive_maximum)
-        lower, upper = self.program.constant(least), self.program.constant(most)
-        if least > -(2**63) and most < 2**63 - 1:
-            lines.add(f"if not {lower} <= {var} <= {upper}: return False")
-        elif least > -(2**63):
-            lines.add(f"if {var} < {lower}: return False")
-        elif most < 2**63 - 1:
-            lines.add(f"if {var} > {upper}: return False")
+            high = min(high, float_to_int64(node.maximum) - node.exclusive_maximum)
+        lower, upper = self.program.constant(low), self.program.constant(high)
+        if low > -(2**63) and high < 2**63 - 1:
+            body.add(f"if not {lower} <= {var} <= {upper}: return False")
+        elif low > -(2**63):
+            body.add(f"if {var} < {lower}: return False")
+        elif high < 2**63 - 1:
+            body.add(f"if {var} > {upper}: return False")
         if node.multiple_of is not None:
             step = float_to_int64(node.multiple_of)
-            lines.add(f"if {var} % {self.program.constant(step)}: return False" if step > 0 else "return False")
+            body.add(f"if {var} % {self.program.constant(step)}: return False" if step > 0 else "return False")
 
-    def _enum(self, lines: FunctionBody, node: SchemaNode, var: str, kind: str) -> None:
+    def _enum(self, body: FunctionBody, node: SchemaNode, var: str, kind: str) -> None:
         types = {type(value) for value in node.enum}
         if (kind == "str" and types == {str}) or (kind == "int" and types == {int}):
-            lines.add(f"if {var} not in {self.program.constant(frozenset(node.enum))}: return False")
+            body.add(f"if {var} not in {self.program.constant(frozenset(node.enum))}: return False")
         else:
-            lines.add(f"if not {self._slow(node, True)}({var}): return False")
+            body.add(f"if not {self._slow_path(node, True)}({var}): return False")
 
-    def _junctors(self, lines: FunctionBody, node: SchemaNode, var: str) -> None:
+    def _junctors(self, body: FunctionBody, node: SchemaNode, var: str) -> None:
         def calls(branches: tuple[SchemaNode, ...]) -> list[str]:
-            return [f"{self.function(branch, bare=True)}({var})" for branch in branches]
+            return [f"{self.function(branch, values_only=True)}({var})" for branch in branches]
 
         if node.any_of:
-            lines.add(f"if not ({' or '.join(calls(node.any_of))}): return False")
+            body.add(f"if not ({' or '.join(calls(node.any_of))}): return False")
         if node.one_of:
-            lines.add(f"if {' + '.join(calls(node.one_of))} != 1: return False")
+            body.add(f"if {' + '.join(calls(node.one_of))} != 1: return False")
         for call in calls(node.all_of):
-            lines.add(f"if not {call}: return False")
+            body.add(f"if not {call}: return False")
         if node.not_ is not None:
-            lines.add(f"if {self.function(node.not_, bare=True)}({var}): return False")
+            body.add(f"if {self.function(node.not_, values_only=True)}({var}): return False")
 
-    def _list(self, lines: FunctionBody, node: SchemaNode, var: str, bare: bool) -> None:
+    def _list(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool) -> None:
         if node.min_items is not None:
-            lines.add(f"if len({var}) < {self.program.constant(node.min_items)}: return False")
+            body.add(f"if len({var}) < {self.program.constant(node.min_items)}: return False")
         if node.max_items is not None:
-            lines.add(f"if len({var}) > {self.program.constant(node.max_items)}: return False")
+            body.add(f"if len({var}) > {self.program.constant(node.max_items)}: return False")
         items = node.items
         if items is not None:
-            item = lines.variable()
-            lines.inner(f"for {item} in {var}:", lambda: self._child(lines, items, item, bare))
-        elif self._tidy and not bare:
-            lines.add(f"if {var}: return False")
-        # After the items: their keys may have been filled in.
+            item = body.variable()
+            body.block(f"for {item} in {var}:", lambda: self._child(body, items, item, values_only))
+        elif self._single_pass and not values_only:
+            body.add(f"if {var}: return False")
+        # After the items, because the program may have filled in defaults of their keys.
         if node.unique_items:
-            lines.add(f"if not {self._slow(node, bare)}({var}): return False")
-        if node.list_type in ("set", "map") and not bare:
-            lines.add(f"if not {self._unique(node)}({var}): return False")
+            body.add(f"if not {self._slow_path(node, values_only)}({var}): return False")
+        if node.list_type in ("set", "map") and not values_only:
+            body.add(f"if not {self._unique(node)}({var}): return False")
 
     def _unique(self, node: SchemaNode) -> str:
         def unique(value: list[Any]) -> bool:
-            found: list[FieldError] = []
-            validate_list_type(node, value, "", found)
-            return not found
+            errors: list[FieldError] = []
+            validate_list_type(node, value, "", errors)
+            return not errors
 
         return self.program.constant(unique)
 
-    def _child(self, lines: FunctionBody, node: SchemaNode, var: str, bare: bool) -> None:
-        """A value inside another: in place while there is room, else in a function of its own."""
-        if self._tidy and not bare and self._is_trivial(node, bare):
-            lines.add(f"if {var} is None: return False")
-        if lines.room > 0 and lines.indent < 16:
-            self._value(lines, node, var, bare)
-        elif not self._is_trivial(node, bare):
-            lines.add(f"if not {self.function(node, bare=bare)}({var}): return False")
+    def _child(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool) -> None:
+        """Generate the checks of a nested value: inline while there is room, else in a function of its own."""
+        if self._single_pass and not values_only and self._is_trivial(node, values_only):
+            body.add(f"if {var} is None: return False")
+        if body.room > 0 and body.indent < 16:
+            self._value(body, node, var, values_only)
+        elif not self._is_trivial(node, values_only):
+            body.add(f"if not {self.function(node, values_only=values_only)}({var}): return False")
 
-    def _object(self, lines: FunctionBody, node: SchemaNode, var: str, bare: bool) -> None:
+    def _object(self, body: FunctionBody, node: SchemaNode, var: str, values_only: bool) -> None:
         if node.min_properties is not None:
-            lines.add(f"if len({var}) < {self.program.constant(node.min_properties)}: return False")
+            body.add(f"if len({var}) < {self.program.constant(node.min_properties)}: return False")
         if node.max_properties is not None:
-            lines.add(f"if len({var}) > {self.program.constant(node.max_properties)}: return False")
+            body.add(f"if len({var}) > {self.program.constant(node.max_properties)}: return False")
         names = list(node.property_names)
-        tidy = self._tidy and not bare
-        if tidy and (node.additional_allowed is not None) and node.additional is None:
-            lines.add("return False")
-        elif tidy and node.additional is None and not node.preserve_unknown:
-            known = self.program.constant(frozenset(names) | (META_KEYS if node is self._root else frozenset()))
-            lines.add(f"if not {known}.issuperset({var}): return False")
+        single_pass = self._single_pass and not values_only
+        if single_pass and (node.additional_allowed is not None) and node.additional is None:
+            body.add("return False")
+        elif single_pass and node.additional is None and not node.preserve_unknown:
+            names_constant = self.program.constant(
+                frozenset(names) | (META_KEYS if node is self._root else frozenset())
+            )
+            body.add(f"if not {names_constant}.issuperset({var}): return False")
         elif node.additional_allowed is False:
-            known = self.program.constant(frozenset(names))
-            lines.add(f"if not {known}.issuperset({var}): return False")
+            names_constant = self.program.constant(frozenset(names))
+            body.add(f"if not {names_constant}.issuperset({var}): return False")
         elif node.additional is not None:
-            self._further(lines, node, node.additional, var, bare)
-        if len(names) > _MANY_PROPERTIES and tidy:
-            lines.add("return False")
+            self._additional_properties(body, node, node.additional, var, values_only)
+        if len(names) > _MANY_PROPERTIES and single_pass:
+            body.add("return False")
         elif len(names) > _MANY_PROPERTIES:
-            self._dispatch(lines, node, names, var, bare)
+            self._property_loop(body, node, names, var, values_only)
         for name in node.required:
-            if len(names) > _MANY_PROPERTIES or not self._fetched(node, name, bare):
-                lines.add(f"if {self.program.constant(name)} not in {var}: return False")
+            if len(names) > _MANY_PROPERTIES or not self._is_loaded(node, name, values_only):
+                body.add(f"if {self.program.constant(name)} not in {var}: return False")
         if len(names) <= _MANY_PROPERTIES:
             for name in names:
-                self._property(lines, node, name, var, bare)
+                self._property(body, node, name, var, values_only)
 
-    def _fetched(self, node: SchemaNode, name: str, bare: bool) -> bool:
+    def _is_loaded(self, node: SchemaNode, name: str, values_only: bool) -> bool:
         child = node.property_node(name)
-        return child is not None and not self._is_trivial(child, bare)
+        return child is not None and not self._is_trivial(child, values_only)
 
-    def _property(self, lines: FunctionBody, node: SchemaNode, name: str, var: str, bare: bool) -> None:
+    def _property(self, body: FunctionBody, node: SchemaNode, name: str, var: str, values_only: bool) -> None:
         child = node.property_node(name)
         assert child is not None
-        tidy = self._tidy and not bare
-        if tidy and node is self._root and name in META_KEYS:
+        single_pass = self._single_pass and not values_only
+        if single_pass and node is self._root and name in META_KEYS:
             return
-        if tidy and effective_default(child) is not None:
-            lines.add(f"if {self.program.constant(name)} not in {var}: {self._fill(node, child, name, var)}")
-        if tidy and self._is_trivial(child, bare) and not child.nullable:
+        if single_pass and effective_default(child) is not None:
+            body.add(f"if {self.program.constant(name)} not in {var}: {self._fill_default(node, child, name, var)}")
+        if single_pass and self._is_trivial(child, values_only) and not child.nullable:
             key = self.program.constant(name)
-            lines.add(f"if {key} in {var} and {var}[{key}] is None: return False")
-        if self._is_trivial(child, bare):
+            body.add(f"if {key} in {var} and {var}[{key}] is None: return False")
+        if self._is_trivial(child, values_only):
             return
-        value, key = lines.variable(), self.program.constant(name)
+        value, key = body.variable(), self.program.constant(name)
         null_fits = (child.nullable or not child.types or "null" in child.types) and not child.enum
-        if tidy:
+        if single_pass:
             null_fits = child.nullable and not child.enum
         if name in node.required:
             absent = f"if {key} not in {var}: return False" if null_fits else "return False"
         else:
             absent = "" if null_fits else f"if {key} in {var}: return False"
-        lines.add(f"{value} = {var}.get({key})")
-        if lines.room > 0 and lines.indent < 16:
-            self._value(lines, child, value, bare, absent or "pass")
+        body.add(f"{value} = {var}.get({key})")
+        if body.room > 0 and body.indent < 16:
+            self._value(body, child, value, values_only, absent or "pass")
         else:
-            lines.add(f"if {value} is None:", f" {absent or 'pass'}")
-            lines.add(f"elif not {self.function(child, bare=bare)}({value}): return False")
+            body.add(f"if {value} is None:", f" {absent or 'pass'}")
+            body.add(f"elif not {self.function(child, values_only=values_only)}({value}): return False")
 
-    def _fill(self, node: SchemaNode, child: SchemaNode, name: str, var: str) -> str:
-        """What to do where a property is absent: fill in its default, if nothing has been judged by its absence."""
-        filling = effective_default(child)
-        counted = node.min_properties is not None or node.max_properties is not None
-        looked_for = name in node.required and self._is_trivial(child, False)
-        if type(filling) not in (str, int, bool, float) or counted or looked_for:
+    def _fill_default(self, node: SchemaNode, child: SchemaNode, name: str, var: str) -> str:
+        """Return the code for an absent property. It fills in the default unless a check relies on the absence."""
+        default = effective_default(child)
+        size_checked = node.min_properties is not None or node.max_properties is not None
+        already_required = name in node.required and self._is_trivial(child, False)
+        if type(default) not in (str, int, bool, float) or size_checked or already_required:
             return "return False"
-        return f"{var}[{self.program.constant(name)}] = {self.program.constant(filling)}"
+        return f"{var}[{self.program.constant(name)}] = {self.program.constant(default)}"
 
-    def _further(self, lines: FunctionBody, node: SchemaNode, more: SchemaNode, var: str, bare: bool) -> None:
-        item = lines.variable()
+    def _additional_properties(
+        self, body: FunctionBody, node: SchemaNode, additional: SchemaNode, var: str, values_only: bool
+    ) -> None:
+        item = body.variable()
         if not any(True for _ in node.property_names):
-            lines.inner(f"for {item} in {var}.values():", lambda: self._child(lines, more, item, bare))
+            body.block(f"for {item} in {var}.values():", lambda: self._child(body, additional, item, values_only))
             return
-        key, known = lines.variable(), self.program.constant(frozenset(node.property_names))
+        key, names_constant = body.variable(), self.program.constant(frozenset(node.property_names))
 
-        def unless_known() -> None:
-            lines.inner(f"if {key} not in {known}:", lambda: self._child(lines, more, item, bare))
+        def skip_properties() -> None:
+            body.block(f"if {key} not in {names_constant}:", lambda: self._child(body, additional, item, values_only))
 
-        lines.inner(f"for {key}, {item} in {var}.items():", unless_known)
+        body.block(f"for {key}, {item} in {var}.items():", skip_properties)
 
-    def _dispatch(self, lines: FunctionBody, node: SchemaNode, names: list[str], var: str, bare: bool) -> None:
-        """Where most properties are usually absent, look at those that are present."""
+    def _property_loop(
+        self, body: FunctionBody, node: SchemaNode, names: list[str], var: str, values_only: bool
+    ) -> None:
+        """Generate a loop over the present keys. With many properties, most are usually absent."""
         table: dict[str, Any] = {}
         for name in names:
             child = node.property_node(name)
-            if child is not None and not self._is_trivial(child, bare):
-                table[name] = self._by_name(self.function(child, bare=bare))
-        key, item, judge = lines.variable(), lines.variable(), lines.variable()
-        lines.add(
+            if child is not None and not self._is_trivial(child, values_only):
+                table[name] = self._call_later(self.function(child, values_only=values_only))
+        key, item, check = body.variable(), body.variable(), body.variable()
+        body.add(
             f"for {key}, {item} in {var}.items():",
-            f" {judge} = {self.program.constant(table)}.get({key})",
-            f" if {judge} is not None and not {judge}({item}): return False",
+            f" {check} = {self.program.constant(table)}.get({key})",
+            f" if {check} is not None and not {check}({item}): return False",
         )
 
-    def _by_name(self, name: str) -> Any:
-        return lambda value: self.program.called(name)(value)
+    def _call_later(self, name: str) -> Any:
+        return lambda value: self.program.compiled(name)(value)
 
 
 _OBJECT_KEYWORDS = frozenset(("properties", "additionalProperties", "required", "minProperties", "maxProperties"))

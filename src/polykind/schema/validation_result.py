@@ -1,4 +1,4 @@
-"""What value validation finds: the reference's errors before they become field errors, and their collection."""
+"""Results of value validation: kube-openapi's errors before they become field errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polykind.golang.json import go_json
 
 
 class SchemaError(NamedTuple):
-    """One finding. `text` tells it from others; a `reason` of None is a finding without a path of its own."""
+    """One error. `text` identifies it. A `reason` of None means that it has no path of its own."""
 
     text: str
     reason: str | None = None
@@ -22,55 +22,62 @@ class SchemaError(NamedTuple):
 
 
 class ValidationResult:
-    """Faults without repetition, and how many checks succeeded: that decides which branch of a junctor is told of."""
+    """Errors without duplicates, and the number of successful checks.
 
-    __slots__ = ("_seen", "errors", "match_count")
+    If no branch of anyOf or oneOf is valid, the errors of the branch with the most successful checks are reported.
+    """
 
-    def __init__(self, fault: SchemaError | None = None) -> None:
+    __slots__ = ("_texts", "errors", "match_count")
+
+    def __init__(self, error: SchemaError | None = None) -> None:
         self.errors: list[SchemaError] = []
-        self._seen: set[str] = set()
+        self._texts: set[str] = set()
         self.match_count = 0
-        if fault:
-            self.add(fault)
+        if error:
+            self.add(error)
 
-    def add(self, fault: SchemaError) -> None:
-        if fault.text not in self._seen:
-            self._seen.add(fault.text)
-            self.errors.append(fault)
+    def add(self, error: SchemaError) -> None:
+        """Add an error unless one with the same text is present."""
+        if error.text not in self._texts:
+            self._texts.add(error.text)
+            self.errors.append(error)
 
     def merge(self, other: ValidationResult) -> None:
-        for fault in other.errors:
-            self.add(fault)
+        """Add the errors and the successful checks of another result."""
+        for error in other.errors:
+            self.add(error)
         self.match_count += other.match_count
 
 
 def wrong_type(path: str, expected: str, actual: str) -> SchemaError:
+    """Return the error for a value of another type."""
     text = f"{path} in body must be of type {expected}: {go_quote(actual)}"
     return SchemaError(text, "FieldValueTypeInvalid", path, actual)
 
 
 def invalid(path: str, value: Any, text: str) -> SchemaError:
+    """Return the error for a value that breaks a keyword."""
     return SchemaError(f"{path} in body {text}", "FieldValueInvalid", path, value)
 
 
-def field_errors(faults: Iterable[SchemaError], prefix: str = "") -> list[FieldError]:
-    """The faults as the reference tells them; `prefix` is where the validated value stands (empty: at the root)."""
-    return [_field_error(fault, prefix) for fault in faults]
+def field_errors(schema_errors: Iterable[SchemaError], prefix: str = "") -> list[FieldError]:
+    """Convert errors to field errors. `prefix` is the path of the validated value, empty for a whole object."""
+    return [_field_error(error, prefix) for error in schema_errors]
 
 
-def _field_error(fault: SchemaError, prefix: str) -> FieldError:
-    reason = fault.reason
+def _field_error(error: SchemaError, prefix: str) -> FieldError:
+    reason = error.reason
     if reason is None:
-        return errors.invalid(prefix or "<nil>", "", fault.text)
-    name = fault.path.removeprefix(".")
+        return errors.invalid(prefix or "<nil>", "", error.text)
+    name = error.path.removeprefix(".")
     path = f"{prefix}.{name}" if prefix and name else prefix or name or "<nil>"
     if reason == "FieldValueRequired":
         return errors.required(path)
     if reason == "FieldValueNotSupported":
-        supported = [value if isinstance(value, str) else go_json(value) for value in fault.limit]
-        return errors.not_supported(path, fault.value, supported)
+        supported = [value if isinstance(value, str) else go_json(value) for value in error.limit]
+        return errors.not_supported(path, error.value, supported)
     if reason == "FieldValueTooLong":
-        return errors.too_long(path, fault.limit)
+        return errors.too_long(path, error.limit)
     if reason == "FieldValueTooMany":
-        return errors.too_many(path, fault.value, fault.limit)
-    return FieldError(reason, path, "" if fault.value is None else fault.value, fault.text)
+        return errors.too_many(path, error.value, error.limit)
+    return FieldError(reason, path, "" if error.value is None else error.value, error.text)

@@ -1,4 +1,7 @@
-"""Value validation with the reference's words and order: exact and unhurried, for what is refused or rarely used."""
+"""Value validation with kube-openapi's messages and order of errors.
+
+This is the slow path: the generated validation programs decide most values, and only rejected ones come here.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from polykind.golang.strconv import float_to_int64
 from polykind.schema.correlation import Correlation
 from polykind.schema.equality import deep_equal, hashable_key
 from polykind.schema.node import SchemaNode
-from polykind.schema.numeric_validation import check_number, is_integral
+from polykind.schema.numeric_validation import is_integral, validate_number
 from polykind.schema.string_formats import format_check
 from polykind.schema.validation_result import SchemaError, ValidationResult, invalid, wrong_type
 
@@ -18,62 +21,64 @@ _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", 
 _NUMERIC_FORMATS = {int: "int64", float: "float64"}
 
 
-def validate_value(node: SchemaNode, value: Any, path: str = "", link: Correlation | None = None) -> ValidationResult:
-    """Everything wrong with a value; with a link to the old value, faults of what did not change are forgiven."""
-    found = _check(node, value, path, link)
-    if found.errors and link is not None and link.unchanged():
-        forgiven = ValidationResult()
-        forgiven.match_count = found.match_count
-        return forgiven
-    return found
+def validate_value(
+    node: SchemaNode, value: Any, path: str = "", correlation: Correlation | None = None
+) -> ValidationResult:
+    """Validate a value. With a correlation, errors of values that did not change are ratcheted, that is dropped."""
+    result = _validate(node, value, path, correlation)
+    if result.errors and correlation is not None and correlation.unchanged():
+        ratcheted = ValidationResult()
+        ratcheted.match_count = result.match_count
+        return ratcheted
+    return result
 
 
-def _check(node: SchemaNode, value: Any, path: str, link: Correlation | None) -> ValidationResult:
-    found = ValidationResult()
+def _validate(node: SchemaNode, value: Any, path: str, correlation: Correlation | None) -> ValidationResult:
+    result = ValidationResult()
     if value is None:
-        found.merge(_check_null(node, path))
-        _check_enum(node, value, path, found)
-        return found
+        result.merge(_validate_null(node, path))
+        _validate_enum(node, value, path, result)
+        return result
     kind = type(value)
     if node.types or node.format:
-        found.merge(_check_type(node, value, path))
-        found.match_count += 1
-    found.merge(_check_junctors(node, value, path))
+        result.merge(_validate_type(node, value, path))
+        result.match_count += 1
+    result.merge(_validate_junctors(node, value, path))
     if kind is str:
-        _check_string(node, value, path, found)
-        found.match_count += 1
-        judge = format_check(node.format) if node.format else None
-        if judge:
-            found.match_count += 1
-            if not judge(value):
+        _validate_string(node, value, path, result)
+        result.match_count += 1
+        format_accepts = format_check(node.format) if node.format else None
+        if format_accepts:
+            result.match_count += 1
+            if not format_accepts(value):
                 text = f"must be of type {node.format}: {go_quote(value)}"
-                fault = invalid(path, value, text)
-                found.add(fault._replace(reason="FieldValueTypeInvalid"))
+                error = invalid(path, value, text)
+                result.add(error._replace(reason="FieldValueTypeInvalid"))
     elif kind is int or kind is float:
-        found.merge(check_number(node, value, path))
-        found.match_count += 1
+        result.merge(validate_number(node, value, path))
+        result.match_count += 1
     elif kind is list:
-        found.merge(_check_list(node, value, path, link))
-        found.match_count += 1
-    _check_enum(node, value, path, found)
-    found.match_count += 1
+        result.merge(_validate_list(node, value, path, correlation))
+        result.match_count += 1
+    _validate_enum(node, value, path, result)
+    result.match_count += 1
     if kind is dict:
-        found.merge(_check_object(node, value, path, link))
-        found.match_count += 1
-    found.match_count += 1
-    return found
+        result.merge(_validate_object(node, value, path, correlation))
+        result.match_count += 1
+    result.match_count += 1
+    return result
 
 
-def _check_null(node: SchemaNode, path: str) -> ValidationResult:
+def _validate_null(node: SchemaNode, path: str) -> ValidationResult:
     if node.types and "null" not in node.types and not node.nullable:
         return ValidationResult(wrong_type(path, ",".join(node.types), "null"))
-    found = ValidationResult()
-    found.match_count = 1
-    return found
+    result = ValidationResult()
+    result.match_count = 1
+    return result
 
 
-def type_fault(node: SchemaNode, value: Any, path: str) -> SchemaError | None:
-    """Why a value other than null does not have the node's type."""
+def type_error(node: SchemaNode, value: Any, path: str) -> SchemaError | None:
+    """Return the error of a value (not null) that does not have the node's type. Return None if it has."""
     actual = _JSON_TYPES.get(type(value), "")
     types = node.types
     if actual in types or (actual == "integer" and "number" in types):
@@ -89,30 +94,30 @@ def type_fault(node: SchemaNode, value: Any, path: str) -> SchemaError | None:
     return wrong_type(path, ",".join(types), actual)
 
 
-def _check_type(node: SchemaNode, value: Any, path: str) -> ValidationResult:
-    fault = type_fault(node, value, path)
-    found = ValidationResult(fault)
-    found.match_count = 0 if fault else 1
-    return found
+def _validate_type(node: SchemaNode, value: Any, path: str) -> ValidationResult:
+    error = type_error(node, value, path)
+    result = ValidationResult(error)
+    result.match_count = 0 if error else 1
+    return result
 
 
-def _check_string(node: SchemaNode, value: str, path: str, found: ValidationResult) -> None:
-    """Only the first keyword that fails is told."""
+def _validate_string(node: SchemaNode, value: str, path: str, result: ValidationResult) -> None:
+    """Validate the string keywords. Only the first one that fails is reported."""
     if node.max_length is not None and len(value) > node.max_length:
         text = f"{path} in body should be at most {node.max_length} chars long"
-        found.add(SchemaError(text, "FieldValueTooLong", path, value, node.max_length))
+        result.add(SchemaError(text, "FieldValueTooLong", path, value, node.max_length))
     elif node.min_length is not None and len(value) < node.min_length:
-        found.add(invalid(path, value, f"should be at least {node.min_length} chars long"))
+        result.add(invalid(path, value, f"should be at least {node.min_length} chars long"))
     elif node.pattern:
         matcher = node.matcher()
         if isinstance(matcher, PatternError):
-            found.add(invalid(path, value, f"should match '{node.pattern}, but pattern is invalid: {matcher}'"))
+            result.add(invalid(path, value, f"should match '{node.pattern}, but pattern is invalid: {matcher}'"))
         elif matcher and not matcher(value):
-            found.add(invalid(path, value, f"should match '{node.pattern}'"))
+            result.add(invalid(path, value, f"should match '{node.pattern}'"))
 
 
 def is_in_enum(node: SchemaNode, value: Any) -> bool:
-    """Whether an enum has the value; null is never listed."""
+    """True if the enum lists the value; null never counts as listed."""
     if value is None:
         return False
     for listed in node.enum:
@@ -120,13 +125,13 @@ def is_in_enum(node: SchemaNode, value: Any) -> bool:
             continue
         if deep_equal(listed, value):
             return True
-        if _converted(value, type(listed)) == listed:
+        if _go_convert(value, type(listed)) == listed:
             return True
     return False
 
 
-def _converted(value: Any, kind: type) -> Any:
-    """A number as Go converts it to the type of a listed value: truncated, or even to the character of that code."""
+def _go_convert(value: Any, kind: type) -> Any:
+    """Return a number as Go's reflection converts it to the type of an enum value: an int becomes a character."""
     if type(value) is float and kind is int:
         return float_to_int64(value)
     if type(value) is int and kind is float:
@@ -136,93 +141,99 @@ def _converted(value: Any, kind: type) -> Any:
     return None
 
 
-def _check_enum(node: SchemaNode, value: Any, path: str, found: ValidationResult) -> None:
+def _validate_enum(node: SchemaNode, value: Any, path: str, result: ValidationResult) -> None:
     if node.enum and not is_in_enum(node, value):
         text = f"{path} in body should be one of {go_print(node.enum)}"
-        found.add(SchemaError(text, "FieldValueNotSupported", path, value, node.enum))
+        result.add(SchemaError(text, "FieldValueNotSupported", path, value, node.enum))
 
 
-def _check_list(node: SchemaNode, value: list[Any], path: str, link: Correlation | None) -> ValidationResult:
-    found = ValidationResult()
+def _validate_list(node: SchemaNode, value: list[Any], path: str, correlation: Correlation | None) -> ValidationResult:
+    result = ValidationResult()
     items = node.items
     if items is not None:
         for at, item in enumerate(value):
-            found.merge(validate_value(items, item, f"{path}[{at}]", link.index(at) if link else None))
+            result.merge(validate_value(items, item, f"{path}[{at}]", correlation.index(at) if correlation else None))
     size = len(value)
     if node.min_items is not None and size < node.min_items:
-        found.add(invalid(path, size, f"should have at least {node.min_items} items"))
+        result.add(invalid(path, size, f"should have at least {node.min_items} items"))
     if node.max_items is not None and size > node.max_items:
         text = f"{path} in body should have at most {node.max_items} items"
-        found.add(SchemaError(text, "FieldValueTooMany", path, size, node.max_items))
+        result.add(SchemaError(text, "FieldValueTooMany", path, size, node.max_items))
     if node.unique_items and len(set(map(hashable_key, value))) < size:
-        found.add(invalid(path, None, "shouldn't contain duplicates"))
-    found.match_count += 1
-    return found
+        result.add(invalid(path, None, "shouldn't contain duplicates"))
+    result.match_count += 1
+    return result
 
 
-def _check_object(node: SchemaNode, value: dict[str, Any], path: str, link: Correlation | None) -> ValidationResult:
-    found = ValidationResult()
+def _validate_object(
+    node: SchemaNode, value: dict[str, Any], path: str, correlation: Correlation | None
+) -> ValidationResult:
+    result = ValidationResult()
     size = len(value)
     if node.min_properties is not None and size < node.min_properties:
-        found.add(invalid(path, size, f"should have at least {node.min_properties} properties"))
+        result.add(invalid(path, size, f"should have at least {node.min_properties} properties"))
     if node.max_properties is not None and size > node.max_properties:
         text = f"{path} in body should have at most {node.max_properties} properties"
-        found.add(SchemaError(text, "FieldValueTooMany", path, size, node.max_properties))
-    more = node.additional
+        result.add(SchemaError(text, "FieldValueTooMany", path, size, node.max_properties))
+    additional = node.additional
     if node.additional_allowed is False:
         for key in sorted(value):
             if not node.has_property(key):
-                found.add(SchemaError(f"{path}.{key} in body is a forbidden property", "FieldValueInvalid", path, key))
-    elif more is not None:
+                result.add(SchemaError(f"{path}.{key} in body is a forbidden property", "FieldValueInvalid", path, key))
+    elif additional is not None:
         for key in sorted(value):
             if not node.has_property(key):
-                found.merge(validate_value(more, value[key], f"{path}.{key}", _link(link, path, key)))
+                result.merge(
+                    validate_value(additional, value[key], f"{path}.{key}", _correlate(correlation, path, key))
+                )
     for key in sorted(value):
         child = node.property_node(key)
         if child is not None:
-            found.merge(validate_value(child, value[key], f"{path}.{key}" if path else key, _link(link, path, key)))
+            result.merge(
+                validate_value(child, value[key], f"{path}.{key}" if path else key, _correlate(correlation, path, key))
+            )
     for key in node.required:
         if key not in value:
             name = f"{path}.{key}"
-            found.add(SchemaError(f"{name} in body is required", "FieldValueRequired", name))
-    return found
+            result.add(SchemaError(f"{name} in body is required", "FieldValueRequired", name))
+    return result
 
 
-def _link(link: Correlation | None, path: str, key: str) -> Correlation | None:
-    """Type metadata at the root is never forgiven: its change cannot be seen, as both objects have the same version."""
-    if link is None or (not path and key in ("kind", "apiVersion")):
+def _correlate(correlation: Correlation | None, path: str, key: str) -> Correlation | None:
+    """Return the correlation of a key. kind and apiVersion at the root have none, so they are never ratcheted."""
+    if correlation is None or (not path and key in ("kind", "apiVersion")):
         return None
-    return link.key(key)
+    return correlation.key(key)
 
 
-def _check_junctors(node: SchemaNode, value: Any, path: str) -> ValidationResult:
-    """anyOf, oneOf, allOf and not; what fails in them is never forgiven by itself."""
-    found = ValidationResult()
+def _validate_junctors(node: SchemaNode, value: Any, path: str) -> ValidationResult:
+    """Validate anyOf, oneOf, allOf and not. Ratcheting does not apply to single errors inside of them."""
+    result = ValidationResult()
     if node.any_of:
-        tried = [_check(branch, value, path, None) for branch in node.any_of]
-        good = next((result for result in tried if not result.errors), None)
-        if good is None:
-            found.add(SchemaError(f"{go_quote(path)} must validate at least one schema (anyOf)"))
-        found.merge(good or max(tried, key=lambda result: result.match_count))
+        branches = [_validate(schema, value, path, None) for schema in node.any_of]
+        first_valid = next((branch for branch in branches if not branch.errors), None)
+        if first_valid is None:
+            result.add(SchemaError(f"{go_quote(path)} must validate at least one schema (anyOf)"))
+        result.merge(first_valid or max(branches, key=lambda branch: branch.match_count))
     if node.one_of:
-        tried = [_check(branch, value, path, None) for branch in node.one_of]
-        valid = [result for result in tried if not result.errors]
+        branches = [_validate(schema, value, path, None) for schema in node.one_of]
+        valid = [branch for branch in branches if not branch.errors]
         if len(valid) == 1:
-            found.merge(valid[0])
+            result.merge(valid[0])
         else:
-            told = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
-            found.add(SchemaError(f"{go_quote(path)} must validate one and only one schema (oneOf). {told}"))
+            outcome = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
+            result.add(SchemaError(f"{go_quote(path)} must validate one and only one schema (oneOf). {outcome}"))
             if not valid:
-                found.merge(max(tried, key=lambda result: result.match_count))
+                result.merge(max(branches, key=lambda branch: branch.match_count))
     if node.all_of:
-        tried = [_check(branch, value, path, None) for branch in node.all_of]
-        for result in tried:
-            found.merge(result)
-        failed = sum(1 for result in tried if result.errors)
+        branches = [_validate(schema, value, path, None) for schema in node.all_of]
+        for branch in branches:
+            result.merge(branch)
+        failed = sum(1 for branch in branches if branch.errors)
         if failed:
-            told = ". None validated" if failed == len(tried) else ""
-            found.add(SchemaError(f"{go_quote(path)} must validate all the schemas (allOf){told}"))
-    if node.not_ is not None and not _check(node.not_, value, path, None).errors:
-        found.add(SchemaError(f"{go_quote(path)} must not validate the schema (not)"))
-    found.match_count += 2
-    return found
+            outcome = ". None validated" if failed == len(branches) else ""
+            result.add(SchemaError(f"{go_quote(path)} must validate all the schemas (allOf){outcome}"))
+    if node.not_ is not None and not _validate(node.not_, value, path, None).errors:
+        result.add(SchemaError(f"{go_quote(path)} must not validate the schema (not)"))
+    result.match_count += 2
+    return result

@@ -168,7 +168,7 @@ def _strict_decode_error(ctx: RequestContext, obj: JsonObject) -> str:
         version.codec.check_kind(str(obj.get("kind")), str(obj.get("apiVersion")))
         decoded = version.codec.decode(json_codec.decode(json_codec.encode(obj)), report_unknown=True)
     except object_meta.BadObjectMetaError as error:
-        return error.why
+        return error.detail
     except errors.APIError:
         return ""
     unknown = ", ".join(f"unknown field {go_quote(path)}" for path in decoded.unknown_fields)

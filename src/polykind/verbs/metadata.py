@@ -171,7 +171,7 @@ def metadata_decode_error(metadata: JsonObject) -> str:
     try:
         object_meta.coerce({name: value for name, value in metadata.items() if name not in _OVERWRITTEN}, strict=True)
     except object_meta.BadObjectMetaError as error:
-        return error.why
+        return error.detail
     return ""
 
 

@@ -165,7 +165,7 @@ def _decode_patched(
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
             obj, unknown, _ = version.codec.decode(value, report_unknown=field_validation != "Ignore")
     except (BadObjectMetaError, Undecodable) as error:
-        raise _invalid_patch(shown(), error.why) from None
+        raise _invalid_patch(shown(), error.detail) from None
     except errors.BadRequestError as error:
         raise _invalid_patch(shown(), error.message) from None
     if strict_errors and not from_struct:

@@ -102,7 +102,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
             if (strict_errors := strict_errors + unknown) and options.field_validation == "Strict":
                 raise errors.BadRequestError(f"strict decoding error: {', '.join(strict_errors)}")
         except errors.BadRequestError as error:
-            reason = error.why if isinstance(error, machinery.Undecodable) else error.message
+            reason = error.detail if isinstance(error, machinery.Undecodable) else error.message
             raise errors.InvalidError("", "", "", [errors.invalid("patch", shown, reason)]) from None
         _warn(ctx, strict_errors, options.field_validation)
         match_namespace(ctx, scale["metadata"])

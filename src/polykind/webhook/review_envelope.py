@@ -101,7 +101,7 @@ def decode_review(review: Struct, fields: dict[str, Raw], unparsed: Collection[s
     try:
         return machinery.decode(parts, review, report=False)[0]
     except machinery.Undecodable as error:
-        raise MalformedReviewError(error.why) from None
+        raise MalformedReviewError(error.detail) from None
 
 
 def _decode_part(raw: Raw, unparsed: Collection[str]) -> Any:

@@ -21,4 +21,4 @@ def test_the_path_to_an_embedded_field_is_told_as_go_tells_it(rule: dict[str, in
     with pytest.raises(machinery.Undecodable) as refusal:
         machinery.decode(policy, MUTATING_ADMISSION_POLICY, report=False)
     place = f"NamedRuleWithOperations.spec.matchConstraints.resourceRules.{where}"
-    assert refusal.value.why == f"json: cannot unmarshal number into Go struct field {place}"
+    assert refusal.value.detail == f"json: cannot unmarshal number into Go struct field {place}"

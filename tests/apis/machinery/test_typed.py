@@ -35,7 +35,7 @@ def kept(value: Any) -> Any:
 def why(value: Any) -> str:
     with pytest.raises(Undecodable) as refused:
         kept(value)
-    return refused.value.why
+    return refused.value.detail
 
 
 def test_what_go_never_leaves_out_appears() -> None:
@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_refused_in_the_decoders_words(body: object, why: s
         decode(body, V1, report=True)
     prefix = 'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: '
     assert refused.value.message == prefix + why
-    assert (refused.value.code, refused.value.why) == (400, why)
+    assert (refused.value.code, refused.value.detail) == (400, why)
 
 
 def test_the_first_mismatch_is_told_but_a_decoder_of_its_own_ends_all() -> None:

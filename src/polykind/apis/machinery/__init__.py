@@ -15,7 +15,7 @@ class Undecodable(BadRequestError):
 
     def __init__(self, kind: str, version: str, why: str) -> None:
         super().__init__(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
-        self.why = why
+        self.detail = why
 
 
 def decode(value: object, type_: Struct, *, report: bool) -> tuple[JsonObject, list[str]]:
