@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required, too_many
-from polykind.schema.names import path_segment, qualified_name
+from polykind.names import path_segment, qualified_name
 
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _SCOPES = ("*", "Cluster", "Namespaced")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind.admission.policy_rules import match_problems
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, forbidden, invalid, not_supported, required
-from polykind.schema.names import path_segment, subdomain_name
+from polykind.names import path_segment, subdomain_name
 from polykind.selectors.selector_objects import validate_label_selector
 
 _ACTIONS = ("Audit", "Deny", "Warn")

@@ -13,7 +13,7 @@ from polykind.cel.library.strings import trim
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
 from polykind.golang.utf8 import byte_length
-from polykind.schema.names import dns1035_label, dns1123_subdomain, qualified_name
+from polykind.names import dns1035_label, dns1123_subdomain, qualified_name
 from polykind.selectors.selector_objects import validate_label_selector
 
 _FAILURE_POLICIES = ("Fail", "Ignore")

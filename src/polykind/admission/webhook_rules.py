@@ -9,7 +9,7 @@ from polykind.admission import match_rules
 from polykind.contract import JsonObject
 from polykind.crd.validation_client_config import validate_webhook_service, validate_webhook_url
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required
-from polykind.schema.names import dns1035_label, dns1123_subdomain
+from polykind.names import dns1035_label, dns1123_subdomain
 from polykind.selectors.selector_objects import validate_label_selector
 
 _FAILURE_POLICIES = ("Fail", "Ignore")

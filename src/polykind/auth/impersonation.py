@@ -17,7 +17,7 @@ from polykind.auth.forbidden import forbidden, require
 from polykind.auth.user import ADMIN_GROUP, ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User, service_account_groups
 from polykind.golang.fmt import go_quote
 from polykind.golang.utf8 import decode_utf8
-from polykind.schema.names import dns1123_label, dns1123_subdomain, regex_error
+from polykind.names import dns1123_label, dns1123_subdomain, regex_error
 
 _PREFIX = b"impersonate-"
 _EXTRA = b"impersonate-extra-"

@@ -12,7 +12,7 @@ from polykind.auth.authorizer import Access, Authorizer
 from polykind.auth.forbidden import require
 from polykind.auth.user import User
 from polykind.http.messages import Query, Request, bool_value, first_value, int_value, parse_query
-from polykind.schema.names import path_segment
+from polykind.names import path_segment
 from polykind.selectors import field_selectors, label_selectors
 
 if TYPE_CHECKING:

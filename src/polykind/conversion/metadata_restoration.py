@@ -8,7 +8,7 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError, aggregate_message, invalid, too_long
 from polykind.golang.fmt import go_type
 from polykind.golang.utf8 import byte_length
-from polykind.schema.names import label_value, qualified_name
+from polykind.names import label_value, qualified_name
 
 _MAX_ANNOTATION_BYTES = 256 * 1024
 

@@ -12,7 +12,7 @@ from polykind.crd.ca_bundle import has_invalid_ca_bundle
 from polykind.crd.conditions import ESTABLISHED, NAMES_ACCEPTED, condition, equivalent, find_condition
 from polykind.errors import FieldError, invalid, required
 from polykind.golang.fmt import go_quote
-from polykind.schema.names import dns1035_label
+from polykind.names import dns1035_label
 
 _MIXED_CASE = "may have mixed case, but should otherwise match: "
 

@@ -16,8 +16,8 @@ from polykind.crd.naming import validate_names
 from polykind.crd.ratcheting import ValidationOptions
 from polykind.crd.validation_spec import validate_immutable_fields, validate_spec
 from polykind.errors import BadRequestError, FieldError, invalid
+from polykind.names import subdomain_name
 from polykind.schema.metadata_validation import validate_object_meta, validate_object_meta_update
-from polykind.schema.names import subdomain_name
 
 P = ParamSpec("P")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, invalid, required
 from polykind.golang.url import URLError, parse_url
-from polykind.schema.names import dns1123_subdomain
+from polykind.names import dns1123_subdomain
 
 _FORM = "; desired format: https://host[/path]"
 

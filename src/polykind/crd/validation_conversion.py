@@ -7,7 +7,7 @@ from polykind.crd.ca_bundle import ca_bundle_error
 from polykind.crd.ratcheting import REVIEW_VERSIONS, ValidationOptions
 from polykind.crd.validation_client_config import validate_webhook_service, validate_webhook_url
 from polykind.errors import FieldError, forbidden, invalid, not_supported, required
-from polykind.schema.names import dns1035_label
+from polykind.names import dns1035_label
 
 _AT = "spec.conversion"
 

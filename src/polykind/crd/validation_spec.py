@@ -21,7 +21,7 @@ from polykind.crd.validation_version_entry import (
     validate_subresources,
 )
 from polykind.errors import FieldError, forbidden, invalid, not_supported, required
-from polykind.schema.names import dns1035_label, dns1123_subdomain
+from polykind.names import dns1035_label, dns1123_subdomain
 
 _PER_VERSION = (
     ("schema", "validation", "schemas", "validation"),

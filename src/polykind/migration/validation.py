@@ -8,8 +8,8 @@ from polykind.contract import JsonObject
 from polykind.errors import OMITTED, FieldError, invalid, required
 from polykind.golang.json import encode_json
 from polykind.migration.state import FAILED, SUCCEEDED, is_true
+from polykind.names import dns1035_label, dns1123_subdomain
 from polykind.schema import conditionrules
-from polykind.schema.names import dns1035_label, dns1123_subdomain
 
 GROUP = "storagemigration.k8s.io"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from polykind.contract import JsonObject
 from polykind.errors import FieldError, duplicate, invalid, not_supported, required, too_long
 from polykind.golang.utf8 import byte_length
-from polykind.schema.names import qualified_name, regex_error
+from polykind.names import qualified_name, regex_error
 
 _STATUSES = ("False", "True", "Unknown")
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind import errors
+from polykind import errors, names
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.schema import metadata_validation, names
+from polykind.schema import metadata_validation
 from polykind.schema.node import SchemaNode
 from polykind.schema.object_meta import ObjectMetaDecodeError, round_trip
 

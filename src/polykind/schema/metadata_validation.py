@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from polykind import errors
+from polykind import errors, names
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
 from polykind.golang.json import go_json
 from polykind.golang.utf8 import byte_length
-from polykind.schema import names
+from polykind.names import NameCheck
 from polykind.schema.equality import deep_equal, hashable_key
-from polykind.schema.names import NameCheck
 
 _MAX_ANNOTATION_BYTES = 256 * 1024
 _MAX_MANAGER_BYTES = 128

@@ -9,7 +9,7 @@ from typing import Final
 
 from polykind.errors import BadRequestError, FieldError, aggregate_message, invalid
 from polykind.golang.strconv import parse_int64
-from polykind.schema.names import label_value, qualified_name
+from polykind.names import label_value, qualified_name
 
 Labels = Mapping[str, str]
 

@@ -9,7 +9,7 @@ from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
-from polykind.schema.names import label_value, qualified_name
+from polykind.names import label_value, qualified_name
 from polykind.selectors.label_selectors import SELECT_ALL, LabelSelector, Requirement
 
 SET_OPERATORS = ("In", "NotIn")

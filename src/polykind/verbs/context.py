@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from polykind import errors
+from polykind import errors, names
 from polykind.admission.admission_chain import AdmissionChain
 from polykind.auth.authorizer import AlwaysAllow, Authorizer
 from polykind.auth.user import User
@@ -17,7 +17,6 @@ from polykind.http.messages import Request, parse_query
 from polykind.metrics.metrics import Metrics
 from polykind.resources.registry import Registry
 from polykind.resources.resource import Resource, ServedVersion
-from polykind.schema import names
 
 
 @dataclass(slots=True)

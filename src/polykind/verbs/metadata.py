@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from polykind import errors
+from polykind import errors, names
 from polykind.apply import field_manager
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.http.options import WriteOptions, manager_name
-from polykind.schema import metadata_validation, names, object_meta
+from polykind.schema import metadata_validation, object_meta
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import POST, Write
 

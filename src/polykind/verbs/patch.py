@@ -13,8 +13,8 @@ from polykind.contract import JsonObject
 from polykind.golang.fmt import go_print
 from polykind.http.messages import Response
 from polykind.http.options import PatchOptions
+from polykind.names import path_segment
 from polykind.resources.resource import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
-from polykind.schema.names import path_segment
 from polykind.schema.object_meta import BadObjectMetaError
 from polykind.verbs import respond
 from polykind.verbs.apply import apply_change, apply_create, decode_applied

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from polykind import errors
+from polykind import errors, names
 from polykind.auth.authorizer import Access
 from polykind.auth.rbac.rule_coverage import EVERYTHING, Rule, escalation_error, user_rules
 from polykind.auth.user import ADMIN_GROUP, User
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.golang.fmt import go_quote
-from polykind.schema import names
 from polykind.verbs.context import RequestContext
 
 _GARBAGE_COLLECTED = ("ownerReferences", "finalizers", "selfLink", "managedFields")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from polykind import errors
+from polykind import errors, names
 from polykind.cache.cached_object import CachedObject
 from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.http.messages import Response
 from polykind.http.options import CreateOptions, UpdateOptions, WriteOptions
-from polykind.schema import metadata_validation, names
+from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
 from polykind.verbs import respond
 from polykind.verbs.admit import admit, approve

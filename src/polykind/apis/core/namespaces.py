@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind import errors
+from polykind import errors, names
 from polykind.apis.core.types import NAMESPACE
 from polykind.apply.ownership import SPEC_RESET, Reset
 from polykind.apply.typemodel import NAMESPACE_MODEL
@@ -12,7 +12,7 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy, BuiltinType, builtin_version, unqualified
 from polykind.resources.resource import Resource, ServedVersion
-from polykind.schema import metadata_validation, names
+from polykind.schema import metadata_validation
 from polykind.selectors import field_selectors
 
 IMMORTAL = ("default", "kube-system", "kube-public")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polykind import errors
+from polykind import errors, names
 from polykind.apis.core.types import SERVICE
 from polykind.apply.ownership import SPEC_RESET
 from polykind.apply.typemodel import SERVICE_MODEL
@@ -12,7 +12,6 @@ from polykind.contract import JsonObject
 from polykind.errors import FieldError
 from polykind.resources.builtin import BuiltinStrategy, BuiltinType, builtin_version
 from polykind.resources.resource import Resource
-from polykind.schema import names
 from polykind.selectors import field_selectors
 
 EXTERNAL = "ExternalName"

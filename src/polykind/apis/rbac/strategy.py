@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from polykind import errors
+from polykind import errors, names
 from polykind.apis.machinery import Struct
 from polykind.apis.rbac.types import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from polykind.apply.typemodel import CLUSTER_ROLE_MODEL, ROLE_BINDING_MODEL, ROLE_MODEL, TypeModel
@@ -22,7 +22,7 @@ from polykind.resources.builtin import (
     unqualified,
 )
 from polykind.resources.resource import ServedVersion
-from polykind.schema import metadata_validation, names
+from polykind.schema import metadata_validation
 from polykind.selectors.selector_objects import validate_label_selector
 
 GROUP = "rbac.authorization.k8s.io"

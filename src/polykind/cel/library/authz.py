@@ -9,7 +9,7 @@ from polykind.cel.cel_types import AUTHORIZER_TYPES
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.library.strings import trim
 from polykind.cel.runtime_values import KIND_BY_CLASS, OpaqueValue
-from polykind.schema.names import dns1123_label, dns1123_subdomain
+from polykind.names import dns1123_label, dns1123_subdomain
 
 
 class AuthorizationAttributes(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from polykind import names
 from polykind.contract import JsonObject
-from polykind.schema import names
 from polykind.schema.node import SchemaNode
 from polykind.toolkit.crd_versions import CRDVersion
 from polykind.toolkit.proving import scalar_generators

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.schema import names
+from polykind import names
 
 
 @pytest.mark.parametrize("good", ["a", "a-b", "1.2", "a.b-c.d", "x" * 253])
