@@ -10,11 +10,10 @@ from polykind import errors
 from polykind.apis.core.namespaces import FINALIZER, INITIAL, NamespaceResource
 from polykind.apply import field_manager
 from polykind.auth.user import service_account
-from polykind.cache.cached_object import CachedObject
+from polykind.cache.cached_object import CachedObject, Encoded
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership, RevisionConflictError, StoreError
 from polykind.controllers.bulk_delete import delete_all
-from polykind.resources.encoding import Encoded
 from polykind.resources.resource import Resource
 from polykind.verbs.context import Backend
 

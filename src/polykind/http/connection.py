@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
         self.deadline = self._server.loop.time() + seconds
 
     def _handle(self, request: Request, keep_alive: bool) -> None:
-        request.audit_id = request.headers.get(b"audit-id") or self._server.audit_id()
+        request.audit_id = request.headers.get(b"audit-id") or self._server.new_audit_id()
         loop = self._server.loop
         result = taskless.run(
             self._call_app(request), loop, lambda continuation: self._on_done(request, keep_alive, continuation)
@@ -311,7 +311,7 @@ class Connection(asyncio.Protocol):
 
     def _send_rejection(self, error: errors.APIError, status: int) -> None:
         request = Request("GET", "", "", {}, b"")
-        request.audit_id = self._server.audit_id()
+        request.audit_id = self._server.new_audit_id()
         response = Response(status, error.encode())
         self.transport.write(self._head(request, response, False) + error.encode())
         self.closing = True

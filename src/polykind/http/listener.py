@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import os
 import ssl
 import time
 from dataclasses import dataclass
 from email.utils import formatdate
 
 from polykind.http.connection import App, Connection
+from polykind.http.messages import AuditIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,7 @@ class HttpServer:
         self._all_closed = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
-        seed = os.urandom(10).hex()
-        self._audit_prefix = f"{seed[:8]}-{seed[8:12]}-4{seed[12:15]}-a{seed[15:18]}-".encode()
-        self._audit_counter = itertools.count(int.from_bytes(os.urandom(4), "big"))
+        self.new_audit_id = AuditIds()
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None) -> int:
         """Start to listen and return the port."""
@@ -101,10 +98,6 @@ class HttpServer:
         self.connections.discard(connection)
         if not self.connections:
             self._all_closed.set()
-
-    def audit_id(self) -> bytes:
-        """Return a new audit id, in the form of a UUID."""
-        return self._audit_prefix + b"%012x" % next(self._audit_counter)
 
     def _sweep(self) -> None:
         """Refresh the Date header and expire connections whose deadline has passed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -21,6 +23,18 @@ TEXT = b"text/plain; charset=utf-8"
 
 Header = tuple[bytes, bytes]
 Query = dict[str, list[str]]
+
+
+class AuditIds:
+    """Generates audit ids in the form of UUIDs, from a random prefix and a counter."""
+
+    def __init__(self) -> None:
+        seed = os.urandom(10).hex()
+        self._prefix = f"{seed[:8]}-{seed[8:12]}-4{seed[12:15]}-a{seed[15:18]}-".encode()
+        self._counter = itertools.count(int.from_bytes(os.urandom(4), "big"))
+
+    def __call__(self) -> bytes:
+        return self._prefix + b"%012x" % next(self._counter)
 
 
 class Request:

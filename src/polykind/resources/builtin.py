@@ -17,10 +17,8 @@ from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.object_codec import Decoded, ObjectCodec
 from polykind.resources.representer import Representer
-from polykind.resources.resource import Resource, ServedVersion
-from polykind.resources.strategy import Strategy, Validation
+from polykind.resources.resource import Decoded, ObjectCodec, Resource, ServedVersion, Strategy, Validation
 from polykind.schema import metadata_validation, object_meta
 from polykind.selectors import field_selectors
 

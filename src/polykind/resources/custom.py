@@ -20,8 +20,7 @@ from polykind.crd.summary import load_full
 from polykind.resources.cel_loader import rules_of
 from polykind.resources.custom_representer import CustomRepresenter
 from polykind.resources.custom_strategy import CustomStrategy
-from polykind.resources.object_codec import Decoded, ObjectCodec
-from polykind.resources.resource import Resource, ServedVersion
+from polykind.resources.resource import Decoded, ObjectCodec, Resource, ServedVersion
 from polykind.schema import CompiledSchema, object_meta
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from polykind import errors
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.resources.strategy import Strategy, Validation
+from polykind.resources.resource import Strategy, Validation
 from polykind.schema import metadata_validation
 from polykind.schema.equality import deep_equal
 from polykind.schema.scale_validation import validate_scale

@@ -1,19 +1,19 @@
-"""A served resource (Resource) and each version that it is served at (ServedVersion)."""
+"""Served resources and their versions, with the interfaces of the codec and the strategy of a version."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from polykind import errors
 from polykind.apply.ownership import MAIN_RESET, STATUS_RESET, Reset
 from polykind.cache.resource_cache import ResourceCache
 from polykind.codec import negotiation, partial_metadata
 from polykind.contract import JsonObject
-from polykind.resources.object_codec import ObjectCodec
+from polykind.errors import FieldError
 from polykind.resources.representer import Representer
-from polykind.resources.strategy import Strategy
 from polykind.selectors import field_selectors
 
 if TYPE_CHECKING:
@@ -215,3 +215,118 @@ class ServedVersion:
         error = errors.UnsupportedMediaTypeError("415: Unsupported Media Type")
         error.include_details = True
         return error
+
+
+class Decoded(NamedTuple):
+    """A decoded object and what decoding has found out about it."""
+
+    obj: JsonObject
+    unknown_fields: list[str]
+    """Paths of fields that the schema does not know; empty unless the caller asks for them."""
+    validated: bool = False
+    """True if decoding has already validated all values against the schema."""
+
+
+class ObjectCodec(ABC):
+    """Decodes, defaults and encodes the objects of one resource at one version."""
+
+    @property
+    @abstractmethod
+    def model(self) -> TypeModel:
+        """The field types that server-side apply works with."""
+
+    @abstractmethod
+    def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
+        """Coerce, prune and default the object of a request. Raise BadRequestError if it cannot be decoded."""
+
+    def default(self, obj: JsonObject) -> JsonObject:
+        """Set the defaults of an object that server-side apply or a mutating webhook has produced."""
+        return self.decode(obj, report_unknown=False).obj
+
+    def normalize(self, obj: JsonObject) -> None:
+        """Prune and default, in place, a valid object that apply, scale or a mutating webhook has produced."""
+        return
+
+    def ordered(self, obj: JsonObject) -> JsonObject:
+        """Return the object with its keys in the order in which kube-apiserver writes them."""
+        return obj
+
+    def check_kind(self, kind: str, api_version: str) -> None:
+        """Raise DecodeError if a request body is of a kind that the type's scheme does not know."""
+        return
+
+    def own_decoder_paths(self, value: JsonObject) -> list[str]:
+        """Return the paths of fields with a decoder of their own; such decoders accept duplicate keys."""
+        return []
+
+    def conversion_error(self, value: JsonObject) -> str:
+        """Return why Go's unstructured converter rejects the value; "" if it does not."""
+        return ""
+
+    def to_message(self, obj: JsonObject) -> bytes:
+        """Encode an object as a protobuf message without envelope."""
+        raise NotImplementedError
+
+    def from_message(self, data: bytes) -> JsonObject:
+        """Decode a protobuf message without envelope. Raise ProtobufError if it is malformed."""
+        raise NotImplementedError
+
+
+class Validation(NamedTuple):
+    """The result of validating an object."""
+
+    errors: list[FieldError]
+    ratcheted: Sequence[str] = ()
+    """Warnings about broken CEL rules that are tolerated because the update does not touch their fields."""
+
+
+class Strategy(ABC):
+    """Prepares and validates the objects of one resource at one version. It keeps no state between requests."""
+
+    unconditional_update = False
+    """True if an update may omit the resourceVersion."""
+    grants = False
+    """True if objects grant permissions, so that the writer must hold them (RBAC escalation check)."""
+    reads_params = False
+    """True if objects refer to params, so that the writer must be allowed to read those."""
+
+    @abstractmethod
+    def prepare_create(self, obj: JsonObject) -> None:
+        """Reset, in place, the fields that a create cannot set."""
+
+    @abstractmethod
+    def validate_create(self, obj: JsonObject, *, values_validated: bool = False) -> Validation:
+        """Validate a new object. `values_validated`: decoding has already validated its values."""
+
+    @abstractmethod
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        """Reset, in place, the fields that an update cannot set."""
+
+    @abstractmethod
+    def validate_update(self, new: JsonObject, old: JsonObject) -> Validation: ...
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        """Return `new` without the changes that the status endpoint does not accept."""
+        raise NotImplementedError
+
+    def validate_status(self, new: JsonObject, old: JsonObject) -> Validation:
+        raise NotImplementedError
+
+    def prepare_finalize(self, new: JsonObject, old: JsonObject) -> None:
+        """Reset, in place, the fields that the finalize endpoint cannot set."""
+        raise NotImplementedError
+
+    def validate_finalize(self, new: JsonObject, old: JsonObject) -> Validation:
+        raise NotImplementedError
+
+    def canonicalize(self, obj: JsonObject) -> None:
+        """Bring a validated object, in place, into the shape in which it is stored."""
+        return
+
+    def for_admission(self, obj: JsonObject) -> JsonObject:
+        """Return an object that is not yet validated as mutating webhooks and policies see it."""
+        return obj
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        """Return the warnings that a successful create (`old` is None) or update sends to the client."""
+        return []

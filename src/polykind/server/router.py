@@ -44,7 +44,7 @@ class Router:
 
     async def __call__(self, request: Request) -> Response | Stream:
         path = request.path
-        if is_public(path) and _is_anonymous_read(request):
+        if _is_anonymous_read(request) and is_public(path):
             return await self._endpoint(request)
         try:
             if "timeout=" in request.query:

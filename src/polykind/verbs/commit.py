@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from polykind import errors
-from polykind.cache.cached_object import CachedObject, Representation, parse_stored
+from polykind.cache.cached_object import CachedObject, Encoded, Representation, parse_stored
 from polykind.contract import RevisionConflictError
-from polykind.resources.encoding import Encoded
 from polykind.resources.resource import ServedVersion
 from polykind.verbs.context import RequestContext
 from polykind.verbs.write import Write

@@ -14,7 +14,7 @@ from polykind import errors
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
 from polykind.apply.ownership import SPEC_RESET
 from polykind.apply.typemodel import CRD_MODEL, CRD_V1BETA1_MODEL
-from polykind.cache.cached_object import CachedObject, Representation, labels_of
+from polykind.cache.cached_object import CachedObject, Encoded, Representation, labels_of
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
 from polykind.codec.table import DEFAULT
@@ -32,7 +32,6 @@ from polykind.resources.builtin import (
     builtin_version,
 )
 from polykind.resources.cel_loader import Compiler
-from polykind.resources.encoding import Encoded
 from polykind.resources.resource import Resource
 
 GROUP = "apiextensions.k8s.io"

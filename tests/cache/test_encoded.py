@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.cache.cached_object import parse_stored
+from polykind.cache.cached_object import Encoded, parse_stored
 from polykind.codec import json_codec
-from polykind.resources.encoding import Encoded
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=5),
