@@ -21,19 +21,19 @@ from benches import load
 from benches.load import Target
 from benches.server_ratios import show
 from benches.widgets import GROUP, WIDGETS, first, listed, prepare, widget
-from polykind.store.etcd import Access, messages
-from polykind.store.etcd.client import Client
+from polykind.store.etcd import EtcdAccess, rpc_messages
+from polykind.store.etcd.etcd_client import EtcdClient
 
 ROUNDS = 3
 
 
 async def bare(cluster: Etcd, value: bytes) -> float:
     """Return transactions per second of the store's own etcd client, without a server."""
-    client = Client(Access(cluster.urls))
+    client = EtcdClient(EtcdAccess(cluster.urls))
 
     async def write(name: str) -> None:
         key = f"/bare/{GROUP}/widgets/default/{time.time_ns()}-{name}".encode()
-        answer = messages.txn_answer(await client.write(messages.TXN, messages.put_request(key, value, 0)))
+        answer = rpc_messages.parse_txn(await client.write(rpc_messages.TXN, rpc_messages.put_request(key, value, 0)))
         assert answer.succeeded
 
     rate = await load.writers(write)

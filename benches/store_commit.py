@@ -17,8 +17,8 @@ from typing import NamedTuple
 import apsw
 
 from polykind.store.sqlite import SqliteStore
-from polykind.store.sqlite.file import DatabaseFile
-from polykind.store.sqlite.log import Log, Row
+from polykind.store.sqlite.database_file import DatabaseFile
+from polykind.store.sqlite.write_log import Row, WriteLog
 
 VALUE = os.urandom(2048)
 KEYS = 5_000
@@ -76,10 +76,10 @@ async def ours(directory: Path, writers: int, seconds: float) -> Figure:
 def bare(directory: Path, batch: int, seconds: float) -> Figure:
     """Write the same rows into the same tables from one thread, without requests or listeners."""
     file = DatabaseFile(directory)
-    file.claim()
+    file.lock()
     connection = file.connect(cache_kib=4096)
     connection.wal_autocheckpoint(512)
-    log = Log(connection)
+    log = WriteLog(connection)
     revision = 1
     waits: list[float] = []
     began, cpu = time.perf_counter(), time.process_time()

@@ -181,7 +181,7 @@ async def test_wait_for_revision_times_out_with_too_large_resource_version(parts
     _, root, _ = parts
     requested = root.revision + 5
     with pytest.raises(errors.RequestTimeoutError) as caught:
-        await root.wait_for_revision(requested, timeout=0.01)
+        await root.wait_for_revision(requested, timeout_seconds=0.01)
     assert caught.value.message == f"Timeout: Too large resource version: {requested}, current: {root.revision}"
     assert caught.value.details == {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],

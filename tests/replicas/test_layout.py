@@ -10,9 +10,9 @@ from typing import Any
 
 from polykind.server.server import Server
 from polykind.server.settings import Settings
-from polykind.store.etcd import Access, EtcdStore, messages
-from polykind.store.etcd.protobuf import MAGIC
-from polykind.store.etcd.wire import data, fields, message
+from polykind.store.etcd import EtcdAccess, EtcdStore, rpc_messages
+from polykind.store.etcd.protobuf_fields import bytes_field, iter_fields, message_field
+from polykind.store.etcd.stored_protobuf import MAGIC
 from tests.replicas.load import definition, path, register
 from tests.support.client import Client
 from tests.support.etcd import Etcd
@@ -78,12 +78,12 @@ STORED_OBJECT = (
 )
 STORED_NAMESPACE = (
     MAGIC
-    + message(1, data(1, b"v1") + data(2, b"Namespace"))
-    + message(
+    + message_field(1, bytes_field(1, b"v1") + bytes_field(2, b"Namespace"))
+    + message_field(
         2,
-        message(1, data(1, b"theirs") + data(5, b"fe2b9b23-76ab-4337-9ce4-03f5739aed34"))
-        + message(2, data(1, b"kubernetes"))
-        + message(3, data(1, b"Active")),
+        message_field(1, bytes_field(1, b"theirs") + bytes_field(5, b"fe2b9b23-76ab-4337-9ce4-03f5739aed34"))
+        + message_field(2, bytes_field(1, b"kubernetes"))
+        + message_field(3, bytes_field(1, b"Active")),
     )
 )
 
@@ -96,14 +96,14 @@ class Raw:
 
     async def put(self, key: str, value: bytes) -> int:
         # Bypass the store, which would handle the trailing newline.
-        put = message(2, data(1, key.encode()) + data(2, value))
-        return messages.header_revision(await self._store.client.write(messages.TXN, message(2, put)))
+        put = message_field(2, bytes_field(1, key.encode()) + bytes_field(2, value))
+        return rpc_messages.parse_revision(await self._store.client.write(rpc_messages.TXN, message_field(2, put)))
 
     async def get(self, key: str) -> bytes:
-        answer = await self._store.client.read(messages.RANGE, messages.get_request(key.encode()))
-        for field, item in fields(answer):
+        answer = await self._store.client.read(rpc_messages.RANGE, rpc_messages.get_request(key.encode()))
+        for field, item in iter_fields(answer):
             if field == 2:
-                return bytes(next(value for number, value in fields(item) if number == 5))  # type: ignore[arg-type]
+                return bytes(next(value for number, value in iter_fields(item) if number == 5))  # type: ignore[arg-type]
         raise KeyError(key)
 
     async def keys(self, prefix: str) -> list[str]:
@@ -113,7 +113,7 @@ class Raw:
 @asynccontextmanager
 async def both(cluster: Etcd, folder: Path, before: dict[str, bytes]) -> AsyncIterator[tuple[Raw, Client]]:
     """A server on an etcd that already holds data."""
-    store = EtcdStore(Access(cluster.urls))
+    store = EtcdStore(EtcdAccess(cluster.urls))
     await store.start()
     try:
         raw = Raw(store)
@@ -131,7 +131,7 @@ async def test_objects_written_by_kubernetes_are_served(cluster: Etcd, tmp_path:
         CRD_KEY: json.dumps(STORED_V1BETA1, separators=(",", ":")).encode() + b"\n",
         f"/registry/{GROUP}/registers/default/theirs": STORED_OBJECT,
         "/registry/namespaces/theirs": STORED_NAMESPACE,
-        "/registry/pods/default/unknown": MAGIC + message(1, data(1, b"v1") + data(2, b"Pod")),
+        "/registry/pods/default/unknown": MAGIC + message_field(1, bytes_field(1, b"v1") + bytes_field(2, b"Pod")),
     }
     async with both(cluster, tmp_path, before) as (raw, client):
         served = (await client.call("GET", path(GROUP, "theirs"))).json()

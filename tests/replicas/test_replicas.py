@@ -8,7 +8,7 @@ import time
 from contextlib import AsyncExitStack
 from statistics import median
 
-from polykind.store.etcd import Access, EtcdStore
+from polykind.store.etcd import EtcdAccess, EtcdStore
 from tests.replicas.conftest import Fleet
 from tests.replicas.load import client, define, definition, established, path, register
 from tests.support.client import Client
@@ -20,7 +20,7 @@ LEADER = "/registry/_polykind/leader"
 
 async def leader_pid(cluster: Etcd) -> int:
     """Return the process id in the leader's key, or 0 if there is no leader."""
-    store = EtcdStore(Access(cluster.urls))
+    store = EtcdStore(EtcdAccess(cluster.urls))
     await store.start()
     try:
         held = await store.get(LEADER)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from polykind.contract import Store
-from polykind.store.etcd import Access, EtcdStore
+from polykind.store.etcd import EtcdAccess, EtcdStore
 from tests.store.behaviour import (
     Stores,
     TestCompaction,
@@ -26,7 +26,7 @@ class EtcdStores:
     """Stores on one cluster, emptied before the first is opened."""
 
     def __init__(self, cluster: Etcd, prefix: str) -> None:
-        self._access = Access(cluster.urls)
+        self._access = EtcdAccess(cluster.urls)
         self._prefix = prefix
         self._store: Store | None = None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from polykind.contract import CompactedError, StoreError, UnavailableError, UnknownOutcomeError
-from polykind.store.etcd import Access, EtcdStore
+from polykind.store.etcd import EtcdAccess, EtcdStore
 from tests.store.behaviour import Recorder
 from tests.support.etcd import etcd
 from tests.support.proxy import Proxy
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.etcd
 
 @asynccontextmanager
 async def opened(*urls: str) -> AsyncIterator[EtcdStore]:
-    store = EtcdStore(Access(urls))
+    store = EtcdStore(EtcdAccess(urls))
     await store.start()
     try:
         yield store
@@ -36,16 +36,16 @@ async def until_healthy(store: EtcdStore, healthy: bool) -> None:
 
 
 async def test_a_cluster_that_is_not_there_is_told_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polykind.store.etcd.newest.PATIENCE", 1.0)
-    store = EtcdStore(Access(["http://127.0.0.1:1"]))
+    monkeypatch.setattr("polykind.store.etcd.revision_reader.TIMEOUT_SECONDS", 1.0)
+    store = EtcdStore(EtcdAccess(["http://127.0.0.1:1"]))
     async with asyncio.timeout(5):
-        with pytest.raises(UnavailableError, match=r"etcd at http://127\.0\.0\.1:1 does not answer"):
+        with pytest.raises(UnavailableError, match=r"etcd at http://127\.0\.0\.1:1 does not respond"):
             await store.start()
 
 
 async def test_an_address_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(StoreError, match="ftp://somewhere is not the address of an etcd server"):
-        await EtcdStore(Access(["ftp://somewhere"])).start()
+    with pytest.raises(StoreError, match="ftp://somewhere is not an etcd address"):
+        await EtcdStore(EtcdAccess(["ftp://somewhere"])).start()
 
 
 async def test_silence_makes_reads_unavailable_and_writes_uncertain_until_it_ends(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ async def test_a_watch_that_slept_through_a_compaction_is_lost_and_can_begin_ane
                 newest = await other.put("/r/a", b"", expect=None)
             await other.compact(newest)
             # As after a silence so long that the connection is given up instead of going on where it was.
-            store._feed._stream.cancel()  # type: ignore[union-attr]
+            store._shared_watch._stream.cancel()  # type: ignore[union-attr]
             proxy.heal()
             await listener.until_lost()
             assert isinstance(listener.lost[0], CompactedError)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.store.etcd import hpack, http2, messages
-from polykind.store.etcd.call import UNAVAILABLE, Call, CallError
-from polykind.store.etcd.http2 import Connection
+from polykind.store.etcd import hpack, http2, rpc_messages
+from polykind.store.etcd.grpc_call import UNAVAILABLE, GrpcCall, GrpcError
+from polykind.store.etcd.http2 import Http2Connection
 from tests.support.etcd import Etcd, etcd
 
 
@@ -34,14 +34,14 @@ class TestHeaders:
 
     def test_a_servers_headers_are_read(self) -> None:
         # A change of the table's size, :status 200, a content type by its index, then two that are spelt out.
-        block = b"\x20\x88\x5f\x10application/grpc" + hpack.literal(b"grpc-status", b"11") + b"\x40\x01a\x01b"
+        block = b"\x20\x88\x5f\x10application/grpc" + hpack.encode_literal(b"grpc-status", b"11") + b"\x40\x01a\x01b"
         assert hpack.decode(block) == {b":status": b"200", b"": b"application/grpc", b"grpc-status": b"11", b"a": b"b"}
         assert hpack.decode(b"\x8d") == {b":status": b"other"}
         assert hpack.decode(b"\x08\x03503") == {b":status": b"503"}
 
     def test_long_texts(self) -> None:
         for size in (126, 127, 128, 254, 255, 70_000):
-            assert hpack.decode(hpack.literal(b"x", b"y" * size)) == {b"x": b"y" * size}
+            assert hpack.decode(hpack.encode_literal(b"x", b"y" * size)) == {b"x": b"y" * size}
 
     @given(st.binary(max_size=80))
     def test_nonsense_is_refused_or_read(self, block: bytes) -> None:
@@ -59,18 +59,18 @@ Answer = Callable[[asyncio.StreamWriter], None]
 
 
 @asynccontextmanager
-async def peer(answer: Answer) -> AsyncIterator[Connection]:
+async def peer(answer: Answer) -> AsyncIterator[Http2Connection]:
     """A server that reads the beginning of a connection, says one thing, and nothing more."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(messages.RANGE.encode())
+        await reader.readuntil(rpc_messages.RANGE.encode())
         answer(writer)
         while await reader.read(65536):
             pass
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    connection = await Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+    connection = await Http2Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
     try:
         yield connection
     finally:
@@ -79,21 +79,21 @@ async def peer(answer: Answer) -> AsyncIterator[Connection]:
         await asyncio.sleep(0.01)
 
 
-def ask(connection: Connection, method: str, request: bytes) -> tuple[Call, asyncio.Future[bytes]]:
+def ask(connection: Http2Connection, method: str, request: bytes) -> tuple[GrpcCall, asyncio.Future[bytes]]:
     answer: asyncio.Future[bytes] = connection.loop.create_future()
 
-    def then(told: bytes | CallError) -> None:
-        if isinstance(told, CallError):
+    def then(told: bytes | GrpcError) -> None:
+        if isinstance(told, GrpcError):
             answer.set_exception(told)
         else:
             answer.set_result(told)
 
-    return connection.ask(method, request, then), answer
+    return connection.unary(method, request, then), answer
 
 
-async def failure(connection: Connection) -> CallError:
-    _, answer = ask(connection, messages.RANGE, b"")
-    with pytest.raises(CallError) as caught:
+async def failure(connection: Http2Connection) -> GrpcError:
+    _, answer = ask(connection, rpc_messages.RANGE, b"")
+    with pytest.raises(GrpcError) as caught:
         async with asyncio.timeout(5):
             await answer
     return caught.value
@@ -101,7 +101,7 @@ async def failure(connection: Connection) -> CallError:
 
 class TestPeers:
     async def test_one_that_takes_nothing_is_left_all_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(http2, "_FAREWELL_SECONDS", 0.05)
+        monkeypatch.setattr(http2, "_CLOSE_SECONDS", 0.05)
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -110,12 +110,12 @@ class TestPeers:
 
         left = asyncio.Event()
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        connection = await Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
-        _, answer = ask(connection, messages.RANGE, b"")
+        connection = await Http2Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+        _, answer = ask(connection, rpc_messages.RANGE, b"")
         connection._write(bytes(50_000_000))
         async with asyncio.timeout(5):
             await connection.close()
-        with pytest.raises(CallError, match="the connection was lost"):
+        with pytest.raises(GrpcError, match="the connection was lost"):
             await answer
         left.set()
         server.close()
@@ -126,20 +126,20 @@ class TestPeers:
             error = await failure(connection)
             assert (error.status, error.details) == (
                 UNAVAILABLE,
-                "the peer does not speak HTTP/2: a frame of 4740180 bytes",
+                "the server does not speak HTTP/2: a frame has 4740180 bytes",
             )
 
     async def test_one_that_hangs_up(self) -> None:
         async with peer(lambda w: w.close()) as connection:
             error = await failure(connection)
             assert (error.status, error.sent) == (UNAVAILABLE, True)
-            with pytest.raises(CallError, match="the connection is closed"):
-                connection.call(messages.RANGE)
+            with pytest.raises(GrpcError, match="the connection is closed"):
+                connection.call(rpc_messages.RANGE)
 
     async def test_one_that_goes_away_has_not_done_what_it_has_not_seen(self) -> None:
         async with peer(lambda w: w.write(frame(7, 0, 0, struct.pack(">II", 0, 0)))) as connection:
             error = await failure(connection)
-            assert (error.status, error.sent, error.details) == (UNAVAILABLE, False, "the peer is going away")
+            assert (error.status, error.sent, error.details) == (UNAVAILABLE, False, "the server is shutting down")
 
     @pytest.mark.parametrize(("code", "sent"), [(7, False), (2, True)])
     async def test_one_that_ends_a_call(self, code: int, sent: bool) -> None:
@@ -147,7 +147,7 @@ class TestPeers:
             assert (await failure(connection)).sent is sent
 
     async def test_one_whose_trailers_come_in_pieces_with_padding(self) -> None:
-        trailers = hpack.literal(b"grpc-status", b"9") + hpack.literal(b"grpc-message", b"a%20b%C3%A9")
+        trailers = hpack.encode_literal(b"grpc-status", b"9") + hpack.encode_literal(b"grpc-message", b"a%20b%C3%A9")
         padded = b"\x03" + b"\x88" + b"pad"
         first = frame(1, 8 | 4, 1, padded)
         rest = frame(1, 1 | 32, 1, b"\0\0\0\0\0" + trailers[:5]) + frame(9, 4, 1, trailers[5:])
@@ -157,13 +157,13 @@ class TestPeers:
 
     async def test_one_that_is_no_grpc_server(self) -> None:
         async with peer(lambda w: w.write(frame(1, 4, 1, b"\x8d"))) as connection:
-            assert (await failure(connection)).details == "the peer is not a gRPC server"
+            assert (await failure(connection)).details == "the server does not speak gRPC"
 
     async def test_one_that_falls_silent_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(http2, "_PING_SECONDS", 0.05)
         monkeypatch.setattr(http2, "_PONG_SECONDS", 0.05)
         async with peer(lambda w: None) as connection:
-            assert (await failure(connection)).details == "the peer has fallen silent"
+            assert (await failure(connection)).details == "the server does not respond to PING"
 
     async def test_one_that_asks_for_life_gets_a_sign(self) -> None:
         heard: list[bytes] = []
@@ -176,7 +176,7 @@ class TestPeers:
             writer.close()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        connection = await Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
+        connection = await Http2Connection.open("127.0.0.1", server.sockets[0].getsockname()[1], None)
         async with asyncio.timeout(5):
             await done.wait()
         assert heard[0].endswith(frame(4, 1, 0) + frame(6, 1, 0, b"12345678"))
@@ -193,30 +193,32 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
 
 class TestEtcd:
     async def test_messages_larger_than_any_window_go_both_ways(self, cluster: Etcd) -> None:
-        connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
+        connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
         values = {f"/big/{n}".encode(): bytes([n]) * (300_000 * n) for n in range(1, 5)}
 
         async def put(key: bytes, value: bytes) -> None:
-            assert messages.txn_answer(
-                await ask(connection, messages.TXN, messages.put_request(key, value, 0))[1]
+            assert rpc_messages.parse_txn(
+                await ask(connection, rpc_messages.TXN, rpc_messages.put_request(key, value, 0))[1]
             ).succeeded
 
         await asyncio.gather(*(put(key, value) for key, value in values.items()))
-        answer = await ask(connection, messages.RANGE, messages.range_request(messages.span("/big/")))[1]
-        assert {item.key.encode(): item.value for item in messages.range_answer(answer).items} == values
+        answer = await ask(
+            connection, rpc_messages.RANGE, rpc_messages.range_request(rpc_messages.prefix_range("/big/"))
+        )[1]
+        assert {item.key.encode(): item.value for item in rpc_messages.parse_range(answer).items} == values
         await connection.close()
 
     async def test_etcds_own_words_come_with_its_refusals(self, cluster: Etcd) -> None:
-        connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
-        with pytest.raises(CallError, match="etcdserver: mvcc: required revision is a future revision"):
-            await ask(connection, messages.RANGE, messages.get_request(b"/x", at=10**9))[1]
-        with pytest.raises(CallError, match="unknown method Nothing"):
+        connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
+        with pytest.raises(GrpcError, match="etcdserver: mvcc: required revision is a future revision"):
+            await ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x", at=10**9))[1]
+        with pytest.raises(GrpcError, match="unknown method Nothing"):
             await ask(connection, "/etcdserverpb.KV/Nothing", b"")[1]
         await connection.close()
 
     async def test_hundreds_of_calls_at_once(self, cluster: Etcd) -> None:
-        connection = await Connection.open("127.0.0.1", cluster.members[0].port, None)
-        asked = [ask(connection, messages.RANGE, messages.get_request(b"/x")) for _ in range(500)]
+        connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
+        asked = [ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x")) for _ in range(500)]
         for call, _ in asked[::2]:
             call.cancel()
         answers = await asyncio.gather(*(answer for _, answer in asked), return_exceptions=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from polykind.contract import Store
-from polykind.store.etcd import Access, EtcdStore
+from polykind.store.etcd import EtcdAccess, EtcdStore
 from tests.store.machine import StoreMachine
 from tests.support.etcd import etcd
 
@@ -26,7 +26,7 @@ class EtcdMachine(StoreMachine):
         self._emptied = False
 
     async def open(self) -> Store:
-        store = EtcdStore(Access(self.urls))
+        store = EtcdStore(EtcdAccess(self.urls))
         await store.start()
         if not self._emptied:
             self._emptied = True

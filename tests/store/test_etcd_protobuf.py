@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 
 from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY, MUTATING_WEBHOOK_CONFIGURATION
 from polykind.codec.protobuf_envelope import encode_object
-from polykind.store.etcd.messages import header_revision
-from polykind.store.etcd.protobuf import MAGIC, as_json
-from polykind.store.etcd.wire import data, fields, long_number, message, number, varint
+from polykind.store.etcd.protobuf_fields import (
+    bytes_field,
+    decode_varint,
+    encode_varint,
+    iter_fields,
+    message_field,
+    varint_field,
+)
+from polykind.store.etcd.rpc_messages import parse_revision
+from polykind.store.etcd.stored_protobuf import MAGIC, decode_stored
 
 # The namespace "default", as a Kubernetes 1.36 wrote it.
 DEFAULT = bytes.fromhex(
@@ -51,7 +58,7 @@ PUBLIC = bytes.fromhex(
 
 
 def test_a_namespace_is_read() -> None:
-    assert json.loads(as_json(DEFAULT)) == {
+    assert json.loads(decode_stored(DEFAULT)) == {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
@@ -76,14 +83,37 @@ def test_a_namespace_is_read() -> None:
 
 
 def test_a_namespace_that_is_being_deleted_is_read() -> None:
-    moment = number(1, 1_700_000_000)
-    owner = data(1, b"Team") + data(3, b"a") + data(4, b"u") + data(5, b"example.com/v1") + number(6, 1)
-    meta = data(1, b"gone") + data(5, b"uid") + message(9, moment) + message(13, owner) + data(14, b"example.com/hold")
-    meta += message(12, data(1, b"note") + data(2, b"text")) + message(12, data(1, b"empty"))
-    condition = data(1, b"NamespaceDeletionContentFailure") + data(2, b"False") + message(4, moment) + data(5, b"Why")
-    raw = message(1, meta) + message(2, b"") + message(3, data(1, b"Terminating") + message(2, condition))
-    value = MAGIC + message(1, data(1, b"v1") + data(2, b"Namespace")) + message(2, raw)
-    assert json.loads(as_json(value)) == {
+    moment = varint_field(1, 1_700_000_000)
+    owner = (
+        bytes_field(1, b"Team")
+        + bytes_field(3, b"a")
+        + bytes_field(4, b"u")
+        + bytes_field(5, b"example.com/v1")
+        + varint_field(6, 1)
+    )
+    meta = (
+        bytes_field(1, b"gone")
+        + bytes_field(5, b"uid")
+        + message_field(9, moment)
+        + message_field(13, owner)
+        + bytes_field(14, b"example.com/hold")
+    )
+    meta += message_field(12, bytes_field(1, b"note") + bytes_field(2, b"text")) + message_field(
+        12, bytes_field(1, b"empty")
+    )
+    condition = (
+        bytes_field(1, b"NamespaceDeletionContentFailure")
+        + bytes_field(2, b"False")
+        + message_field(4, moment)
+        + bytes_field(5, b"Why")
+    )
+    raw = (
+        message_field(1, meta)
+        + message_field(2, b"")
+        + message_field(3, bytes_field(1, b"Terminating") + message_field(2, condition))
+    )
+    value = MAGIC + message_field(1, bytes_field(1, b"v1") + bytes_field(2, b"Namespace")) + message_field(2, raw)
+    assert json.loads(decode_stored(value)) == {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {
@@ -113,33 +143,36 @@ def test_a_namespace_that_is_being_deleted_is_read() -> None:
 
 @pytest.mark.parametrize("kind", [b"Pod", b""])
 def test_other_kinds_stay_as_they_are(kind: bytes) -> None:
-    value = MAGIC + message(1, data(1, b"v1") + data(2, kind)) + message(2, b"\x0a\x00")
-    assert as_json(value) == value
+    value = MAGIC + message_field(1, bytes_field(1, b"v1") + bytes_field(2, kind)) + message_field(2, b"\x0a\x00")
+    assert decode_stored(value) == value
 
 
 @given(st.binary(max_size=60))
 def test_whatever_cannot_be_read_stays_as_it_is(noise: bytes) -> None:
-    for value in (MAGIC + noise, MAGIC + message(1, data(1, b"v1") + data(2, b"Namespace")) + message(2, noise)):
-        read = as_json(value)
+    for value in (
+        MAGIC + noise,
+        MAGIC + message_field(1, bytes_field(1, b"v1") + bytes_field(2, b"Namespace")) + message_field(2, noise),
+    ):
+        read = decode_stored(value)
         assert read == value or json.loads(read)["kind"] == "Namespace"
 
 
 @given(st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 2**64 - 1) | st.binary(min_size=1, max_size=300))))
 def test_fields_come_back_as_they_were_written(written: list[tuple[int, int | bytes]]) -> None:
-    raw = b"".join(number(f, v) if isinstance(v, int) else data(f, v) for f, v in written)
-    assert list(fields(raw)) == written
+    raw = b"".join(varint_field(f, v) if isinstance(v, int) else bytes_field(f, v) for f, v in written)
+    assert list(iter_fields(raw)) == written
 
 
 @given(st.integers(0, 2**64 - 1))
 def test_numbers_come_back(value: int) -> None:
-    assert list(fields(b"\x08" + varint(value))) == [(1, value)]
-    assert long_number(varint(value)) == value
+    assert list(iter_fields(b"\x08" + encode_varint(value))) == [(1, value)]
+    assert decode_varint(encode_varint(value)) == value
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 3, 4, 5]), st.integers(0, 2**63)), unique_by=lambda f: f[0]))
 def test_a_headers_revision_is_found_wherever_it_stands(header: list[tuple[int, int]]) -> None:
-    raw = b"".join(number(field, value) for field, value in header)
-    assert header_revision(message(1, raw)) == dict(header).get(3, 0)
+    raw = b"".join(varint_field(field, value) for field, value in header)
+    assert parse_revision(message_field(1, raw)) == dict(header).get(3, 0)
 
 
 def test_a_configuration_of_webhooks_is_read_though_its_rules_are_messages_of_their_own() -> None:
@@ -167,7 +200,7 @@ def test_a_configuration_of_webhooks_is_read_though_its_rules_are_messages_of_th
     encoded = encode_object(configuration, MUTATING_WEBHOOK_CONFIGURATION)
     # Field 3 of a webhook is a rule: its operations are field 1, and the rest lies in a message in field 2.
     assert b"\x1a\x16\x0a\x06CREATE\x12\x0c\x0a\x01x\x12\x01*\x1a\x01r\x22\x01*" in encoded
-    assert json.loads(as_json(encoded)) == configuration
+    assert json.loads(decode_stored(encoded)) == configuration
 
 
 def test_mutating_policies_are_read_at_the_version_that_kubernetes_keeps_them_at() -> None:
@@ -183,11 +216,11 @@ def test_mutating_policies_are_read_at_the_version_that_kubernetes_keeps_them_at
     encoded = encode_object(policy, MUTATING_ADMISSION_POLICY)
     # Field 4 of the spec is a mutation, whose type is field 2, and its patch field 4.
     assert b"\x22\x1c\x12\x09JSONPatch\x22\x0f\x0a\x0d[JSONPatch{}]" in encoded
-    assert json.loads(as_json(encoded)) == policy
+    assert json.loads(decode_stored(encoded)) == policy
 
 
 def test_a_binding_is_read() -> None:
-    read = json.loads(as_json(PUBLIC))
+    read = json.loads(decode_stored(PUBLIC))
     group = "rbac.authorization.k8s.io"
     assert (read["apiVersion"], read["kind"]) == (f"{group}/v1", "ClusterRoleBinding")
     assert read["roleRef"] == {"apiGroup": group, "kind": "ClusterRole", "name": "system:public-info-viewer"}
@@ -198,7 +231,7 @@ def test_a_binding_is_read() -> None:
 
 
 def test_a_migration_is_read() -> None:
-    read = json.loads(as_json(MIGRATION))
+    read = json.loads(decode_stored(MIGRATION))
     assert (read["apiVersion"], read["kind"]) == ("storagemigration.k8s.io/v1beta1", "StorageVersionMigration")
     assert read["spec"] == {"resource": {"group": "example.com", "resource": "widgets"}}
     assert read["status"] == {

@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from polykind.contract import UnavailableError
-from polykind.store.etcd import Access, EtcdStore
+from polykind.store.etcd import EtcdAccess, EtcdStore
 from tests.support.etcd import etcd
 
 pytestmark = pytest.mark.etcd
@@ -46,11 +46,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal by TLS looks like an etcd that is not up yet, which is waited for."""
-    monkeypatch.setattr("polykind.store.etcd.newest.PATIENCE", 1.0)
+    monkeypatch.setattr("polykind.store.etcd.revision_reader.TIMEOUT_SECONDS", 1.0)
 
 
 async def test_with_the_right_certificates_everything_works(files: Files) -> None:
-    store = EtcdStore(Access([files.url], files.ca, files.certificate, files.key))
+    store = EtcdStore(EtcdAccess([files.url], files.ca, files.certificate, files.key))
     await store.start()
     revision = await store.put("/r/a", b"1", expect=0)
     held = await store.get("/r/a")
@@ -60,11 +60,11 @@ async def test_with_the_right_certificates_everything_works(files: Files) -> Non
 
 
 async def test_without_a_client_certificate_etcd_refuses(files: Files) -> None:
-    with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not answer"):
-        await EtcdStore(Access([files.url], files.ca)).start()
+    with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not respond"):
+        await EtcdStore(EtcdAccess([files.url], files.ca)).start()
 
 
 async def test_an_etcd_that_another_ca_vouches_for_is_refused(files: Files, tmp_path: Path) -> None:
     trustme.CA().cert_pem.write_to_path(tmp_path / "other.pem")
-    with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not answer"):
-        await EtcdStore(Access([files.url], tmp_path / "other.pem", files.certificate, files.key)).start()
+    with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not respond"):
+        await EtcdStore(EtcdAccess([files.url], tmp_path / "other.pem", files.certificate, files.key)).start()

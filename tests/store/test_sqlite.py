@@ -18,8 +18,8 @@ import pytest
 
 from polykind.contract import CompactedError, KeyValue, Page, StoreError, UnavailableError
 from polykind.store.sqlite import SqliteStore
-from polykind.store.sqlite.file import DatabaseFile
-from polykind.store.sqlite.log import successor
+from polykind.store.sqlite.database_file import DatabaseFile
+from polykind.store.sqlite.write_log import prefix_end
 from tests.store.behaviour import Recorder
 
 
@@ -260,7 +260,7 @@ class TestFullDisk:
             assert listener.events == []
             assert await store.put("/r/0", b"2", expect=0) == first + 1
             assert listener.revisions == [first + 1]
-        assert "nothing of it was kept" in caplog.text
+        assert "rejecting the batch" in caplog.text
         assert rows(tmp_path) == [(first, "/r/a"), (first + 1, "/r/0")]
 
     async def test_a_compaction_that_fails_says_so_and_can_be_repeated(
@@ -276,7 +276,7 @@ class TestFullDisk:
             await store.compact(newest)
             with pytest.raises(CompactedError):
                 await store.get("/r/a", at=newest - 1)
-        assert "goes on after the next write" in caplog.text
+        assert "retrying after the next write" in caplog.text
         assert rows(tmp_path) == [(newest, "/r/a"), (newest + 1, "/r/b")]
 
 
@@ -371,4 +371,4 @@ class TestBounds:
     ],
 )
 def test_the_successor_of_a_prefix(prefix: str, expected: str | bytes) -> None:
-    assert successor(prefix) == expected
+    assert prefix_end(prefix) == expected

@@ -130,7 +130,7 @@ class WatchCache:
         else:
             del self._buffered[prefix]
 
-    async def wait_for_revision(self, revision: int, timeout: float = 3.0) -> None:  # noqa: ASYNC109
+    async def wait_for_revision(self, revision: int, timeout_seconds: float = 3.0) -> None:
         """Wait until all events up to a revision have been applied. Raises RequestTimeoutError."""
         if self.revision >= revision:
             return
@@ -139,7 +139,7 @@ class WatchCache:
         future: asyncio.Future[None] = loop.create_future()
         waiter = (revision, future)
         self._waiters.append(waiter)
-        timer = loop.call_later(timeout, _time_out, future)
+        timer = loop.call_later(timeout_seconds, _time_out, future)
         try:
             await future
         except TimeoutError:

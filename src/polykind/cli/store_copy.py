@@ -10,7 +10,7 @@ from typing import TextIO
 
 from polykind.contract import Store, StoreError
 from polykind.server.settings import SettingsError
-from polykind.store.copy import Contents, Copy
+from polykind.store.copier import StoreContents, StoreCopy
 
 WIDTH = 30
 
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _copy(args: argparse.Namespace, bar: ProgressBar) -> Contents:
+async def _copy(args: argparse.Namespace, bar: ProgressBar) -> StoreContents:
     if args.source == args.target:
         raise SettingsError("--from and --to name the same store")
     source, target = open_store(args.source, args), open_store(args.target, args)
@@ -52,7 +52,7 @@ async def _copy(args: argparse.Namespace, bar: ProgressBar) -> Contents:
     try:
         await target.start()
         try:
-            return await Copy(source, target, prefix, args.source, bar.show).run()
+            return await StoreCopy(source, target, prefix, args.source, bar.show).run()
         finally:
             await target.close()
     finally:
@@ -67,10 +67,10 @@ def open_store(text: str, args: argparse.Namespace) -> Store:
 
         return SqliteStore(Path(address))
     if kind == "etcd" and address:
-        from polykind.store.etcd import Access, EtcdStore
+        from polykind.store.etcd import EtcdAccess, EtcdStore
 
         urls = [url for url in address.split(",") if url]
-        access = Access(urls, args.etcd_cafile, args.etcd_certfile, args.etcd_keyfile)
+        access = EtcdAccess(urls, args.etcd_cafile, args.etcd_certfile, args.etcd_keyfile)
         return EtcdStore(access, args.etcd_prefix.rstrip("/") + "/")
     raise SettingsError(f"{text} is not a store such as sqlite:DIR or etcd:http://127.0.0.1:2379")
 

@@ -48,8 +48,7 @@ from polykind.server.endpoints import Check, Endpoints
 from polykind.server.router import Router
 from polykind.server.settings import Settings, SettingsError
 from polykind.server.version_report import VersionReporter
-from polykind.store.alone import Alone
-from polykind.store.sqlite import SqliteStore
+from polykind.store.sqlite import SingleReplicaLeadership, SqliteStore
 from polykind.verbs.context import Backend
 from polykind.webhook.resolver import Resolver, parse_resolve
 
@@ -75,7 +74,9 @@ class Server:
         self._libraries = [_load_library(spec) for spec in self.settings.converter]
         self.clock = clock or SystemClock()
         self.ids = ids or SystemIdSource()
-        self.store, self.leadership = (store, Alone()) if store is not None else _open_store(self.settings)
+        self.store, self.leadership = (
+            (store, SingleReplicaLeadership()) if store is not None else _open_store(self.settings)
+        )
         self.port = 0
         self.token = ""
         """The bearer token of the admin user."""
@@ -171,7 +172,7 @@ class Server:
         )
         self.migrations = MigrationController(self.backend, migrations, crds, self.leadership)
         self.garbage_collector = GarbageCollector(
-            self.backend, self.leadership, sole_writer=isinstance(self.leadership, Alone)
+            self.backend, self.leadership, sole_writer=isinstance(self.leadership, SingleReplicaLeadership)
         )
         for controller in (
             self.namespaces,
@@ -290,10 +291,10 @@ class Server:
 def _open_store(settings: Settings) -> tuple[Store, Leadership]:
     """Return the store that the flags select, and the leader election among the replicas that share it."""
     if not settings.etcd_servers:
-        return SqliteStore(settings.data_dir), Alone()
-    from polykind.store.etcd import Access, EtcdLeadership, EtcdStore
+        return SqliteStore(settings.data_dir), SingleReplicaLeadership()
+    from polykind.store.etcd import EtcdAccess, EtcdLeadership, EtcdStore
 
-    access = Access(settings.etcd_servers, settings.etcd_cafile, settings.etcd_certfile, settings.etcd_keyfile)
+    access = EtcdAccess(settings.etcd_servers, settings.etcd_cafile, settings.etcd_certfile, settings.etcd_keyfile)
     prefix = settings.etcd_prefix.rstrip("/")
     store = EtcdStore(access, prefix + "/")
     identity = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -1,1 +1,1 @@
-"""Where bytes lie: revisioned key-value stores behind the Store contract."""
+"""Stores: embedded SQLite, and etcd for several replicas."""

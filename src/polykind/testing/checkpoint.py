@@ -8,8 +8,8 @@ from pathlib import Path
 
 import apsw
 
-from polykind.store.sqlite.file import DatabaseFile
-from polykind.store.sqlite.log import Log
+from polykind.store.sqlite.database_file import DatabaseFile
+from polykind.store.sqlite.write_log import WriteLog
 
 DATABASE = "polykind.db"
 
@@ -63,5 +63,5 @@ def _newest_revision(folder: Path) -> int:
         log.close()
 
 
-def _open_log(folder: Path) -> Log:
-    return Log(DatabaseFile(folder).connect(cache_kib=256))
+def _open_log(folder: Path) -> WriteLog:
+    return WriteLog(DatabaseFile(folder).connect(cache_kib=256))

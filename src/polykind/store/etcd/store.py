@@ -1,4 +1,4 @@
-"""The store as the rest of the server sees it: reads and transactions of etcd, and a feed of every change."""
+"""The etcd store: reads, conditional writes and watches on an etcd cluster."""
 
 from __future__ import annotations
 
@@ -22,200 +22,208 @@ from polykind.contract import (
     WatchHandle,
     WatchListener,
 )
-from polykind.store.etcd import messages
-from polykind.store.etcd.client import Client, Refused
-from polykind.store.etcd.feed import Feed
-from polykind.store.etcd.member import Access
-from polykind.store.etcd.messages import span
-from polykind.store.etcd.newest import Newest
-from polykind.store.etcd.past import oldest, past
+from polykind.store.etcd import rpc_messages
+from polykind.store.etcd.etcd_client import EtcdClient, EtcdError
+from polykind.store.etcd.member import EtcdAccess
+from polykind.store.etcd.past_events import read_oldest_revision, read_past_events
+from polykind.store.etcd.revision_reader import RevisionReader
+from polykind.store.etcd.rpc_messages import prefix_range
+from polykind.store.etcd.shared_watch import SharedWatch
 from polykind.store.etcd.watches import Watches
 from polykind.taskless import in_task
 
 log = logging.getLogger("polykind.etcd")
 
-PAGE = 500
-"""Keys read at a time, so that neither side holds its breath over a long range."""
-PULSE_SECONDS = 1.0
-SICK_SECONDS = 2.5
+PAGE_KEYS = 500
+"""The number of keys per range request, so that long ranges block neither etcd nor the event loop."""
+HEALTH_CHECK_SECONDS = 1.0
+UNHEALTHY_SECONDS = 2.5
 
-_COMPACTED = "etcdserver: mvcc: required revision has been compacted"
-_FUTURE = "etcdserver: mvcc: required revision is a future revision"
+_COMPACTED_MESSAGE = "etcdserver: mvcc: required revision has been compacted"
+_FUTURE_MESSAGE = "etcdserver: mvcc: required revision is a future revision"
 
 
 class EtcdStore:
-    """A Store in the etcd cluster at `access`; `prefix` is what all its keys begin with, empty for any.
+    """A Store in an etcd cluster. All its keys start with `prefix` (empty: any key).
 
-    A write returns when it is durable and this store's listeners have been told of it. Should the watch of etcd be
-    broken at that moment, it returns after a bounded wait all the same: the write is made, and whoever reads the
-    newest state afterwards waits for the watch or fails.
+    A write returns when it is durable and this store's listeners have received it. If the watch of etcd is broken at
+    that moment, the write still returns after a bounded wait, because it is committed. Later reads of the newest state
+    wait for the watch, or fail.
     """
 
-    def __init__(self, access: Access, prefix: str = "") -> None:
+    def __init__(self, access: EtcdAccess, prefix: str = "") -> None:
         self._access = access
         self._prefix = prefix
         self._running = False
         self._open = False
         self._floor = 0
-        self._alive = 0.0
-        self._working = Working(self._check_open)
+        self._last_healthy = 0.0
+        self._operations = RunningOperations(self._check_open)
 
     @property
     def healthy(self) -> bool:
-        """Whether etcd has answered, and its watch has kept up, within the last moments."""
-        return self._open and time.monotonic() - self._alive < SICK_SECONDS
+        """True if etcd has responded and its watch has kept up within the last seconds."""
+        return self._open and time.monotonic() - self._last_healthy < UNHEALTHY_SECONDS
 
     @property
-    def client(self) -> Client:
+    def client(self) -> EtcdClient:
         self._check_open()
         return self._client
 
     async def start(self) -> None:
         if self._running:
-            raise StoreError(f"the store on etcd at {self._where} has been started already")
+            raise StoreError(f"the store on etcd at {self._addresses} has been started already")
         self._running = True
-        self._client = Client(self._access)
+        self._client = EtcdClient(self._access)
         try:
-            narrow = bool(self._prefix) and all(map(_tells_progress, await self._client.versions()))
-            self._all = span(self._prefix if narrow else "")
-            self._narrow = narrow
-            self._newest = Newest(self._client, self._prefix.encode() or b"\0")
-            newest = await (await self._newest.ask()).result()
+            progress_requests = bool(self._prefix) and all(
+                map(_supports_progress_requests, await self._client.versions())
+            )
+            self._watched_keys = prefix_range(self._prefix if progress_requests else "")
+            self._progress_requests = progress_requests
+            self._revisions = RevisionReader(self._client, self._prefix.encode() or b"\0")
+            newest = await (await self._revisions.start_read()).result()
         except BaseException:
             await self._client.close()
             self._running = False
             raise
-        self._watches = Watches(newest, self._read_past)
-        self._feed = Feed(self._client, self._all, narrow, self._watches.tell, self._on_lost)
-        self._feed.start(newest)
-        self._alive = time.monotonic()
+        self._watches = Watches(newest, self._read_past_events)
+        self._shared_watch = SharedWatch(
+            self._client, self._watched_keys, progress_requests, self._watches.publish, self._on_lost
+        )
+        self._shared_watch.start(newest)
+        self._last_healthy = time.monotonic()
         self._open = True
-        self._pulse = asyncio.create_task(self._feel_pulse())
+        self._health_check = asyncio.create_task(self._check_health())
 
     async def close(self) -> None:
-        """Let what is under way finish, tell the listeners, hang up."""
+        """Wait for running operations, notify the listeners, and disconnect."""
         if not self._open:
             return
         self._open = False
-        self._pulse.cancel()
-        await self._working.finish()
-        await self._newest.close()
-        await self._feed.close()
+        self._health_check.cancel()
+        await self._operations.finish()
+        await self._revisions.close()
+        await self._shared_watch.close()
         self._watches.lose(UnavailableError("the store was closed"))
         await self._client.close()
         self._running = False
 
-    # Reading
+    # Reads
 
     def start_revision_read(self) -> Awaitable[RevisionRead] | None:
-        """The question for the newest revision, once it is sent; None if the store is closed."""
-        return self._newest.ask() if self._open else None
+        """Send a linearizable read of the newest revision. Return None if the store is closed."""
+        return self._revisions.start_read() if self._open else None
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """The newest revision in the cluster when this, or `ask`, was called, or a later one; listeners know it."""
+        """Return the cluster's newest revision as of this call or of `read`. The listeners have received its events."""
         if read is None:
             self._check_open()
-            read = await self._newest.ask()
+            read = await self._revisions.start_read()
         newest = await read.result()
-        if self._feed.revision < newest:
-            await self._feed.reach(newest)
+        if self._shared_watch.revision < newest:
+            await self._shared_watch.wait_for_revision(newest)
         return newest
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
-        with self._working:
-            answer = await self._range(messages.get_request(_encoded(key), at=at), at)
-        return answer.items[0] if answer.items else None
+        with self._operations:
+            response = await self._range(rpc_messages.get_request(_encode(key), at=at), at)
+        return response.items[0] if response.items else None
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
-        _encoded(prefix + after)
-        with self._working:
+        _encode(prefix + after)
+        with self._operations:
             items: list[KeyValue] = []
             while True:
-                size = min(limit - len(items), PAGE) if limit else PAGE
+                size = min(limit - len(items), PAGE_KEYS) if limit else PAGE_KEYS
                 last = items[-1].key if items else after
-                answer = await self._range(messages.range_request(span(prefix, last), limit=size, at=at), at)
-                at = at or answer.revision
-                items += answer.items
-                left = answer.total - len(answer.items)
-                if not left or (limit and len(items) >= limit):
-                    return Page(items, at, left)
+                response = await self._range(
+                    rpc_messages.range_request(prefix_range(prefix, last), limit=size, at=at), at
+                )
+                at = at or response.revision
+                items += response.items
+                remaining = response.total - len(response.items)
+                if not remaining or (limit and len(items) >= limit):
+                    return Page(items, at, remaining)
 
-    async def _range(self, request: bytes, at: int) -> messages.RangeAnswer:
+    async def _range(self, request: bytes, at: int) -> rpc_messages.RangeResponse:
         try:
-            answer = messages.range_answer(await self._client.read(messages.RANGE, request))
-        except Refused as error:
-            raise await self._explained(error, at) from None
-        # Nobody may learn of a write before the listeners have.
-        if self._feed.revision < answer.revision:
-            await self._feed.reach(answer.revision)
-        return answer
+            response = rpc_messages.parse_range(await self._client.read(rpc_messages.RANGE, request))
+        except EtcdError as error:
+            raise await self._translate(error, at) from None
+        # Wait for the listeners, so that the cache is never behind a read.
+        if self._shared_watch.revision < response.revision:
+            await self._shared_watch.wait_for_revision(response.revision)
+        return response
 
-    async def _explained(self, error: Refused, revision: int) -> StoreError:
-        if str(error) == _COMPACTED:
-            self._floor = max(self._floor, await in_task(oldest(self._client, revision)))
+    async def _translate(self, error: EtcdError, revision: int) -> StoreError:
+        if str(error) == _COMPACTED_MESSAGE:
+            self._floor = max(self._floor, await in_task(read_oldest_revision(self._client, revision)))
             return CompactedError(revision, self._floor)
-        if str(error) == _FUTURE:
+        if str(error) == _FUTURE_MESSAGE:
             return FutureRevisionError(revision, await self.revision())
         return error
 
     async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
-        _encoded(prefix)
-        with self._working:
+        _encode(prefix)
+        with self._operations:
             if after < self._floor:
                 raise CompactedError(after, self._floor)
-            newest = self._feed.revision if until <= self._feed.revision else await self.revision()
+            newest = self._shared_watch.revision if until <= self._shared_watch.revision else await self.revision()
             if until > newest:
                 raise FutureRevisionError(until, newest)
-            return await self._read_past(prefix, after, until)
+            return await self._read_past_events(prefix, after, until)
 
-    async def _read_past(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
+    async def _read_past_events(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         if after >= until:
             return []
-        where = span(prefix) if self._narrow else self._all
+        keys = prefix_range(prefix) if self._progress_requests else self._watched_keys
         try:
-            return await in_task(past(self._client, where, prefix, after, until, asks=self._narrow))
+            return await in_task(
+                read_past_events(self._client, keys, prefix, after, until, progress_requests=self._progress_requests)
+            )
         except CompactedError as error:
             self._floor = max(self._floor, error.oldest)
             raise
 
-    # Writing
+    # Writes
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
-        return await self._write(key, messages.put_request(_encoded(key), value, expect))
+        return await self._write(key, rpc_messages.put_request(_encode(key), value, expect))
 
     async def delete(self, key: str, *, expect: int | None) -> int:
         if expect == 0:
-            # Nothing that is absent can be deleted, and nothing that is there is at revision 0.
+            # An absent key cannot be deleted, and no existing key has revision 0.
             raise RevisionConflictError(key, await self.get(key))
-        return await self._write(key, messages.delete_request(_encoded(key), expect))
+        return await self._write(key, rpc_messages.delete_request(_encode(key), expect))
 
     async def _write(self, key: str, request: bytes) -> int:
-        with self._working:
-            answer = messages.txn_answer(await self._client.write(messages.TXN, request))
-            if self._feed.revision < answer.revision:
+        with self._operations:
+            response = rpc_messages.parse_txn(await self._client.write(rpc_messages.TXN, request))
+            if self._shared_watch.revision < response.revision:
                 try:
-                    await self._feed.reach(answer.revision)
+                    await self._shared_watch.wait_for_revision(response.revision)
                 except UnavailableError as error:
-                    log.warning("%s: a write is answered before the listeners know of it", error)
-            if not answer.succeeded:
-                raise RevisionConflictError(key, answer.current)
-            return answer.revision
+                    log.warning("etcd store: %s; a write returns before the listeners have received it", error)
+            if not response.succeeded:
+                raise RevisionConflictError(key, response.current)
+            return response.revision
 
     async def compact(self, revision: int) -> None:
-        with self._working:
+        with self._operations:
             try:
-                await self._client.read(messages.COMPACT, messages.compaction_request(revision))
-            except Refused as error:
-                if str(error) == _COMPACTED:
+                await self._client.read(rpc_messages.COMPACT, rpc_messages.compaction_request(revision))
+            except EtcdError as error:
+                if str(error) == _COMPACTED_MESSAGE:
                     return
-                raise await self._explained(error, revision) from None
+                raise await self._translate(error, revision) from None
             self._floor = max(self._floor, revision)
 
-    # Following
+    # Watches
 
     def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:
         self._check_open()
-        _encoded(prefix)
+        _encode(prefix)
         if after < self._floor:
             raise CompactedError(after, self._floor)
         return self._watches.add(prefix, after, listener)
@@ -224,30 +232,30 @@ class EtcdStore:
         self._floor = max(self._floor, error.oldest)
         self._watches.lose(error)
 
-    async def _feel_pulse(self) -> None:
-        """Whether etcd answers and the feed keeps up, also while nobody asks."""
+    async def _check_health(self) -> None:
+        """Check periodically that etcd responds and the watch keeps up."""
         while True:
-            begun = time.monotonic()
+            started = time.monotonic()
             try:
                 await self.revision()
-                self._alive = time.monotonic()
+                self._last_healthy = time.monotonic()
             except StoreError as error:
-                log.warning("etcd is out of reach: %s", error)
-            await asyncio.sleep(max(PULSE_SECONDS - (time.monotonic() - begun), 0.1))
+                log.warning("etcd store: health check failed: %s", error)
+            await asyncio.sleep(max(HEALTH_CHECK_SECONDS - (time.monotonic() - started), 0.1))
 
     # Lifetime
 
     def _check_open(self) -> None:
         if not self._open:
-            raise UnavailableError(f"the store on etcd at {self._where} is closed")
+            raise UnavailableError(f"the store on etcd at {self._addresses} is closed")
 
     @property
-    def _where(self) -> str:
+    def _addresses(self) -> str:
         return ",".join(self._access.servers)
 
 
-class Working:
-    """Counts what is under way, so that closing can wait for it."""
+class RunningOperations:
+    """Counts running operations, so that closing can wait for them."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         self._check = check
@@ -271,17 +279,20 @@ class Working:
             await self._idle.wait()
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
         raise StoreError(f"{text!r} is not valid Unicode text") from None
 
 
-def _tells_progress(version: str) -> bool:
-    """Whether a member of this version answers a request for progress only when the watch is complete so far."""
+def _supports_progress_requests(version: str) -> bool:
+    """True if this etcd version responds to a progress request only when the watch has caught up.
+
+    Older versions may report a revision whose events they have not sent yet.
+    """
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if not found:
         return False
-    numbers = tuple(map(int, found.groups()))
-    return numbers >= (3, 5, 13) or (3, 4, 31) <= numbers < (3, 5, 0)
+    parts = tuple(map(int, found.groups()))
+    return parts >= (3, 5, 13) or (3, 4, 31) <= parts < (3, 5, 0)

@@ -1,4 +1,4 @@
-"""Watches: listeners that are told what the feed brings, and before that the past they asked for."""
+"""The watches of the etcd store: past events first, then the events of the shared watch."""
 
 from __future__ import annotations
 
@@ -6,71 +6,71 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from polykind.contract import HistoryEvent, StoreError, StoreEvent, UnavailableError, WatchListener
-from polykind.store.watch import Watch
+from polykind.store.store_watch import StoreWatch
 
-MOST_HELD = 50_000
-"""Events that may come in while a watch reads the past."""
+MAX_BUFFERED_EVENTS = 50_000
+"""The maximum number of events that are buffered while a watch reads past events."""
 
-ReadPast = Callable[[str, int, int], Awaitable[list[HistoryEvent]]]
-"""The changes under a prefix in (after, until]."""
+ReadPastEvents = Callable[[str, int, int], Awaitable[list[HistoryEvent]]]
+"""Reads the events under a prefix in (after, until]."""
 
 
 class Watches:
-    """All of them, on the event loop's thread. While one replays, what is new to it is held back."""
+    """All watches of a store. New events are buffered while a watch replays past events."""
 
-    def __init__(self, newest: int, read_past: ReadPast) -> None:
+    def __init__(self, newest: int, read_past_events: ReadPastEvents) -> None:
         self._newest = newest
-        self._read_past = read_past
-        self._watches: dict[Watch, asyncio.Task[None] | None] = {}
-        self._held: dict[Watch, list[StoreEvent]] = {}
+        self._read_past_events = read_past_events
+        self._watches: dict[StoreWatch, asyncio.Task[None] | None] = {}
+        self._buffered: dict[StoreWatch, list[StoreEvent]] = {}
 
-    def add(self, prefix: str, after: int, listener: WatchListener) -> Watch:
-        watch = Watch(prefix, after, listener, self.forget)
+    def add(self, prefix: str, after: int, listener: WatchListener) -> StoreWatch:
+        watch = StoreWatch(prefix, after, listener, self.remove)
         self._watches[watch] = None
         if after < self._newest:
-            self._held[watch] = []
+            self._buffered[watch] = []
             self._watches[watch] = asyncio.get_running_loop().create_task(self._replay(watch, self._newest))
         return watch
 
-    def forget(self, watch: Watch) -> None:
-        self._held.pop(watch, None)
+    def remove(self, watch: StoreWatch) -> None:
+        self._buffered.pop(watch, None)
         replay = self._watches.pop(watch, None)
         if replay is not None and replay is not asyncio.current_task():
             replay.cancel()
 
-    def tell(self, events: list[StoreEvent], revision: int) -> None:
-        """The feed has moved. Watches that a listener adds meanwhile replay it, so they miss nothing."""
+    def publish(self, events: list[StoreEvent], revision: int) -> None:
+        """Deliver new events. Watches that a listener adds meanwhile replay them, so they miss nothing."""
         self._newest = revision
         for watch in tuple(self._watches):
-            if watch.closed or revision <= watch.told:
+            if watch.closed or revision <= watch.delivered:
                 continue
-            held = self._held.get(watch)
-            if held is None:
-                watch.tell(watch.theirs(events), revision)
+            buffered = self._buffered.get(watch)
+            if buffered is None:
+                watch.deliver(watch.filter(events), revision)
             else:
-                held += watch.theirs(events)
-                if len(held) > MOST_HELD:
-                    self._fail(watch, UnavailableError("a watch fell too far behind while it read the past"))
+                buffered += watch.filter(events)
+                if len(buffered) > MAX_BUFFERED_EVENTS:
+                    self._fail(watch, UnavailableError("a watch fell too far behind while it read past events"))
 
     def lose(self, error: StoreError) -> None:
-        """Nothing more will come."""
+        """End all watches with an error."""
         for watch in tuple(self._watches):
             self._fail(watch, error)
 
-    def _fail(self, watch: Watch, error: StoreError) -> None:
-        self.forget(watch)
+    def _fail(self, watch: StoreWatch, error: StoreError) -> None:
+        self.remove(watch)
         watch.lose(error)
 
-    async def _replay(self, watch: Watch, until: int) -> None:
-        """Tell the past, then what came meanwhile."""
+    async def _replay(self, watch: StoreWatch, until: int) -> None:
+        """Deliver past events, then the buffered ones."""
         try:
-            past = await self._read_past(watch.prefix, watch.told, until)
+            past = await self._read_past_events(watch.prefix, watch.delivered, until)
         except StoreError as error:
             self._fail(watch, error)
             return
         if watch.closed:
             return
-        # No await from here on: nothing can come between.
+        # No await from here on, so no event can arrive between replaying and going live.
         self._watches[watch] = None
-        events = [StoreEvent(change.key, change.value, change.revision) for change in past] + self._held.pop(watch)
-        watch.tell(events, self._newest)
+        events = [StoreEvent(event.key, event.value, event.revision) for event in past] + self._buffered.pop(watch)
+        watch.deliver(events, self._newest)

@@ -1,5 +1,5 @@
-"""The embedded store: one SQLite file, written by one thread that shares each fsync among waiting writers."""
+"""The embedded store: one SQLite file, written by one thread with group commit."""
 
-from polykind.store.sqlite.store import SqliteStore, Stats
+from polykind.store.sqlite.store import SingleReplicaLeadership, SqliteStore, Stats
 
-__all__ = ["SqliteStore", "Stats"]
+__all__ = ["SingleReplicaLeadership", "SqliteStore", "Stats"]

@@ -1,4 +1,4 @@
-"""The store as the rest of the server sees it: requests go to the threads, answers come back to the event loop."""
+"""The SQLite store: forwards requests to the writer and reader threads and returns results on the event loop."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from polykind.contract import (
     WatchHandle,
     WatchListener,
 )
-from polykind.store.sqlite import readers
-from polykind.store.sqlite.file import DatabaseFile
-from polykind.store.sqlite.log import Bounds, Log
-from polykind.store.sqlite.readers import Readers, Replay
+from polykind.store.coalescer import Coalescer, resolve
+from polykind.store.sqlite import reader_pool
+from polykind.store.sqlite.database_file import DatabaseFile
+from polykind.store.sqlite.reader_pool import ReaderPool, ReplayPage
 from polykind.store.sqlite.watches import Watches
-from polykind.store.sqlite.writer import MOST_WRITES, Answers, Audience, Compaction, Stop, Write, Writer
-from polykind.store.turns import Gathering, settle
+from polykind.store.sqlite.write_log import Bounds, WriteLog
+from polykind.store.sqlite.writer import MAX_BATCH_WRITES, Compaction, Results, Stop, Write, Writer, WriterCallbacks
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -37,7 +37,7 @@ REPLAY_BYTES = 4 * 1024 * 1024
 
 
 class Stats(NamedTuple):
-    """How the store stands: revisions that can be read, bytes on disk."""
+    """The readable revisions and the bytes on disk."""
 
     newest: int
     oldest: int
@@ -46,9 +46,9 @@ class Stats(NamedTuple):
 
 
 class SqliteStore:
-    """A Store in `directory/polykind.db`, of which the last `keep` revisions stay readable, and at most twice that.
+    """A Store in `directory/polykind.db`. At least the last `keep` revisions stay readable, and at most twice as many.
 
-    Start it on the event loop that will use it. It may be started again after `close`.
+    Start it on the event loop that uses it. It can be started again after `close`.
     """
 
     def __init__(self, directory: Path, *, keep: int = 10_000) -> None:
@@ -58,9 +58,9 @@ class SqliteStore:
         self._open = False
         self._published = 0
         self._floor = 0
-        self._publication: asyncio.Future[None] | None = None
+        self._next_publication: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._handing: list[Write] = []
+        self._waiting_writes: list[Write] = []
 
     async def start(self) -> None:
         if self._running:
@@ -68,32 +68,34 @@ class SqliteStore:
         self._running = True
         self._loop = asyncio.get_running_loop()
         opened: asyncio.Future[Bounds] = self._loop.create_future()
-        self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._gathering = Gathering(self._loop, lambda: len(self._handing), MOST_WRITES, self._hand_over)
-        self._readers = Readers(self._file)
-        audience = Audience(
-            partial(settle, opened),
+        self._stopped: asyncio.Future[None] = self._loop.create_future()
+        self._coalescer = Coalescer(
+            self._loop, lambda: len(self._waiting_writes), MAX_BATCH_WRITES, self._submit_writes
+        )
+        self._readers = ReaderPool(self._file)
+        callbacks = WriterCallbacks(
+            partial(resolve, opened),
             self._on_committed,
             self._on_compacted,
-            _settle,
-            partial(settle, self._ended, None),
+            _resolve_all,
+            partial(resolve, self._stopped, None),
         )
-        self._writer = Writer(self._file, self._readers, self._loop, audience, self._keep)
+        self._writer = Writer(self._file, self._readers, self._loop, callbacks, self._keep)
         self._writer.start()
         try:
             self._published, self._floor = await opened
         except BaseException:
-            # Also when abandoned half-way: the file must be free again for whoever starts next.
+            # Also after a cancellation: the file must be unlocked for the next start.
             self._writer.submit(Stop())
-            await asyncio.shield(self._ended)
+            await asyncio.shield(self._stopped)
             self._running = False
             raise
-        self._watches = Watches(self._published, self._read_past)
+        self._watches = Watches(self._published, self._read_past_events)
         self._closing = None
         self._open = True
 
     async def close(self) -> None:
-        """Commit what was asked for, tell the listeners, then let go of the file."""
+        """Commit all pending writes, notify the listeners, then close the file."""
         if self._open:
             self._open = False
             self._closing = asyncio.create_task(self._close())
@@ -101,9 +103,9 @@ class SqliteStore:
             await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        self._hand_over()
+        self._submit_writes()
         self._writer.submit(Stop())
-        await self._ended
+        await self._stopped
         self._running = False
         self._watches.close()
 
@@ -111,42 +113,44 @@ class SqliteStore:
     def healthy(self) -> bool:
         return self._open
 
-    # Reading
+    # Reads
 
     def start_revision_read(self) -> None:
-        """Nobody need be asked."""
+        """Return None: the newest revision is known in this process."""
 
     async def revision(self, read: RevisionRead | None = None) -> int:
-        """The newest revision that listeners have been told of; never suspends."""
+        """Return the newest revision that all listeners have received. Never suspends."""
         self._check_open()
         return self._published
 
     async def get(self, key: str, *, at: int = 0) -> KeyValue | None:
         _check_text(key)
-        return await self._read(readers.get, key, at)
+        return await self._read(reader_pool.get, key, at)
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
         _check_text(prefix)
         _check_text(after)
-        return await self._read(readers.list_range, prefix, after, limit, at)
+        return await self._read(reader_pool.list_range, prefix, after, limit, at)
 
     async def history(self, prefix: str, after: int, until: int) -> list[HistoryEvent]:
         _check_text(prefix)
-        return await self._read(readers.history, prefix, after, until)
+        return await self._read(reader_pool.history, prefix, after, until)
 
-    async def _read(self, query: Callable[Concatenate[Log, Bounds, _P], _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    async def _read(
+        self, query: Callable[Concatenate[WriteLog, Bounds, _P], _R], *args: _P.args, **kwargs: _P.kwargs
+    ) -> _R:
         self._check_open()
-        found, newest = await self._loop.run_in_executor(
+        result, newest = await self._loop.run_in_executor(
             self._readers.pool, lambda: self._readers.run(query, *args, **kwargs)
         )
-        # A commit can be seen before its listeners have been told; nobody may learn of it before they do.
+        # A reader can see a commit before the listeners do. Wait, so that the cache is never behind a read.
         while self._published < newest:
-            if self._publication is None:
-                self._publication = self._loop.create_future()
-            await asyncio.shield(self._publication)
-        return found
+            if self._next_publication is None:
+                self._next_publication = self._loop.create_future()
+            await asyncio.shield(self._next_publication)
+        return result
 
-    # Writing
+    # Writes
 
     async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
         return await self._write(key, value, expect)
@@ -158,16 +162,16 @@ class SqliteStore:
         self._check_open()
         _check_text(key)
         future: asyncio.Future[int] = self._loop.create_future()
-        if not self._handing:
-            # Waking the writer costs more than a write, and a writer at work and a busy loop slow each other down.
-            self._gathering.begin()
-        self._handing.append(Write(key, value, expect, future))
+        if not self._waiting_writes:
+            # Collect writes: waking the writer thread costs more than a write, and both threads compete for the GIL.
+            self._coalescer.start()
+        self._waiting_writes.append(Write(key, value, expect, future))
         return future
 
-    def _hand_over(self) -> None:
-        handed, self._handing = self._handing, []
-        for start in range(0, len(handed), MOST_WRITES):
-            self._writer.submit(handed[start : start + MOST_WRITES])
+    def _submit_writes(self) -> None:
+        writes, self._waiting_writes = self._waiting_writes, []
+        for start in range(0, len(writes), MAX_BATCH_WRITES):
+            self._writer.submit(writes[start : start + MAX_BATCH_WRITES])
 
     async def compact(self, revision: int) -> None:
         self._check_open()
@@ -175,11 +179,11 @@ class SqliteStore:
             raise FutureRevisionError(revision, self._published)
         if revision > self._floor:
             future: asyncio.Future[int] = self._loop.create_future()
-            self._hand_over()
+            self._submit_writes()
             self._writer.submit(Compaction(revision, future))
             await future
 
-    # Following
+    # Watches
 
     def watch(self, prefix: str, after: int, listener: WatchListener) -> WatchHandle:
         self._check_open()
@@ -188,23 +192,23 @@ class SqliteStore:
             raise CompactedError(after, self._floor)
         return self._watches.add(prefix, after, listener)
 
-    async def _read_past(self, prefix: str, after: int, until: int) -> Replay:
-        return await self._read(readers.replay, prefix, after, until, REPLAY_EVENTS, REPLAY_BYTES)
+    async def _read_past_events(self, prefix: str, after: int, until: int) -> ReplayPage:
+        return await self._read(reader_pool.replay, prefix, after, until, REPLAY_EVENTS, REPLAY_BYTES)
 
     def stats(self) -> Stats:
-        """Cheap enough for every scrape of metrics."""
+        """Return the statistics for metrics. Cheap."""
         return Stats(self._published, self._floor, _size(self._file.path), _size(self._file.wal))
 
-    # What the writer tells, on the event loop
+    # The writer's callbacks, on the event loop
 
-    def _on_committed(self, events: list[StoreEvent], revision: int, answers: Answers) -> None:
+    def _on_committed(self, events: list[StoreEvent], revision: int, results: Results) -> None:
         if events:
-            self._watches.tell(events, revision)
+            self._watches.publish(events, revision)
             self._published = revision
-            if self._publication is not None:
-                self._publication.set_result(None)
-                self._publication = None
-        _settle(answers)
+            if self._next_publication is not None:
+                self._next_publication.set_result(None)
+                self._next_publication = None
+        _resolve_all(results)
 
     def _on_compacted(self, floor: int) -> None:
         self._floor = floor
@@ -214,9 +218,9 @@ class SqliteStore:
             raise UnavailableError(f"{self._file.path} is closed")
 
 
-def _settle(answers: Answers) -> None:
-    for future, answer in answers:
-        settle(future, answer)
+def _resolve_all(results: Results) -> None:
+    for future, result in results:
+        resolve(future, result)
 
 
 def _check_text(text: str) -> None:
@@ -232,3 +236,16 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+class SingleReplicaLeadership:
+    """The Leadership of a store that only one server can use: it always leads."""
+
+    leading = True
+
+    def subscribe(self, on_change: Callable[[bool], None]) -> None:
+        """Ignore the callback, because leadership never changes."""
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...

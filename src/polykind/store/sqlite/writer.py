@@ -1,4 +1,4 @@
-"""The writer: one thread that commits whatever is waiting in one transaction, and sweeps between batches."""
+"""The writer thread: group commit of waiting writes, and compaction between batches."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import NamedTuple
 import apsw
 
 from polykind.contract import KeyValue, RevisionConflictError, StoreError, StoreEvent
-from polykind.store.sqlite.checkpoints import IDLE_SECONDS, Checkpoints
-from polykind.store.sqlite.file import DatabaseFile
-from polykind.store.sqlite.log import Bounds, Log, Row
-from polykind.store.sqlite.readers import Readers
-from polykind.store.sqlite.sweeper import ROWS_BUSY, ROWS_IDLE, Sweeper
+from polykind.store.sqlite.compactor import BUSY_STEP_ROWS, IDLE_STEP_ROWS, Compactor
+from polykind.store.sqlite.database_file import DatabaseFile
+from polykind.store.sqlite.reader_pool import ReaderPool
+from polykind.store.sqlite.wal_checkpoints import IDLE_SECONDS, WALCheckpoints
+from polykind.store.sqlite.write_log import Bounds, Row, WriteLog
 
 _logger = logging.getLogger(__name__)
 
-MOST_WRITES = 512
-MOST_BYTES = 8 * 1024 * 1024
+MAX_BATCH_WRITES = 512
+MAX_BATCH_BYTES = 8 * 1024 * 1024
 CACHE_KIB = 1024
-# Writers that have just been answered come back at once, if they do: a larger step waits until they have not.
-SWEEP_SECONDS = 0.002
+# Clients whose writes were just committed often write again at once. Wait this long before a larger compaction step.
+COMPACTION_DELAY_SECONDS = 0.002
 
-Answers = list[tuple["asyncio.Future[int]", int | StoreError]]
-"""What to tell those who wait."""
+Results = list[tuple["asyncio.Future[int]", int | StoreError]]
+"""The results of writes: their futures with a new revision or an error."""
 
 
 class Write(NamedTuple):
-    """A write that waits; a value of None deletes."""
+    """A pending write. A value of None deletes the key."""
 
     key: str
     value: bytes | None
@@ -41,50 +41,55 @@ class Write(NamedTuple):
 
 
 class Compaction(NamedTuple):
-    """A wish to forget what only reads below `floor` need; answered when it is forgotten."""
+    """A pending compaction up to `floor`. Its future is resolved when all superseded rows are deleted."""
 
     floor: int
     future: asyncio.Future[int]
 
 
 class Stop(NamedTuple):
-    """The end, once everything queued before it is done."""
+    """Stops the thread after all requests queued before."""
 
 
-Request = list[Write] | Compaction | Stop
+WriterRequest = list[Write] | Compaction | Stop
 
 
-class Audience(NamedTuple):
-    """Whom the writer tells; each is called on the event loop."""
+class WriterCallbacks(NamedTuple):
+    """The writer's callbacks, called on the event loop."""
 
-    opened: Callable[[Bounds | StoreError], None]
-    committed: Callable[[list[StoreEvent], int, Answers], None]
-    compacted: Callable[[int], None]
-    answered: Callable[[Answers], None]
-    ended: Callable[[], None]
+    on_opened: Callable[[Bounds | StoreError], None]
+    on_committed: Callable[[list[StoreEvent], int, Results], None]
+    on_compacted: Callable[[int], None]
+    on_results: Callable[[Results], None]
+    on_stopped: Callable[[], None]
 
 
 class Writer:
-    """The thread that opens the file, writes to it and, when told to stop, closes it after the last reader.
+    """Opens the database file, writes to it, and closes it after the last reader.
 
-    `start` and `submit` are for the event loop's thread, everything else is for its own.
+    `start` and `submit` are called on the event loop, all other methods in the writer thread.
     """
 
-    _log: Log
-    _checkpoints: Checkpoints
-    _sweeper: Sweeper
+    _log: WriteLog
+    _checkpoints: WALCheckpoints
+    _compactor: Compactor
 
     def __init__(
-        self, file: DatabaseFile, readers: Readers, loop: asyncio.AbstractEventLoop, audience: Audience, keep: int
+        self,
+        file: DatabaseFile,
+        readers: ReaderPool,
+        loop: asyncio.AbstractEventLoop,
+        callbacks: WriterCallbacks,
+        keep: int,
     ) -> None:
         self._file = file
         self._readers = readers
         self._loop = loop
-        self._audience = audience
+        self._callbacks = callbacks
         self._keep = keep
-        self._queue: SimpleQueue[Request] = SimpleQueue()
+        self._queue: SimpleQueue[WriterRequest] = SimpleQueue()
         self.submit = self._queue.put
-        self._wishes: list[Compaction] = []
+        self._compactions: list[Compaction] = []
         self._stopping = False
         self._revision = 0
 
@@ -92,137 +97,151 @@ class Writer:
         threading.Thread(target=self._run, name="polykind-write", daemon=True).start()
 
     def _run(self) -> None:
-        # Closed in the reverse order of this: readers, checkpoints, the log, the lock; then whoever waits is told.
+        # The stack closes in reverse order: readers, checkpoints, log, lock; then it calls on_stopped.
         with ExitStack() as stack:
-            stack.callback(self._tell, self._audience.ended)
+            stack.callback(self._call_on_loop, self._callbacks.on_stopped)
             stack.callback(self._file.release)
             try:
                 bounds = self._open(stack)
             except (StoreError, apsw.Error) as error:
-                refusal = f"{self._file.path} cannot be opened: {error}"
-                self._tell(self._audience.opened, error if isinstance(error, StoreError) else StoreError(refusal))
+                message = f"{self._file.path} cannot be opened: {error}"
+                self._call_on_loop(
+                    self._callbacks.on_opened, error if isinstance(error, StoreError) else StoreError(message)
+                )
                 return
-            self._tell(self._audience.opened, bounds)
+            self._call_on_loop(self._callbacks.on_opened, bounds)
             while not self._stopping:
-                batch = self._take()
+                batch = self._take_batch()
                 if batch:
                     self._commit(batch)
-                self._tidy(len(batch))
-            # What is left to sweep is swept after the next start; the floor holds already.
-            self._answer_wishes(lambda wish: wish.floor)
+                self._maintain(len(batch))
+            # The new floor is durable, so the remaining rows can be deleted after the next start.
+            self._resolve_compactions(lambda compaction: compaction.floor)
 
     def _open(self, stack: ExitStack) -> Bounds:
-        self._file.claim()
-        self._log = Log(self._file.connect(cache_kib=CACHE_KIB))
+        self._file.lock()
+        self._log = WriteLog(self._file.connect(cache_kib=CACHE_KIB))
         stack.callback(self._log.close)
-        self._checkpoints = Checkpoints(self._file, self._log.connection)
+        self._checkpoints = WALCheckpoints(self._file, self._log.connection)
         stack.callback(self._checkpoints.close)
         stack.callback(self._readers.close)
-        self._sweeper = Sweeper(self._log, self._keep)
+        self._compactor = Compactor(self._log, self._keep)
         bounds = self._log.bounds()
         self._revision = bounds.newest
         return bounds
 
-    def _tell(self, whom: Callable[..., None], *what: object) -> None:
+    def _call_on_loop(self, callback: Callable[..., None], *args: object) -> None:
         try:
-            self._loop.call_soon_threadsafe(whom, *what)
+            self._loop.call_soon_threadsafe(callback, *args)
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
-            # The event loop ended without closing its store: nobody is left to tell, what was written stays.
+            # The event loop ended without closing its store. Stop; committed writes are safe.
             self._stopping = True
 
-    def _take(self) -> list[Write]:
-        """What waits, up to a transaction's worth. Sleeps only while there is nothing else to do."""
+    def _take_batch(self) -> list[Write]:
+        """Return the waiting writes, up to one transaction's worth. Blocks only if there is no other work."""
         batch: list[Write] = []
         size = 0
-        request = self._first()
+        request = self._wait_for_request()
         while request is not None:
             if isinstance(request, list):
                 batch += request
                 size += sum(len(write.value or b"") for write in request)
-                if len(batch) >= MOST_WRITES or size >= MOST_BYTES:
+                if len(batch) >= MAX_BATCH_WRITES or size >= MAX_BATCH_BYTES:
                     break
             elif isinstance(request, Compaction):
-                self._wishes.append(request)
+                self._compactions.append(request)
             else:
                 self._stopping = True
             request = None if self._queue.empty() else self._queue.get()
         return batch
 
-    def _first(self) -> Request | None:
-        sweeping = self._sweeper.pending
-        idle = IDLE_SECONDS if self._checkpoints.waiting else None
+    def _wait_for_request(self) -> WriterRequest | None:
+        compacting = self._compactor.pending
+        idle = IDLE_SECONDS if self._checkpoints.pending else None
         try:
-            return self._queue.get(timeout=SWEEP_SECONDS if sweeping else idle)
+            return self._queue.get(timeout=COMPACTION_DELAY_SECONDS if compacting else idle)
         except Empty:
-            if not sweeping:
-                self._checkpoints.when_idle()
+            if not compacting:
+                self._checkpoints.on_idle()
             return None
 
     def _commit(self, batch: list[Write]) -> None:
         try:
-            rows, answers = self._judge(batch)
+            rows, results = self._check(batch)
             if rows:
                 self._log.append(rows)
         except Exception as error:
             self._log.rollback()
-            _logger.error("writing to %s failed, nothing of it was kept: %s", self._file.path, error)
-            refusal = f"{self._file.path} cannot be written: {error}"
-            self._tell(self._audience.answered, [(write.future, StoreError(refusal)) for write in batch])
+            _logger.error("sqlite store: cannot write to %s, rejecting the batch: %s", self._file.path, error)
+            message = f"{self._file.path} cannot be written: {error}"
+            self._call_on_loop(self._callbacks.on_results, [(write.future, StoreError(message)) for write in batch])
             return
         self._revision += len(rows)
-        self._tell(
-            self._audience.committed, [StoreEvent(row[1], row[4], row[0]) for row in rows], self._revision, answers
+        self._call_on_loop(
+            self._callbacks.on_committed, [StoreEvent(row[1], row[4], row[0]) for row in rows], self._revision, results
         )
         if rows:
-            self._sweeper.unblock()
+            self._compactor.unblock()
             self._checkpoints.committed(len(rows), sum(len(row[4] or b"") for row in rows))
 
-    def _judge(self, batch: list[Write]) -> tuple[list[Row], Answers]:
-        """Which writes may be, in order, each seeing those before it. Nobody else writes: what is read here holds."""
+    def _check(self, batch: list[Write]) -> tuple[list[Row], Results]:
+        """Check the writes' conditions in order, each after the writes before it. Return rows to append and results.
+
+        Only this thread writes, so the revisions read here cannot change before the commit.
+        """
         rows: list[Row] = []
-        answers: Answers = []
+        results: Results = []
         written: dict[str, KeyValue | None] = {}
         revision = self._revision
         for (key, value, expect, future), stored in zip(batch, self._log.latest([w.key for w in batch]), strict=True):
-            now = written.get(key)
-            held = stored if key not in written else now.revision if now else 0
-            if (expect is not None and expect != held) or (value is None and not held):
-                if held and now is None:
-                    now = KeyValue(key, self._log.value(held), held)
-                answers.append((future, RevisionConflictError(key, now)))
+            pending = written.get(key)
+            current = stored if key not in written else pending.revision if pending else 0
+            if (expect is not None and expect != current) or (value is None and not current):
+                if current and pending is None:
+                    pending = KeyValue(key, self._log.value(current), current)
+                results.append((future, RevisionConflictError(key, pending)))
                 continue
             revision += 1
-            rows.append((revision, key, held, value is None, value))
+            rows.append((revision, key, current, value is None, value))
             written[key] = None if value is None else KeyValue(key, value, revision)
-            answers.append((future, revision))
-        return rows, answers
+            results.append((future, revision))
+        return rows, results
 
-    def _tidy(self, written: int) -> None:
-        """A little of the work that keeps the files small; more of it the more was written, so that it keeps up."""
+    def _maintain(self, written: int) -> None:
+        """Run one step of compaction and checkpointing. Larger batches get larger steps, to keep up with the writes."""
         try:
             self._raise_floor()
-            if self._sweeper.pending:
-                rows = max(ROWS_BUSY, 2 * written) if written else ROWS_IDLE
-                self._checkpoints.committed(rows, self._sweeper.step(rows))
-            self._checkpoints.consider()
+            if self._compactor.pending:
+                rows = max(BUSY_STEP_ROWS, 2 * written) if written else IDLE_STEP_ROWS
+                self._checkpoints.committed(rows, self._compactor.step(rows))
+            self._checkpoints.checkpoint_if_due()
         except Exception as error:
-            self._sweeper.block()
-            _logger.warning("compacting %s failed, it goes on after the next write: %s", self._file.path, error)
-            refusal = f"{self._file.path} cannot be compacted: {error}"
-            self._answer_wishes(lambda wish: StoreError(refusal))
+            self._compactor.block()
+            _logger.warning(
+                "sqlite store: cannot compact %s, retrying after the next write: %s", self._file.path, error
+            )
+            message = f"{self._file.path} cannot be compacted: {error}"
+            self._resolve_compactions(lambda compaction: StoreError(message))
         else:
-            self._answer_wishes(lambda wish: wish.floor if wish.floor <= self._sweeper.swept else None)
+            self._resolve_compactions(
+                lambda compaction: compaction.floor if compaction.floor <= self._compactor.swept else None
+            )
 
     def _raise_floor(self) -> None:
-        floor = max([self._sweeper.due(self._revision), *(wish.floor for wish in self._wishes)])
-        if floor > self._sweeper.floor:
-            self._sweeper.raise_floor(floor)
-            self._tell(self._audience.compacted, floor)
+        floor = max(
+            [self._compactor.automatic_floor(self._revision), *(compaction.floor for compaction in self._compactions)]
+        )
+        if floor > self._compactor.floor:
+            self._compactor.raise_floor(floor)
+            self._call_on_loop(self._callbacks.on_compacted, floor)
 
-    def _answer_wishes(self, answer: Callable[[Compaction], int | StoreError | None]) -> None:
-        if self._wishes:
-            answers = [(wish, answer(wish)) for wish in self._wishes]
-            self._wishes = [wish for wish, said in answers if said is None]
-            self._tell(self._audience.answered, [(wish.future, said) for wish, said in answers if said is not None])
+    def _resolve_compactions(self, outcome: Callable[[Compaction], int | StoreError | None]) -> None:
+        if self._compactions:
+            results = [(compaction, outcome(compaction)) for compaction in self._compactions]
+            self._compactions = [compaction for compaction, result in results if result is None]
+            self._call_on_loop(
+                self._callbacks.on_results,
+                [(compaction.future, result) for compaction, result in results if result is not None],
+            )

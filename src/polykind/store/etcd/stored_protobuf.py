@@ -1,7 +1,6 @@
-"""Values that Kubernetes keeps as Protocol Buffers, read as JSON: namespaces, who is asked before a write, rights, and
-migrations.
+"""Decoding of built-in objects that kube-apiserver has stored as protobuf.
 
-Custom resources and their definitions it keeps as JSON; and it reads JSON wherever it would write the other.
+kube-apiserver stores custom resources and CRDs as JSON. It also reads JSON wherever it would write protobuf.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from polykind.apis.storagemigration.types import STORAGE_VERSION_MIGRATION
 from polykind.codec.protobuf_envelope import MAGIC, decode_envelope
 from polykind.errors import APIError
 
-__all__ = ["MAGIC", "as_json"]
+__all__ = ["MAGIC", "decode_stored"]
 
 
 _STRUCTS = {
@@ -43,7 +42,7 @@ _STRUCTS = {
         ("rbac.authorization.k8s.io/v1", struct.kind): struct
         for struct in (ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
     },
-    # These it keeps at a version that is not served any more, whose messages are the same.
+    # kube-apiserver stores these at a version that is no longer served. Their messages are the same.
     **{
         (f"admissionregistration.k8s.io/{version}", struct.kind): struct
         for struct in (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
@@ -52,15 +51,15 @@ _STRUCTS = {
 }
 
 
-def as_json(value: bytes) -> bytes:
-    """The value as JSON if it is one of those in Protocol Buffers, else as it is."""
+def decode_stored(value: bytes) -> bytes:
+    """Convert a stored protobuf object of a known kind to JSON. Return any other value unchanged."""
     try:
         api_version, kind, message = decode_envelope(value)
         struct = _STRUCTS.get((api_version, kind))
         if struct is None:
             return value
-        read = {"apiVersion": api_version, "kind": kind, **decode_message(message, struct)}
-        decoded, _ = machinery.decode(read, struct, report=False)
+        fields = {"apiVersion": api_version, "kind": kind, **decode_message(message, struct)}
+        decoded, _ = machinery.decode(fields, struct, report=False)
         return orjson.dumps(decoded, option=orjson.OPT_SORT_KEYS)
     except (APIError, ValueError, TypeError):
         return value

@@ -1,4 +1,4 @@
-"""Moving house: everything that one store holds, copied into another and compared."""
+"""Copying all keys of one store into another, with verification."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from polykind.contract import KeyValue, RevisionConflictError, Store, StoreError
 
 PAGE = 500
-AT_ONCE = 64
+CONCURRENT_WRITES = 64
 
 Progress = Callable[[str, int, int], None]
-"""Told what is done, how much of it so far, and how much it will be."""
+"""Receives the current stage, the number of finished items and the total number."""
 
 
 class CopyError(StoreError):
-    """A copy that must not be, or that is not equal; the text says what to do."""
+    """The copy is not allowed or differs from its source. The message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """How many keys a store holds and a hash over all of them."""
+class StoreContents:
+    """The number of keys of a store and a hash of all keys and values."""
 
     count: int
     digest: str
 
 
-class Copy:
-    """One source, one target. It can be broken off and begun again: what is equal already is not written again.
+class StoreCopy:
+    """A copy from one source to one target. An interrupted copy can be repeated; equal keys are not written again.
 
-    Every revision of the target that a copied key gets lies above the source's newest one, and at the end the target
-    forgets what came before: a resourceVersion of the source is answered with 410 Gone, never with a wrong answer.
+    Every copied key gets a revision above the source's newest revision, and at the end the target is compacted. So a
+    client that presents a resourceVersion of the source gets 410 Gone, never wrong data.
     """
 
     def __init__(self, source: Store, target: Store, prefix: str, name: str, progress: Progress) -> None:
@@ -40,33 +40,34 @@ class Copy:
         self._target = target
         self._prefix = prefix
         self._name = name.encode()
-        """What the source is called, so that a copy is only ever continued from the same one."""
+        """The source's name. An interrupted copy is continued only from the same source."""
         self._progress = progress
-        # Where replicas keep what is about themselves; none of it moves house.
+        # Keys of the replicas themselves, such as the leader's lease, are not copied.
         self._private = f"{prefix}_polykind/"
         self._marker = f"{self._private}copy"
 
-    async def run(self) -> Contents:
+    async def run(self) -> StoreContents:
         await self._claim()
         newest = await self._source.revision()
         await self._advance(newest)
         await self._transfer(newest)
-        theirs, ours = await self._contents(self._source, "reading"), await self._contents(self._target, "comparing")
-        if theirs != ours:
+        expected = await self._contents(self._source, "reading")
+        actual = await self._contents(self._target, "comparing")
+        if actual != expected:
             raise CopyError(
-                f"the copy differs from its source ({ours.count} keys of {theirs.count}): "
+                f"the copy differs from its source ({actual.count} keys of {expected.count}): "
                 "stop every server on either side, then run it again"
             )
         await self._target.delete(self._marker, expect=None)
         await self._target.compact(await self._target.revision())
-        return ours
+        return actual
 
     async def _claim(self) -> None:
-        """Mark the target as ours to fill. Raises CopyError if it holds anything else."""
-        marked = await self._target.get(self._marker)
-        if marked is not None and marked.value != self._name:
-            raise CopyError(f"a copy from {marked.value.decode(errors='replace')} into the target was not finished")
-        if marked is None:
+        """Mark the target as the destination of this copy. Raises CopyError if it holds other keys."""
+        marker = await self._target.get(self._marker)
+        if marker is not None and marker.value != self._name:
+            raise CopyError(f"a copy from {marker.value.decode(errors='replace')} into the target was not finished")
+        if marker is None:
             if (await self._target.range(self._prefix, limit=1)).items:
                 raise CopyError(f"the target holds keys under {self._prefix} already: empty it, or choose another")
             try:
@@ -75,26 +76,26 @@ class Copy:
                 raise CopyError("another copy into the target has just begun") from None
 
     async def _advance(self, newest: int) -> None:
-        """Bring the target's counter of revisions to the source's: a revision is used up by each write."""
-        begin = now = await self._target.revision()
+        """Advance the target's revision counter to the source's. Each write advances it by one."""
+        start = now = await self._target.revision()
         while now < newest:
-            writes = min(AT_ONCE, newest - now)
+            writes = min(CONCURRENT_WRITES, newest - now)
             await asyncio.gather(*(self._target.put(self._marker, self._name, expect=None) for _ in range(writes)))
             now = await self._target.revision()
-            self._progress("raising revisions", min(now, newest) - begin, newest - begin)
+            self._progress("raising revisions", min(now, newest) - start, newest - start)
 
     async def _transfer(self, at: int) -> None:
-        """Walk both stores in the order of their keys, and make the target like the source."""
+        """Walk both stores in key order and make the target equal to the source."""
         total = (await self._source.range(self._prefix, limit=1, at=at)).remaining + 1
-        theirs, ours = self._keys(self._source, at), self._keys(self._target, 0)
-        source, target = await anext(theirs, None), await anext(ours, None)
+        source_keys, target_keys = self._keys(self._source, at), self._keys(self._target, 0)
+        source, target = await anext(source_keys, None), await anext(target_keys, None)
         pending: list[asyncio.Task[int]] = []
         done = 0
         while source is not None or target is not None:
             if target is not None and (source is None or target.key.encode() < source.key.encode()):
-                # Left over from a copy that was broken off, and since then deleted at the source.
+                # Left by an interrupted copy, and deleted in the source since then.
                 pending.append(asyncio.create_task(self._target.delete(target.key, expect=target.revision)))
-                target = await anext(ours, None)
+                target = await anext(target_keys, None)
                 continue
             if source is None:
                 break
@@ -103,10 +104,10 @@ class Copy:
                 expect = held.revision if held is not None else 0
                 pending.append(asyncio.create_task(self._target.put(source.key, source.value, expect=expect)))
             if held is not None:
-                target = await anext(ours, None)
-            source = await anext(theirs, None)
+                target = await anext(target_keys, None)
+            source = await anext(source_keys, None)
             done += 1
-            if len(pending) >= AT_ONCE:
+            if len(pending) >= CONCURRENT_WRITES:
                 await asyncio.gather(*pending)
                 pending.clear()
                 self._progress("copying", done, total)
@@ -114,7 +115,7 @@ class Copy:
         self._progress("copying", done, done)
 
     async def _keys(self, store: Store, at: int) -> AsyncIterator[KeyValue]:
-        """What there is to copy, a page at a time, all of one revision."""
+        """Yield the keys to copy, read page by page at one revision."""
         after = ""
         while True:
             page = await store.range(self._prefix, after=after, limit=PAGE, at=at)
@@ -126,7 +127,7 @@ class Copy:
                 return
             after = page.items[-1].key
 
-    async def _contents(self, store: Store, stage: str) -> Contents:
+    async def _contents(self, store: Store, stage: str) -> StoreContents:
         digest, count = hashlib.sha256(), 0
         total = (await store.range(self._prefix, limit=1)).remaining + 1
         async for item in self._keys(store, 0):
@@ -136,4 +137,4 @@ class Copy:
             if count % PAGE == 0:
                 self._progress(stage, count, total)
         self._progress(stage, count, count)
-        return Contents(count, digest.hexdigest())
+        return StoreContents(count, digest.hexdigest())

@@ -11,8 +11,8 @@ import pytest
 
 from polykind.cli import main
 from polykind.contract import CompactedError, Store
-from polykind.store.copy import Contents, Copy, CopyError
-from polykind.store.etcd import Access, EtcdStore
+from polykind.store.copier import CopyError, StoreContents, StoreCopy
+from polykind.store.etcd import EtcdAccess, EtcdStore
 from polykind.store.sqlite import SqliteStore
 from tests.store.behaviour import Recorder
 from tests.support.etcd import Etcd, etcd
@@ -49,13 +49,13 @@ def quiet(stage: str, done: int, total: int) -> None:
 
 
 async def test_there_and_back(cluster: Etcd, tmp_path: Path) -> None:
-    async with started(SqliteStore(tmp_path / "a")) as first, started(EtcdStore(Access(cluster.urls))) as second:
+    async with started(SqliteStore(tmp_path / "a")) as first, started(EtcdStore(EtcdAccess(cluster.urls))) as second:
         await fill(first, 1200, "/there")
-        there = await Copy(first, second, "/there/", "sqlite:a", quiet).run()
+        there = await StoreCopy(first, second, "/there/", "sqlite:a", quiet).run()
         assert there.count == 1200
         assert await held(second, "/there/") == await held(first, "/there/")
         async with started(SqliteStore(tmp_path / "b")) as third:
-            assert await Copy(second, third, "/there/", "etcd", quiet).run() == there
+            assert await StoreCopy(second, third, "/there/", "etcd", quiet).run() == there
             assert await held(third, "/there/") == await held(first, "/there/")
 
 
@@ -64,7 +64,7 @@ async def test_old_revisions_are_gone_and_new_ones_lie_above(tmp_path: Path) -> 
         await fill(source, 30)
         for _ in range(500):
             newest = await source.put("/registry/example.com/things/default/busy", b"", expect=None)
-        await Copy(source, target, "/registry/", "a", quiet).run()
+        await StoreCopy(source, target, "/registry/", "a", quiet).run()
         assert min(item.revision for item in (await target.range("/registry/")).items) > newest
         for old in (1, 10, newest):
             with pytest.raises(CompactedError):
@@ -81,13 +81,13 @@ async def test_a_copy_that_was_broken_off_goes_on(tmp_path: Path) -> None:
     async with started(SqliteStore(tmp_path / "a")) as source, started(SqliteStore(tmp_path / "b")) as target:
         await fill(source, 400)
         with pytest.raises(KeyboardInterrupt):
-            await Copy(source, target, "/registry/", "a", impatient).run()
+            await StoreCopy(source, target, "/registry/", "a", impatient).run()
         part = {item.key: item.revision for item in (await target.range("/registry/example.com/")).items}
         assert 100 < len(part) < 400
         # Meanwhile the source was used: something went, something changed.
         await source.delete("/registry/example.com/things/default/n0000", expect=None)
         await source.put("/registry/example.com/things/default/n0001", b"new", expect=None)
-        contents = await Copy(source, target, "/registry/", "a", quiet).run()
+        contents = await StoreCopy(source, target, "/registry/", "a", quiet).run()
         assert contents.count == 399
         assert await held(target) == await held(source)
         after = {item.key: item.revision for item in (await target.range("/registry/example.com/")).items}
@@ -98,20 +98,20 @@ async def test_a_target_that_is_in_use_is_refused(tmp_path: Path) -> None:
     async with started(SqliteStore(tmp_path / "a")) as source, started(SqliteStore(tmp_path / "b")) as target:
         await fill(target, 1)
         with pytest.raises(CopyError, match="the target holds keys under /registry/ already"):
-            await Copy(source, target, "/registry/", "a", quiet).run()
+            await StoreCopy(source, target, "/registry/", "a", quiet).run()
     async with started(SqliteStore(tmp_path / "c")) as target, started(SqliteStore(tmp_path / "d")) as source:
         await target.put("/registry/_polykind/copy", b"elsewhere", expect=0)
         with pytest.raises(CopyError, match="a copy from elsewhere into the target was not finished"):
-            await Copy(source, target, "/registry/", "d", quiet).run()
+            await StoreCopy(source, target, "/registry/", "d", quiet).run()
 
 
 async def test_a_difference_is_found(tmp_path: Path) -> None:
     async with started(SqliteStore(tmp_path / "a")) as source, started(SqliteStore(tmp_path / "b")) as target:
         await fill(source, 10)
-        copy = Copy(source, target, "/registry/", "a", quiet)
+        copy = StoreCopy(source, target, "/registry/", "a", quiet)
 
-        async def contents(store: Store, stage: str) -> Contents:
-            return Contents(10, "one" if store is source else "other")
+        async def contents(store: Store, stage: str) -> StoreContents:
+            return StoreContents(10, "one" if store is source else "other")
 
         copy._contents = contents  # type: ignore[method-assign]
         with pytest.raises(CopyError, match="the copy differs from its source"):

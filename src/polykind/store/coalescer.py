@@ -1,0 +1,47 @@
+"""The coalescer of stores: runs one action for all requests that arrive close together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Coalescer:
+    """Runs `action` once an event loop iteration has brought no further request, or `limit` requests wait.
+
+    `count` returns the number of waiting requests. A single request waits for no more than one empty iteration.
+    """
+
+    __slots__ = ("_action", "_count", "_limit", "_loop")
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, count: Callable[[], int], limit: int, action: Callable[[], None]
+    ) -> None:
+        self._loop = loop
+        self._count = count
+        self._limit = limit
+        self._action = action
+
+    def start(self) -> None:
+        """Start waiting. Called with the first request."""
+        self._loop.call_soon(self._check, 0)
+
+    def _check(self, previous_count: int) -> None:
+        count = self._count()
+        if previous_count < count < self._limit:
+            self._loop.call_soon(self._check, count)
+        else:
+            self._action()
+
+
+def resolve(future: asyncio.Future[T], result: T | Exception) -> None:
+    """Set a future's result or exception, unless its waiter was cancelled."""
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

@@ -1,0 +1,136 @@
+"""Linearizable reads of etcd's newest revision, shared by concurrent readers."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from polykind.contract import StoreError, UnavailableError
+from polykind.store.coalescer import Coalescer, resolve
+from polykind.store.etcd import rpc_messages
+from polykind.store.etcd.etcd_client import ATTEMPT_SECONDS, TIMEOUT_SECONDS, EtcdClient
+from polykind.store.etcd.grpc_call import DEADLINE_EXCEEDED, GrpcError
+from polykind.store.etcd.member import Member
+from polykind.store.etcd.protobuf_fields import MalformedMessageError
+
+MAX_SHARED_READS = 100
+"""Send the read when this many readers wait, although more may follow."""
+
+
+class PendingRevision:
+    """A RevisionRead that has been sent. Its result is valid for all readers that asked before."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._result: int | StoreError | None = None
+        self._waiters: list[asyncio.Future[int]] = []
+
+    async def result(self) -> int:
+        """Return the newest revision as of some moment after the read was sent. Raises StoreError."""
+        if self._result is None:
+            future: asyncio.Future[int] = self._loop.create_future()
+            self._waiters.append(future)
+            return await future
+        if isinstance(self._result, StoreError):
+            raise self._result
+        return self._result
+
+    def set_result(self, result: int | StoreError) -> None:
+        self._result = result
+        for future in self._waiters:
+            resolve(future, result)
+
+
+class RevisionReader:
+    """Reads the newest revision. A result counts only for readers that asked before its read was sent.
+
+    One read runs at a time. It costs etcd more than a GET costs this server, so many readers share it: the first
+    reader waits until an event loop iteration has brought no other, and readers that arrive during a read share the
+    next one.
+    """
+
+    def __init__(self, client: EtcdClient, key: bytes) -> None:
+        self._client = client
+        self._request = rpc_messages.get_request(key, count_only=True)
+        self._waiters: list[asyncio.Future[PendingRevision]] = []
+        self._loop = asyncio.get_running_loop()
+        self._waiting_since = 0.0
+        """The time at which the first of the current waiters arrived."""
+        self._coalescer = Coalescer(self._loop, lambda: len(self._waiters), MAX_SHARED_READS, self._send)
+        self._reading = False
+        self._closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._retrying: asyncio.Task[None] | None = None
+
+    def start_read(self) -> asyncio.Future[PendingRevision]:
+        """Return a future that is done when a read has been sent."""
+        future: asyncio.Future[PendingRevision] = self._loop.create_future()
+        if not self._waiters:
+            self._waiting_since = self._loop.time()
+            if not self._reading:
+                self._reading = True
+                self._coalescer.start()
+        self._waiters.append(future)
+        return future
+
+    def _send(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        pending, member = PendingRevision(self._loop), self._client.member
+        on_response = partial(self._on_response, pending, self._waiting_since, member)
+        call = member.try_unary(rpc_messages.RANGE, self._request, on_response)
+        if call is None:
+            self._retry(pending, self._waiting_since)
+        else:
+            self._timer = self._loop.call_later(ATTEMPT_SECONDS, call.expire, ATTEMPT_SECONDS)
+        for future in waiters:
+            resolve(future, pending)
+
+    def _on_response(self, pending: PendingRevision, since: float, member: Member, response: bytes | GrpcError) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if isinstance(response, GrpcError):
+            self._client.avoid(member, unresponsive=response.status == DEADLINE_EXCEEDED)
+            self._retry(pending, since)
+        else:
+            self._finish(pending, response)
+
+    def _retry(self, pending: PendingRevision, since: float) -> None:
+        if self._closed:
+            self._finish(pending, UnavailableError("the store was closed"))
+        else:
+            self._retrying = self._loop.create_task(self._try_all_members(pending, since))
+
+    async def _try_all_members(self, pending: PendingRevision, since: float) -> None:
+        """Try the members in turn until one responds. The time already spent counts towards the timeout."""
+        outcome: bytes | StoreError = UnavailableError("the store was closed")
+        try:
+            timeout = max(TIMEOUT_SECONDS - (self._loop.time() - since), ATTEMPT_SECONDS)
+            outcome = await self._client.read(rpc_messages.RANGE, self._request, timeout)
+        except StoreError as error:
+            outcome = error
+        finally:
+            self._finish(pending, outcome)
+
+    def _finish(self, pending: PendingRevision, outcome: bytes | StoreError) -> None:
+        """Set the result, and start the next read if readers are waiting."""
+        try:
+            pending.set_result(rpc_messages.parse_revision(outcome) if isinstance(outcome, bytes) else outcome)
+        except MalformedMessageError as error:
+            pending.set_result(UnavailableError(f"etcd's response is malformed: {error}"))
+        self._reading = bool(self._waiters)
+        if self._reading:
+            self._coalescer.start()
+
+    async def close(self) -> None:
+        """Stop reading. Waiting readers get an UnavailableError."""
+        self._closed = True
+        if self._retrying is not None:
+            self._retrying.cancel()
+            await asyncio.gather(self._retrying, return_exceptions=True)
+        if self._timer is not None:
+            self._timer.cancel()
+        waiters, self._waiters = self._waiters, []
+        pending = PendingRevision(self._loop)
+        pending.set_result(UnavailableError("the store was closed"))
+        for future in waiters:
+            resolve(future, pending)

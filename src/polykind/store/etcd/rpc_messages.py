@@ -1,0 +1,266 @@
+"""The requests and responses of etcd's v3 gRPC API that a store needs."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, cast
+
+from polykind.contract import KeyValue
+from polykind.store.etcd.protobuf_fields import bytes_field, decode_varint, iter_fields, message_field, varint_field
+from polykind.store.etcd.stored_protobuf import MAGIC, decode_stored
+
+RANGE = "/etcdserverpb.KV/Range"
+TXN = "/etcdserverpb.KV/Txn"
+COMPACT = "/etcdserverpb.KV/Compact"
+WATCH = "/etcdserverpb.Watch/Watch"
+LEASE_GRANT = "/etcdserverpb.Lease/LeaseGrant"
+LEASE_REVOKE = "/etcdserverpb.Lease/LeaseRevoke"
+LEASE_KEEP_ALIVE = "/etcdserverpb.Lease/LeaseKeepAlive"
+STATUS = "/etcdserverpb.Maintenance/Status"
+
+# The revision in a response header, after the cluster id and the member id, which are long and not needed here.
+_REVISION = re.compile(
+    rb"(?:\x08[\x80-\xff]*[\0-\x7f])?(?:\x10[\x80-\xff]*[\0-\x7f])?\x18([\x80-\xff]*[\0-\x7f])"
+).match
+_EQUAL, _GREATER = 0, 1
+_CREATED, _MODIFIED = 1, 2
+
+
+class KeyRange(NamedTuple):
+    """The keys from `start` up to, but not including, `end`. An end of one zero byte means no upper bound."""
+
+    start: bytes
+    end: bytes
+
+
+def prefix_range(prefix: str, after: str = "") -> KeyRange:
+    """Return the range of the keys with `prefix` that sort after the key `after`."""
+    start = prefix.encode()
+    if after:
+        start = max(start, after.encode() + b"\0")
+    return KeyRange(start or b"\0", _range_end(prefix.encode()))
+
+
+def _range_end(prefix: bytes) -> bytes:
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else b"\0"
+
+
+# ---------------------------------------------------------------------- requests
+
+
+def range_request(keys: KeyRange, *, limit: int = 0, at: int = 0) -> bytes:
+    return bytes_field(1, keys.start) + bytes_field(2, keys.end) + varint_field(3, limit) + varint_field(4, at)
+
+
+def get_request(key: bytes, *, at: int = 0, count_only: bool = False) -> bytes:
+    return bytes_field(1, key) + varint_field(4, at) + varint_field(9, count_only)
+
+
+def _compare(key: bytes, result: int, target: int, revision: int) -> bytes:
+    # The revision to compare with is field 5 for create_revision and field 6 for mod_revision.
+    return varint_field(1, result) + varint_field(2, target) + bytes_field(3, key) + varint_field(target + 4, revision)
+
+
+def put_request(key: bytes, value: bytes, expect: int | None, lease: int = 0) -> bytes:
+    """Put the key if its revision is `expect`, else get its current state."""
+    condition = b"" if expect is None else message_field(1, _compare(key, _EQUAL, _MODIFIED, expect))
+    if value[-1:] == b"}":
+        # kube-apiserver stores JSON with a trailing newline, and would treat a value without one as changed.
+        value += b"\n"
+    put = message_field(2, bytes_field(1, key) + bytes_field(2, value) + varint_field(3, lease))
+    return condition + message_field(2, put) + message_field(3, message_field(1, get_request(key)))
+
+
+def delete_request(key: bytes, expect: int | None) -> bytes:
+    """Delete the key if it exists and its revision is `expect`, else get its current state."""
+    if expect is None:
+        condition = message_field(1, _compare(key, _GREATER, _CREATED, 0))
+    else:
+        condition = message_field(1, _compare(key, _EQUAL, _MODIFIED, expect))
+    return (
+        condition
+        + message_field(2, message_field(3, bytes_field(1, key)))
+        + message_field(3, message_field(1, get_request(key)))
+    )
+
+
+def compaction_request(revision: int) -> bytes:
+    return varint_field(1, revision)
+
+
+def watch_request(keys: KeyRange, start: int, *, previous: bool = False) -> bytes:
+    """Watch from revision `start`, with progress notifications and fragmented large responses."""
+    create = bytes_field(1, keys.start) + bytes_field(2, keys.end) + varint_field(3, start)
+    return message_field(1, create + varint_field(4, True) + varint_field(6, previous) + varint_field(8, True))
+
+
+PROGRESS_REQUEST = message_field(3, b"")
+
+
+def lease_grant_request(seconds: int) -> bytes:
+    return varint_field(1, seconds)
+
+
+def lease_id_request(lease: int) -> bytes:
+    """Return the body of a LeaseRevoke or LeaseKeepAlive request."""
+    return varint_field(1, lease)
+
+
+# ---------------------------------------------------------------------- responses
+
+
+class RangeResponse(NamedTuple):
+    items: list[KeyValue]
+    revision: int
+    total: int
+
+
+class TxnResponse(NamedTuple):
+    """The result of a conditional write. `current` is the key's state if the condition failed."""
+
+    succeeded: bool
+    revision: int
+    current: KeyValue | None
+
+
+class EtcdEvent(NamedTuple):
+    """One event. `value` is None for a deletion; `previous` is set only if the watch requested it."""
+
+    key: str
+    value: bytes | None
+    revision: int
+    previous: KeyValue | None
+
+
+class WatchResponse(NamedTuple):
+    revision: int
+    created: bool
+    canceled: bool
+    compacted: int
+    reason: str
+    fragment: bool
+    events: list[EtcdEvent]
+
+
+def parse_revision(raw: bytes) -> int:
+    """Return the header's revision of any response."""
+    for field, value in iter_fields(raw):
+        if field == 1:
+            return _parse_header_revision(cast(bytes, value))
+    return 0
+
+
+def _parse_header_revision(raw: bytes) -> int:
+    found = _REVISION(raw)
+    if found is not None:
+        return decode_varint(found[1])
+    for field, value in iter_fields(raw):
+        if field == 3:
+            return cast(int, value)
+    return 0
+
+
+def parse_key_value(raw: bytes) -> KeyValue:
+    key, value, revision = b"", b"", 0
+    for field, field_value in iter_fields(raw):
+        if field == 1:
+            key = cast(bytes, field_value)
+        elif field == 3:
+            revision = cast(int, field_value)
+        elif field == 5:
+            value = cast(bytes, field_value)
+    if value[:4] == MAGIC:
+        value = decode_stored(value)
+    elif value[-2:] == b"}\n":
+        value = value[:-1]
+    return KeyValue(key.decode(errors="surrogateescape"), value, revision)
+
+
+def parse_range(raw: bytes) -> RangeResponse:
+    items: list[KeyValue] = []
+    revision = count = 0
+    for field, value in iter_fields(raw):
+        if field == 2:
+            items.append(parse_key_value(cast(bytes, value)))
+        elif field == 1:
+            revision = _parse_header_revision(cast(bytes, value))
+        elif field == 4:
+            count = cast(int, value)
+    return RangeResponse(items, revision, count)
+
+
+def parse_txn(raw: bytes) -> TxnResponse:
+    succeeded, revision, current = False, 0, None
+    for field, value in iter_fields(raw):
+        if field == 1:
+            revision = _parse_header_revision(cast(bytes, value))
+        elif field == 2:
+            succeeded = bool(value)
+            if succeeded:
+                break
+        elif field == 3:
+            for response_field, response in iter_fields(cast(bytes, value)):
+                if response_field == 1:
+                    items = parse_range(cast(bytes, response)).items
+                    current = items[0] if items else None
+    return TxnResponse(succeeded, revision, current)
+
+
+def parse_watch(raw: bytes) -> WatchResponse:
+    revision = compacted = 0
+    created = canceled = fragment = False
+    reason = ""
+    events: list[EtcdEvent] = []
+    for field, value in iter_fields(raw):
+        if field == 11:
+            events.append(_parse_event(cast(bytes, value)))
+        elif field == 1:
+            revision = _parse_header_revision(cast(bytes, value))
+        elif field == 3:
+            created = bool(value)
+        elif field == 4:
+            canceled = bool(value)
+        elif field == 5:
+            compacted = cast(int, value)
+        elif field == 6:
+            reason = cast(bytes, value).decode(errors="replace")
+        elif field == 7:
+            fragment = bool(value)
+    return WatchResponse(revision, created, canceled, compacted, reason, fragment, events)
+
+
+_EMPTY = KeyValue("", b"", 0)
+
+
+def _parse_event(raw: bytes) -> EtcdEvent:
+    deleted = False
+    current = _EMPTY
+    previous: KeyValue | None = None
+    for field, value in iter_fields(raw):
+        if field == 1:
+            deleted = bool(value)
+        elif field == 2:
+            current = parse_key_value(cast(bytes, value))
+        elif field == 3:
+            previous = parse_key_value(cast(bytes, value))
+    return EtcdEvent(current.key, None if deleted else current.value, current.revision, previous)
+
+
+def parse_lease(raw: bytes) -> tuple[int, int]:
+    """Return a lease's id and its remaining seconds, which are 0 for an expired lease."""
+    lease = seconds = 0
+    for field, value in iter_fields(raw):
+        if field == 2:
+            lease = cast(int, value)
+        elif field == 3:
+            seconds = cast(int, value)
+    return lease, 0 if seconds >= 1 << 63 else seconds
+
+
+def parse_status(raw: bytes) -> str:
+    """Return the member's etcd version."""
+    for field, value in iter_fields(raw):
+        if field == 2:
+            return cast(bytes, value).decode(errors="replace")
+    return ""

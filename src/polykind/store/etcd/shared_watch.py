@@ -1,0 +1,141 @@
+"""The shared watch: one etcd watch for all listeners of this process, which resumes after failures."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from polykind.contract import CompactedError, StoreEvent, UnavailableError
+from polykind.store.etcd.etcd_client import EtcdClient
+from polykind.store.etcd.rpc_messages import KeyRange
+from polykind.store.etcd.watch_stream import WatchStream
+
+log = logging.getLogger("polykind.etcd")
+
+PROGRESS_SECONDS = 0.01
+"""Seconds that a reader waits for an event before progress is requested."""
+STALL_SECONDS = 1.0
+"""Seconds without progress, while a reader waits, after which the watch moves to another member."""
+WAIT_SECONDS = 3.0
+"""Seconds that a reader waits for the watch at most."""
+
+OnEvents = Callable[[list[StoreEvent], int], None]
+
+
+class SharedWatch:
+    """Watches a key range. All events up to `revision` have been delivered.
+
+    With `progress_requests`, progress is requested while a reader waits. Otherwise the range must be all keys: then
+    every revision is an event, so that each wait ends.
+    """
+
+    def __init__(
+        self,
+        client: EtcdClient,
+        keys: KeyRange,
+        progress_requests: bool,
+        on_events: OnEvents,
+        on_lost: Callable[[CompactedError], None],
+    ) -> None:
+        self._client = client
+        self._keys = keys
+        self._progress_requests = progress_requests
+        self._on_events = on_events
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._stream: WatchStream | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._waiters: list[tuple[int, float, asyncio.Future[None]]] = []
+        """Readers that wait for a revision: the revision, the deadline and the future."""
+        self._monitor: asyncio.Task[None] | None = None
+        self.revision = 0
+
+    def start(self, revision: int) -> None:
+        self.revision = revision
+        self._running = self._loop.create_task(self._run())
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._running, self._monitor) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        waiters, self._waiters = self._waiters, []
+        for _, _, future in waiters:
+            if not future.done():
+                future.set_exception(UnavailableError("the store was closed"))
+
+    def wait_for_revision(self, revision: int) -> asyncio.Future[None]:
+        """Return a future that is done when all events up to a revision are delivered, or fails with Unavailable."""
+        future: asyncio.Future[None] = self._loop.create_future()
+        if self.revision >= revision:
+            future.set_result(None)
+            return future
+        self._waiters.append((revision, self._loop.time() + WAIT_SECONDS, future))
+        if self._monitor is None:
+            self._monitor = self._loop.create_task(self._monitor_progress())
+        return future
+
+    async def _run(self) -> None:
+        """Watch on the current member, and resume from the last revision when a stream ends."""
+        while True:
+            member = self._client.member
+            self._stream = WatchStream(member, self._keys, self.revision)
+            try:
+                async for events, revision in self._stream:
+                    self._deliver([StoreEvent(e.key, e.value, e.revision) for e in events], revision)
+            except CompactedError as error:
+                # The listeners must read everything again. Events after the compaction can be watched.
+                self.revision = error.oldest
+                self._on_lost(error)
+            except UnavailableError as error:
+                log.warning("etcd store: %s; resuming from revision %d", error, self.revision)
+                self._client.avoid(member)
+            except Exception:
+                log.exception("etcd store: the watch failed, resuming from revision %d", self.revision)
+            await asyncio.sleep(0.1)
+
+    def _deliver(self, events: list[StoreEvent], revision: int) -> None:
+        if revision <= self.revision:
+            return
+        self.revision = revision
+        self._on_events(events, revision)
+        if self._waiters:
+            waiters = self._waiters
+            self._waiters = [waiter for waiter in waiters if waiter[0] > revision]
+            for awaited, _, future in waiters:
+                if awaited <= revision and not future.done():
+                    future.set_result(None)
+
+    async def _monitor_progress(self) -> None:
+        """While readers wait: request progress, and leave a member that makes none."""
+        try:
+            last_revision, since = self.revision, self._loop.time()
+            while self._waiters:
+                await asyncio.sleep(PROGRESS_SECONDS)
+                self._expire_waiters()
+                if self.revision != last_revision:
+                    last_revision, since = self.revision, self._loop.time()
+                stream = self._stream
+                if stream is None or not self._waiters:
+                    continue
+                if self._loop.time() - since > STALL_SECONDS:
+                    url = stream.member.url
+                    log.warning("etcd store: the watch on %s stalls at revision %d, restarting it", url, last_revision)
+                    self._client.avoid(stream.member, unresponsive=True)
+                    stream.cancel()
+                    since = self._loop.time()
+                elif self._progress_requests:
+                    stream.request_progress()
+        finally:
+            self._monitor = None
+
+    def _expire_waiters(self) -> None:
+        now = self._loop.time()
+        expired = [waiter for waiter in self._waiters if waiter[1] < now]
+        if expired:
+            self._waiters = [waiter for waiter in self._waiters if waiter[1] >= now]
+            for awaited, _, future in expired:
+                if not future.done():
+                    message = f"the watch of etcd is behind: at revision {self.revision} of {awaited}"
+                    future.set_exception(UnavailableError(message))
