@@ -94,7 +94,7 @@ def test_numbers_in_paths_are_floats_beyond_64_bits_and_where_they_were_stored()
     assert fieldset.format_path(("v:9223372036854775807", "v:10000000000000000000")) == "[=9223372036854775807][=1e+19]"
     path = ('k:{"a":1234567,"b":80}', "v:1000000")
     assert fieldset.format_path(path) == "[a=1234567,b=80][=1000000]"
-    assert fieldset.format_path(path, read=True) == "[a=1.234567e+06,b=80][=1e+06]"
+    assert fieldset.format_path(path, from_store=True) == "[a=1.234567e+06,b=80][=1e+06]"
 
 
 def test_elements_are_spelt_one_way() -> None:

@@ -290,7 +290,7 @@ def test_tests_compare_what_is_written(text: bytes, equal: bool) -> None:
 def test_why_a_patch_does_not_apply_is_known(operation: dict[str, object], why: str) -> None:
     with pytest.raises(PatchRejectedError) as caught:
         json_patch.apply_operations({"list": [1]}, [operation])
-    assert caught.value.why == why
+    assert caught.value.cause == why
 
 
 def test_of_several_misfits_the_first_that_is_written_is_told() -> None:

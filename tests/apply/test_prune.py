@@ -7,7 +7,7 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.apply.apply_pruning import without_dropped, without_unowned
+from polykind.apply.apply_pruning import remove_dropped, remove_unowned
 from polykind.apply.fieldset import difference
 from polykind.apply.merge import merge
 from polykind.apply.typed_value import applied_fields
@@ -30,6 +30,6 @@ def test_looking_only_at_what_was_dropped_finds_the_same(specs: tuple[Json, Json
     held = [sets["mine"], sets["other"]]
     dropped = difference(sets["last"], sets["mine"])
     assert ROOT.map is not None
-    narrow = without_dropped(value, ROOT.map, dropped, sets["last"], sets["mine"], held)
-    assert narrow == without_unowned(value, ROOT, sets["last"], held)
+    narrow = remove_dropped(value, ROOT.map, dropped, sets["last"], sets["mine"], held)
+    assert narrow == remove_unowned(value, ROOT, sets["last"], held)
     assert value == before

@@ -99,7 +99,7 @@ def _apply_json_patch(attributes: Attributes, obj: JsonObject, patches: list[JSO
     except PatchTestFailedError:
         return obj
     except PatchRejectedError as rejected:
-        raise MutationError(f"JSON Patch: {rejected.why}") from None
+        raise MutationError(f"JSON Patch: {rejected.cause}") from None
     if attributes.resource.subresource == "scale":
         # kube-apiserver cannot decode a patched Scale.
         message = f"request to convert CR to an invalid group/version: {attributes.resource.kind_version}"

@@ -203,7 +203,7 @@ def _apply_patch(attributes: Attributes, obj: JsonObject, operations: list[JsonO
     try:
         patched: Any = json_patch.apply_operations(obj, operations)
     except PatchRejectedError as rejected:
-        raise errors.InternalError(rejected.why) from None
+        raise errors.InternalError(rejected.cause) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None
     return decode_patched(attributes, patched)

@@ -1,4 +1,4 @@
-"""A configuration that a policy lays over an object: merged as an apply is, but owned by nobody."""
+"""Merge of an ApplyConfiguration of a mutating policy, without field ownership."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from polykind.contract import JsonObject
 
 
 class ApplyConfigurationError(Exception):
-    """A configuration that cannot be laid over an object; says why."""
+    """A configuration that cannot be merged into an object."""
 
 
-def merge_configuration(live: JsonObject, applied: JsonObject, kind: Type) -> JsonObject:
-    """The object with what is applied in it. Raises Unfit."""
+def merge_configuration(live: JsonObject, applied: JsonObject, type_: Type) -> JsonObject:
+    """Return the object with the configuration merged in. Raise ApplyConfigurationError."""
     try:
-        applied_fields(applied, kind, unique=True)
+        applied_fields(applied, type_, unique=True)
     except MisfitError:
         raise ApplyConfigurationError(
-            f"failed to convert patch object to typed object: {type_errors(applied, kind)}"
+            f"failed to convert patch object to typed object: {type_errors(applied, type_)}"
         ) from None
-    if found := _atomics(applied, kind, ()):
-        what = "may not mutate atomic arrays, maps or structs"
-        raise ApplyConfigurationError(f"invalid ApplyConfiguration: {what}: {', '.join(map(format_path, found))}")
+    if atomics := _atomic_paths(applied, type_, ()):
+        message = "may not mutate atomic arrays, maps or structs"
+        raise ApplyConfigurationError(f"invalid ApplyConfiguration: {message}: {', '.join(map(format_path, atomics))}")
     try:
-        check_type(live, kind)
+        check_type(live, type_)
     except MisfitError:
         raise ApplyConfigurationError(
-            f"failed to convert original object to typed object: {type_errors(live, kind)}"
+            f"failed to convert original object to typed object: {type_errors(live, type_)}"
         ) from None
     try:
-        made: JsonObject = merge(live, applied, kind)
+        merged: JsonObject = merge(live, applied, type_)
     except MisfitError as error:
         raise ApplyConfigurationError(f"failed to merge patch: {error}") from None
-    return made
+    return merged
 
 
-def _atomics(value: Any, kind: Type, path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """What is owned as a whole, among what is named: of it, an apply would take away all that it does not state."""
-    found: list[tuple[str, ...]] = []
-    if isinstance(value, dict) and kind.map is not None:
-        if kind.map.atomic:
-            found.append(path)
+def _atomic_paths(value: Any, type_: Type, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the paths of atomic values in the configuration. Applying one would remove the fields it lacks."""
+    atomics: list[tuple[str, ...]] = []
+    if isinstance(value, dict) and type_.map is not None:
+        if type_.map.atomic:
+            atomics.append(path)
         for name, item in value.items():
-            field = kind.map.fields.get(name)
+            field = type_.map.fields.get(name)
             if field is not None:
-                found += _atomics(item, field.type, (*path, f"f:{name}"))
-    elif isinstance(value, list) and kind.list is not None:
-        if kind.list.atomic:
-            found.append(path)
+                atomics += _atomic_paths(item, field.type, (*path, f"f:{name}"))
+    elif isinstance(value, list) and type_.list is not None:
+        if type_.list.atomic:
+            atomics.append(path)
         for index, item in enumerate(value):
-            found += _atomics(item, kind.list.element, (*path, f"i:{index}"))
-    return found
+            atomics += _atomic_paths(item, type_.list.element, (*path, f"i:{index}"))
+    return atomics

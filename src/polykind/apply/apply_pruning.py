@@ -1,4 +1,4 @@
-"""What goes from an object because its manager no longer applies it and nobody else owns it."""
+"""Removal of fields that a field manager no longer applies and that no other manager owns."""
 
 from __future__ import annotations
 
@@ -16,83 +16,112 @@ _FAILED = "failed to prune fields"
 
 
 class Pruner:
-    """One pruning, after the manager's new entry has taken the place of its last."""
+    """Prunes one object, after the manager's new entry has replaced its last one."""
 
-    def __init__(self, entries: Entries, me: Owner, versions: VersionConverter) -> None:
+    def __init__(self, entries: Entries, owner: Owner, versions: VersionConverter) -> None:
         self.entries = entries
-        self.me = me
+        self.owner = owner
         self.versions = versions
 
-    async def pruned(self, merged: JsonObject, last: Entry | None) -> JsonObject:
-        """The merged object without what was applied last time, is not applied now and belongs to nobody else."""
-        if last is None or not last.fields:
+    async def prune(self, merged: JsonObject, last_entry: Entry | None) -> JsonObject:
+        """Remove from the merged object what was applied last time, is not applied now and has no other owner."""
+        if last_entry is None or not last_entry.fields:
             return merged
-        mine = self.entries[self.me]
-        if all(entry.version == last.version for entry in self.entries.values()):
-            dropped = difference(last.fields, mine.fields)
-            fields = self.versions.models[last.version].root.map
+        new_entry = self.entries[self.owner]
+        if all(entry.version == last_entry.version for entry in self.entries.values()):
+            dropped = difference(last_entry.fields, new_entry.fields)
+            fields = self.versions.models[last_entry.version].root.map
             if not dropped or fields is None:
                 return merged
-            held = [entry.fields for entry in self.entries.values()]
-            return without_dropped(merged, fields, dropped, last.fields, mine.fields, held)
-        return await self._across_versions(merged, last)
+            owned_sets = [entry.fields for entry in self.entries.values()]
+            return remove_dropped(merged, fields, dropped, last_entry.fields, new_entry.fields, owned_sets)
+        return await self._across_versions(merged, last_entry)
 
-    async def _across_versions(self, merged: JsonObject, last: Entry) -> JsonObject:
-        at = self.versions.at
-        version = self.entries[self.me].version
-        base = await at(merged, last.version, f"{_FAILED}: failed to convert merged object to last applied version: ")
-        if base is None:
+    async def _across_versions(self, merged: JsonObject, last_entry: Entry) -> JsonObject:
+        convert_to = self.versions.convert_to
+        version = self.entries[self.owner].version
+        merged_at_last = await convert_to(
+            merged, last_entry.version, f"{_FAILED}: failed to convert merged object to last applied version: "
+        )
+        if merged_at_last is None:
             return merged
-        kind = self.versions.models[last.version].root
-        applied = with_named_fields(last.fields, kind)
-        rest = await self._kept(base, remove_items(base, applied, kind), last.version)
-        what = f"{_FAILED}: failed add back dangling items: failed to convert pruned object to last applied version: "
-        rest = await at(rest, last.version, what)
-        if rest is None:
+        type_ = self.versions.models[last_entry.version].root
+        applied = with_named_fields(last_entry.fields, type_)
+        remainder = await self._add_back_owned(
+            merged_at_last, remove_items(merged_at_last, applied, type_), last_entry.version
+        )
+        error_prefix = (
+            f"{_FAILED}: failed add back dangling items: failed to convert pruned object to last applied version: "
+        )
+        remainder = await convert_to(remainder, last_entry.version, error_prefix)
+        if remainder is None:
             return merged
-        gone = intersection(difference(_stated(base, kind), _stated(rest, kind)), applied)
-        if not gone and last.version == version:
+        removed = intersection(
+            difference(_named_fields(merged_at_last, type_), _named_fields(remainder, type_)), applied
+        )
+        if not removed and last_entry.version == version:
             return merged
-        return await at(remove_items(base, gone, kind) if gone else base, version, f"{_FAILED}: ") or merged
+        return (
+            await convert_to(
+                remove_items(merged_at_last, removed, type_) if removed else merged_at_last,
+                version,
+                f"{_FAILED}: ",
+            )
+            or merged
+        )
 
-    async def _kept(self, merged: JsonObject, rest: Any, first: str) -> Any:
-        """What was left over, with what others, or the new configuration, own put back; at any version."""
+    async def _add_back_owned(self, merged: JsonObject, remainder: Any, first_version: str) -> Any:
+        """Add back to the remainder what any manager owns, at each manager's version."""
         owned_at: dict[str, Fields] = {}
-        for entry in sorted(self.entries.values(), key=lambda entry: entry.version != first):
+        for entry in sorted(self.entries.values(), key=lambda entry: entry.version != first_version):
             owned_at[entry.version] = union(owned_at.get(entry.version, EMPTY), entry.fields)
-        what = f"{_FAILED}: failed add back owned items: failed to convert"
+        error_prefix = f"{_FAILED}: failed add back owned items: failed to convert"
         for version, fields in owned_at.items():
-            before = await self.versions.at(merged, version, f"{what} merged object at version {version}: ")
-            after = await self.versions.at(rest, version, f"{what} pruned object at version {version}: ")
+            before = await self.versions.convert_to(
+                merged, version, f"{error_prefix} merged object at version {version}: "
+            )
+            after = await self.versions.convert_to(
+                remainder, version, f"{error_prefix} pruned object at version {version}: "
+            )
             if before is None or after is None:
                 continue
-            merged, rest = before, _put_back(before, after, fields, self.versions.models[version].root)
-        return rest
+            merged, remainder = before, _add_back(before, after, fields, self.versions.models[version].root)
+        return remainder
 
 
-def without_dropped(
-    value: dict[str, Any], fields: MapType, dropped: Fields, last: Fields, mine: Fields, held: list[Fields]
+def remove_dropped(
+    value: dict[str, Any],
+    fields: MapType,
+    dropped: Fields,
+    last_entry: Fields,
+    new_entry: Fields,
+    owned_sets: list[Fields],
 ) -> dict[str, Any]:
-    """A map without what `last` had, `mine` has not and none of `held` (mine among them) owns.
+    """Remove from a map what `last_entry` had, `new_entry` lacks and none of `owned_sets` owns.
 
-    Only the fields that were dropped are looked at: in all others what was applied last is applied still.
+    `owned_sets` includes `new_entry`. Only dropped fields are visited, because all others are still applied.
     """
     out = None
-    for key, gone in dropped.items():
+    for key, dropped_below in dropped.items():
         name = key[2:]
         child = value.get(name, MISSING)
         if key[:2] != "f:" or child is MISSING:
             continue
         field = fields.fields.get(name)
-        kind = fields.element if field is None else field.type
-        below = mine.get(key)
-        if below and kind is not None and kind.map is not None and _stays(child, kind.map, gone, below):
-            others = [theirs[key] for theirs in held if theirs.get(key)]
-            new: Any = without_dropped(child, kind.map, gone, last[key], below, others)
+        type_ = fields.element if field is None else field.type
+        below = new_entry.get(key)
+        if (
+            below
+            and type_ is not None
+            and type_.map is not None
+            and _keeps_applied_field(child, type_.map, dropped_below, below)
+        ):
+            owned_below = [owned_set[key] for owned_set in owned_sets if owned_set.get(key)]
+            new: Any = remove_dropped(child, type_.map, dropped_below, last_entry[key], below, owned_below)
         else:
-            others = [{key: theirs[key]} for theirs in held if key in theirs]
-            alone = without_unowned({name: child}, Type(map_type=fields), {key: last[key]}, others)
-            new = MISSING if alone is None else alone.get(name, MISSING)
+            owned_below = [{key: owned_set[key]} for owned_set in owned_sets if key in owned_set]
+            container = remove_unowned({name: child}, Type(map_type=fields), {key: last_entry[key]}, owned_below)
+            new = MISSING if container is None else container.get(name, MISSING)
         if new is child:
             continue
         if out is None:
@@ -104,29 +133,29 @@ def without_dropped(
     return value if out is None else out
 
 
-def _stays(child: Any, fields: MapType, gone: Fields, mine: Fields) -> bool:
-    """Whether a map surely stays itself: it has a field that is applied still."""
-    if type(child) is not dict or fields.atomic or not gone or "." in gone:
+def _keeps_applied_field(child: Any, fields: MapType, dropped_below: Fields, new_entry: Fields) -> bool:
+    """True if a map certainly stays, because it has a field that is still applied."""
+    if type(child) is not dict or fields.atomic or not dropped_below or "." in dropped_below:
         return False
-    return any(key[:2] == "f:" and key not in gone and key[2:] in child for key in mine)
+    return any(key[:2] == "f:" and key not in dropped_below and key[2:] in child for key in new_entry)
 
 
-def without_unowned(value: Any, kind: Type, last: Fields, held: list[Fields]) -> Any:
-    """The value without what `last` had and none of `held` owns; None if nothing stays."""
-    applied = with_named_fields(last, kind)
+def remove_unowned(value: Any, type_: Type, last_entry: Fields, owned_sets: list[Fields]) -> Any:
+    """Remove from a value what `last_entry` had and none of `owned_sets` owns. Return None if nothing is left."""
+    applied = with_named_fields(last_entry, type_)
     fields = EMPTY
-    for theirs in held:
-        fields = union(fields, theirs)
-    rest = _put_back(value, remove_items(value, applied, kind), fields, kind)
-    gone = intersection(difference(_stated(value, kind), _stated(rest, kind)), applied)
-    return remove_items(value, gone, kind) if gone else value
+    for owned_set in owned_sets:
+        fields = union(fields, owned_set)
+    remainder = _add_back(value, remove_items(value, applied, type_), fields, type_)
+    removed = intersection(difference(_named_fields(value, type_), _named_fields(remainder, type_)), applied)
+    return remove_items(value, removed, type_) if removed else value
 
 
-def _put_back(value: Any, rest: Any, fields: Fields, kind: Type) -> Any:
-    """What was left over of a value, with what is owned put back."""
-    kept = union(_stated(rest, kind), with_named_fields(fields, kind))
-    return remove_items(value, difference(_stated(value, kind), kept), kind)
+def _add_back(value: Any, remainder: Any, fields: Fields, type_: Type) -> Any:
+    """Add back to the remainder of a value what is owned."""
+    kept = union(_named_fields(remainder, type_), with_named_fields(fields, type_))
+    return remove_items(value, difference(_named_fields(value, type_), kept), type_)
 
 
-def _stated(value: Any, kind: Type) -> Fields:
-    return EMPTY if value is None else with_named_fields(applied_fields(value, kind) or EMPTY, kind)
+def _named_fields(value: Any, type_: Type) -> Fields:
+    return EMPTY if value is None else with_named_fields(applied_fields(value, type_) or EMPTY, type_)

@@ -1,4 +1,4 @@
-"""What differs between two values of one type, field by field."""
+"""Comparison of two typed values, field by field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.apply.typed_value import all_fields
 
 
 class Comparison(NamedTuple):
-    """Three sets without a common field; all empty when nothing differs."""
+    """The fields that were removed, modified and added. The sets are disjoint, and all empty if nothing differs."""
 
     removed: Fields
     modified: Fields
@@ -20,7 +20,7 @@ class Comparison(NamedTuple):
         return bool(self.removed or self.modified or self.added)
 
     def excluding(self, fields: Fields | None) -> Comparison:
-        """Less the given fields and whatever is below them."""
+        """Return the comparison without the given fields and everything below them."""
         if not fields or not self:
             return self
         return Comparison(*(recursive_difference(part, fields) for part in self))
@@ -29,35 +29,35 @@ class Comparison(NamedTuple):
 SAME = Comparison(EMPTY, EMPTY, EMPTY)
 
 _Parts = tuple[Fields | None, Fields | None, Fields | None] | None
-"""What was removed, modified and added; None for no difference, and in its places for nothing of that sort."""
+"""The removed, modified and added fields. None if nothing differs, with None for each empty set."""
 
 _CHANGED: _Parts = (None, LEAF, None)
 
 
-def compare(old: Any, new: Any, kind: Type) -> Comparison:
-    """The differences of two objects; MisfitError if what differs does not fit its type."""
-    parts = _compare(old, new, kind)
+def compare(old: Any, new: Any, type_: Type) -> Comparison:
+    """Compare two objects. Raise MisfitError if a differing value does not match its type."""
+    parts = _compare(old, new, type_)
     return SAME if parts is None else Comparison(*(part or EMPTY for part in parts))
 
 
-def _compare(old: Any, new: Any, kind: Type) -> _Parts:
+def _compare(old: Any, new: Any, type_: Type) -> _Parts:
     if old is new:
         return None
     if type(old) is dict and type(new) is dict:
-        fields = kind.map
+        fields = type_.map
         if fields is None:
             raise MisfitError
         if fields.atomic or not (old or new):
             return None if json_equal(old, new) else _CHANGED
         return _compare_maps(old, new, fields)
     if type(old) is list and type(new) is list:
-        items = kind.list
+        items = type_.list
         if items is None:
             raise MisfitError
         if items.atomic or not (old or new):
             return None if json_equal(old, new) else _CHANGED
         return _compare_lists(old, new, items)
-    return _compare_forms(old, new, kind)
+    return _compare_mixed(old, new, type_)
 
 
 def _compare_maps(old: dict[str, Any], new: dict[str, Any], fields: MapType) -> _Parts:
@@ -65,53 +65,53 @@ def _compare_maps(old: dict[str, Any], new: dict[str, Any], fields: MapType) -> 
     modified: Fields | None = None
     added: Fields | None = None
     named, element = fields.fields, fields.element
-    gone = len(old)
+    removed_count = len(old)
     for name, item in new.items():
         before = old.get(name, MISSING)
         if before is not MISSING:
-            gone -= 1
+            removed_count -= 1
             if before is item:
                 continue
-            kind_of = type(item)
-            if kind_of is not dict and kind_of is not list and before == item and kind_of is type(before):
+            python_type = type(item)
+            if python_type is not dict and python_type is not list and before == item and python_type is type(before):
                 continue
         field = named.get(name)
         if field is not None:
-            key, kind, _ = field
+            key, type_, _ = field
         elif element is not None:
-            key, kind = f"f:{name}", element
+            key, type_ = f"f:{name}", element
         else:
             raise MisfitError
         if before is MISSING:
             if added is None:
                 added = {}
-            added[key] = all_fields(item, kind)
+            added[key] = all_fields(item, type_)
             continue
-        parts = _compare(before, item, kind)
+        parts = _compare(before, item, type_)
         if parts is None:
             continue
-        less, other, more = parts
-        if less is not None:
+        removed_below, modified_below, added_below = parts
+        if removed_below is not None:
             if removed is None:
                 removed = {}
-            removed[key] = less
-        if other is not None:
+            removed[key] = removed_below
+        if modified_below is not None:
             if modified is None:
                 modified = {}
-            modified[key] = other
-        if more is not None:
+            modified[key] = modified_below
+        if added_below is not None:
             if added is None:
                 added = {}
-            added[key] = more
-    if gone:
+            added[key] = added_below
+    if removed_count:
         removed = {} if removed is None else removed
         for name, item in old.items():
             if name not in new:
                 field = named.get(name)
-                kind_of_old = element if field is None else field.type
-                if kind_of_old is None:
+                old_type = element if field is None else field.type
+                if old_type is None:
                     raise MisfitError
-                removed[f"f:{name}"] = all_fields(item, kind_of_old)
+                removed[f"f:{name}"] = all_fields(item, old_type)
     return None if removed is None and modified is None and added is None else (removed, modified, added)
 
 
@@ -121,24 +121,24 @@ def _compare_lists(old: list[Any], new: list[Any], items: ListType) -> _Parts:
     modified: Fields = {}
     added: Fields = {}
     for key in before | after:
-        ours, theirs = before.get(key, []), after.get(key, [])
-        if len(ours) == 1 and len(theirs) == 1:
-            if (parts := _compare(ours[0], theirs[0], items.element)) is not None:
+        old_items, new_items = before.get(key, []), after.get(key, [])
+        if len(old_items) == 1 and len(new_items) == 1:
+            if (parts := _compare(old_items[0], new_items[0], items.element)) is not None:
                 for part, out in zip(parts, (removed, modified, added), strict=True):
                     if part is not None:
                         out[key] = part
-        elif not ours:
-            added[key] = all_fields(theirs[0], items.element) if len(theirs) == 1 else LEAF
-        elif not theirs:
-            removed[key] = all_fields(ours[0], items.element) if len(ours) == 1 else LEAF
-        elif len(ours) > 1 and len(theirs) > 1:
-            if not json_equal(ours, theirs):
+        elif not old_items:
+            added[key] = all_fields(new_items[0], items.element) if len(new_items) == 1 else LEAF
+        elif not new_items:
+            removed[key] = all_fields(old_items[0], items.element) if len(old_items) == 1 else LEAF
+        elif len(old_items) > 1 and len(new_items) > 1:
+            if not json_equal(old_items, new_items):
                 modified[key] = LEAF
-        elif len(ours) > 1:
-            # What stood there twice is owned apart from what stands there once.
-            added[key], removed[key] = all_fields(theirs[0], items.element), LEAF
+        elif len(old_items) > 1:
+            # Duplicate items are owned as a whole, a single item field by field.
+            added[key], removed[key] = all_fields(new_items[0], items.element), LEAF
         else:
-            removed[key], added[key] = all_fields(ours[0], items.element), LEAF
+            removed[key], added[key] = all_fields(old_items[0], items.element), LEAF
     return (removed or None, modified or None, added or None) if removed or modified or added else None
 
 
@@ -149,42 +149,44 @@ def _by_key(values: list[Any], items: ListType) -> dict[str, list[Any]]:
     return out
 
 
-def _compare_forms(old: Any, new: Any, kind: Type) -> _Parts:
-    """Two values of which not both are maps and not both are lists: each is looked at in its own form."""
+def _compare_mixed(old: Any, new: Any, type_: Type) -> _Parts:
+    """Compare two values that are not both maps and not both lists, each by its own shape."""
     if json_equal(old, new):
         return None
     out: tuple[Fields | None, ...] = (None, None, None)
-    for form in {_form(old, kind), _form(new, kind)}:
-        if form == "map" and kind.map is not None and not kind.map.atomic:
-            parts = _within(old if type(old) is dict else {}, new if type(new) is dict else {}, _compare_maps, kind.map)
-        elif form == "list" and kind.list is not None and not kind.list.atomic:
-            parts = _within(
-                old if type(old) is list else [], new if type(new) is list else [], _compare_lists, kind.list
+    for shape in {_shape(old, type_), _shape(new, type_)}:
+        if shape == "map" and type_.map is not None and not type_.map.atomic:
+            parts = _compare_or_changed(
+                old if type(old) is dict else {}, new if type(new) is dict else {}, _compare_maps, type_.map
             )
-        elif form == "scalar" and not {type(old), type(new)} & kind.scalars:
+        elif shape == "list" and type_.list is not None and not type_.list.atomic:
+            parts = _compare_or_changed(
+                old if type(old) is list else [], new if type(new) is list else [], _compare_lists, type_.list
+            )
+        elif shape == "scalar" and not {type(old), type(new)} & type_.scalars:
             raise MisfitError
         else:
             parts = _CHANGED
         if parts is not None:
-            out = tuple(_union(ours, theirs) for ours, theirs in zip(out, parts, strict=True))
+            out = tuple(_union(old_items, new_items) for old_items, new_items in zip(out, parts, strict=True))
     return out  # type: ignore[return-value]
 
 
-def _within(old: Any, new: Any, walk: Any, kind: Any) -> _Parts:
+def _compare_or_changed(old: Any, new: Any, walk: Any, type_: Any) -> _Parts:
     if not old and not new:
         return _CHANGED
-    parts: _Parts = walk(old, new, kind)
+    parts: _Parts = walk(old, new, type_)
     return parts
 
 
-def _form(value: Any, kind: Type) -> str:
-    if type(value) is dict and kind.map is not None:
+def _shape(value: Any, type_: Type) -> str:
+    if type(value) is dict and type_.map is not None:
         return "map"
-    if type(value) is list and kind.list is not None:
+    if type(value) is list and type_.list is not None:
         return "list"
-    if value is not None and type(value) not in (dict, list) and kind.scalar:
+    if value is not None and type(value) not in (dict, list) and type_.scalar:
         return "scalar"
-    return "map" if kind.map is not None else "scalar" if kind.scalar else "list"
+    return "map" if type_.map is not None else "scalar" if type_.scalar else "list"
 
 
 def _union(left: Fields | None, right: Fields | None) -> Fields | None:
@@ -194,20 +196,20 @@ def _union(left: Fields | None, right: Fields | None) -> Fields | None:
 
 
 def json_equal(left: Any, right: Any) -> bool:
-    """Whether two values are equal: unlike in Python, true is not 1."""
-    return left is right or (bool(left == right) and _alike(left, right))
+    """True if two JSON values are equal. Unlike in Python, true is not equal to 1."""
+    return left is right or (bool(left == right) and _bools_match(left, right))
 
 
-def _alike(left: Any, right: Any) -> bool:
-    """Whether nothing in two values that Python finds equal is true in one and 1 in the other."""
+def _bools_match(left: Any, right: Any) -> bool:
+    """True if two values that are equal in Python have booleans at the same places."""
     pending = [(left, right)]
     while pending:
-        one, other = pending.pop()
-        kind = type(one)
-        if kind is dict:
-            pending += [(value, other[key]) for key, value in one.items() if type(value) is not str]
-        elif kind is list:
-            pending += [(value, other[index]) for index, value in enumerate(one) if type(value) is not str]
-        elif (kind is bool) != (type(other) is bool):
+        one, modified_below = pending.pop()
+        type_ = type(one)
+        if type_ is dict:
+            pending += [(value, modified_below[key]) for key, value in one.items() if type(value) is not str]
+        elif type_ is list:
+            pending += [(value, modified_below[index]) for index, value in enumerate(one) if type(value) is not str]
+        elif (type_ is bool) != (type(modified_below) is bool):
             return False
     return True

@@ -1,4 +1,4 @@
-"""Fields that an apply would change although others own them."""
+"""Conflicts between field managers."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from polykind.apply.managed_fields import Owner
 from polykind.golang.fmt import go_quote
 
 
-def conflict(found: dict[Owner, Fields]) -> errors.ConflictError:
-    """The answer to an apply that meets such fields and is not forced."""
-    listed = [
-        (_named(owner), [format_path(path, read=True) for path in paths(found[owner])])
-        for owner in sorted(found, key=Owner.text)
+def conflict_error(conflicts: dict[Owner, Fields]) -> errors.ConflictError:
+    """Return the error for an apply that would change fields of other managers, without force."""
+    fields_by_name = [
+        (_format_owner(owner), [format_path(path, from_store=True) for path in paths(conflicts[owner])])
+        for owner in sorted(conflicts, key=Owner.text)
     ]
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {name}", "field": field}
-        for name, fields in listed
+        for name, fields in fields_by_name
         for field in fields
     ]
     if len(causes) == 1:
-        (name, (field,)) = listed[0]
+        (name, (field,)) = fields_by_name[0]
         message = f"Apply failed with 1 conflict: conflict with {name}: {field}"
     else:
-        lines = [line for name, fields in listed for line in (f"conflicts with {name}:", *(f"- {f}" for f in fields))]
+        lines = [
+            line for name, fields in fields_by_name for line in (f"conflicts with {name}:", *(f"- {f}" for f in fields))
+        ]
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
     return errors.ConflictError(message, details={"causes": causes})
 
 
-def _named(owner: Owner) -> str:
+def _format_owner(owner: Owner) -> str:
     text = go_quote(owner.manager)
     if owner.subresource:
         text += f" with subresource {go_quote(owner.subresource)}"

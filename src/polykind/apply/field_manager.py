@@ -1,4 +1,4 @@
-"""The field manager: what every write makes of metadata.managedFields."""
+"""The field manager: computes metadata.managedFields for every write."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ async def update(
     convert: Convert,
     reset: Reset | None = None,
 ) -> list[JsonObject]:
-    """The managedFields after a create (`live` is None), an update or a patch that is no apply; never an error.
+    """Return the managedFields after a create (`live` is None), an update, or a patch other than apply. Never raise.
 
-    The objects are at `api_version`; `new` is what the request makes of the object, before it is stored.
+    The objects are at `api_version`. `new` is the object as requested, before it is stored.
     """
     model = models[api_version]
     if live is None and not model.zero and managed_fields.get_managed_fields(new) is None:
-        fields = _created(new, model.root, (reset or {}).get(api_version))
+        fields = _created_fields(new, model.root, (reset or {}).get(api_version))
         owner = managed_fields.updater(manager, api_version, subresource)
         return managed_fields.encode({owner: Entry(fields, api_version, now)}, ordered=model.ordered) if fields else []
-    entries = _entries_of(live, new, subresource, by_empty=model.ordered)
+    entries = _current_entries(live, new, subresource, by_empty=model.ordered)
     if not entries and live is not None:
-        # Whoever had the entries cleared is not tracked again before somebody applies.
+        # As in kube-apiserver, cleared managedFields stay empty until the next apply.
         return []
     reset = reset or {}
     try:
@@ -72,31 +72,32 @@ async def update(
         if live is None:
             disown_system(entries, new)
         before, after = strip_system_fields(old), strip_system_fields(new)
-        # What is put back later nobody else looks at; what is there may not fit if the schema has changed since.
+        # The new object must match its type, even where values are restored later. An old one may not, if the schema
+        # has changed since it was written.
         check_type(after, model.root)
-        alike = [name for name, value in before.items() if name in after and json_equal(value, after[name])]
-        for name in alike:
+        unchanged = [name for name, value in before.items() if name in after and json_equal(value, after[name])]
+        for name in unchanged:
             del before[name], after[name]
         check_type(before, model.root)
-        found = compare(before, after, model.root).excluding(reset.get(api_version))
-        # Even where nothing changes the object is looked at, at every version that has an entry.
-        await remove_changed_fields(entries, found, old, new, api_version, models, convert, reset)
-        if found:
-            _own(entries, found, managed_fields.updater(manager, api_version, subresource), now)
+        comparison = compare(before, after, model.root).excluding(reset.get(api_version))
+        # Even without a change, the object is converted to every version that has an entry, as in kube-apiserver.
+        await remove_changed_fields(entries, comparison, old, new, api_version, models, convert, reset)
+        if comparison:
+            _add_ownership(entries, comparison, managed_fields.updater(manager, api_version, subresource), now)
         managed_fields.cap_updates(entries)
     except (MisfitError, RecursionError, errors.APIError):
-        # What does not fit its schema is refused when it is validated; the entries are of no use then. Nor are they
-        # where the object cannot be had at one of their versions.
+        # Validation rejects an object that does not match its schema, so its entries do not matter. If the object
+        # cannot be converted to the version of an entry, kube-apiserver drops the entries as well.
         return []
     return managed_fields.encode(entries, ordered=model.ordered)
 
 
-def _created(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
-    """What the creator of an object owns: all there is. Nothing if it does not fit."""
+def _created_fields(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
+    """Return the fields that the creator of an object owns: all, or none if the object does not match its type."""
     try:
         fields = difference(all_fields(strip_system_fields(new), root), _ROOT)
         if reset:
-            # What is in lists that are owned as a whole is left to the validation, which will not see this.
+            # Validation checks atomic lists, but it does not see the reset fields, so check them here.
             check_type({name: new[name] for key in reset if (name := key[2:]) in new}, root)
     except (MisfitError, RecursionError):
         return EMPTY
@@ -104,20 +105,20 @@ def _created(new: JsonObject, root: Type, reset: Fields | None) -> Fields:
 
 
 def equal_ignoring_times(old: JsonObject, new: JsonObject) -> bool:
-    """Whether two states of an object differ in nothing but the times of managedFields (and the resourceVersion)."""
-    ours, theirs = old.get("metadata"), new.get("metadata")
-    if not isinstance(ours, dict) or not isinstance(theirs, dict) or old.keys() != new.keys():
+    """True if two states of an object differ only in the times of managedFields and in resourceVersion."""
+    old_metadata, new_metadata = old.get("metadata"), new.get("metadata")
+    if not isinstance(old_metadata, dict) or not isinstance(new_metadata, dict) or old.keys() != new.keys():
         return False
-    for name in ours.keys() | theirs.keys():
+    for name in old_metadata.keys() | new_metadata.keys():
         if name == "managedFields":
-            if _timeless(ours.get(name)) != _timeless(theirs.get(name)):
+            if _without_times(old_metadata.get(name)) != _without_times(new_metadata.get(name)):
                 return False
-        elif name != "resourceVersion" and not json_equal(ours.get(name), theirs.get(name)):
+        elif name != "resourceVersion" and not json_equal(old_metadata.get(name), new_metadata.get(name)):
             return False
     return all(name == "metadata" or json_equal(value, new[name]) for name, value in old.items())
 
 
-def _timeless(listed: Any) -> Any:
+def _without_times(listed: Any) -> Any:
     if not isinstance(listed, list):
         return listed or []
     return [
@@ -126,8 +127,8 @@ def _timeless(listed: Any) -> Any:
     ]
 
 
-def _own(entries: Entries, found: Comparison, owner: managed_fields.Owner, now: str) -> None:
-    fields = difference(union(found.modified, found.added), _METADATA)
+def _add_ownership(entries: Entries, comparison: Comparison, owner: managed_fields.Owner, now: str) -> None:
+    fields = difference(union(comparison.modified, comparison.added), _METADATA)
     if not fields:
         return
     previous = entries.get(owner)
@@ -136,13 +137,13 @@ def _own(entries: Entries, found: Comparison, owner: managed_fields.Owner, now: 
     entries[owner] = Entry(fields, owner.version, now)
 
 
-def _entries_of(live: JsonObject | None, new: JsonObject, subresource: str, *, by_empty: bool) -> Entries:
-    """Where a write starts from: the entries that the request states, else those of the object."""
+def _current_entries(live: JsonObject | None, new: JsonObject, subresource: str, *, by_empty: bool) -> Entries:
+    """Return the entries that a write starts from: those in the request, else those of the stored object."""
     stored = managed_fields.get_managed_fields(live)
-    stated = None if subresource else managed_fields.get_managed_fields(new)
-    if stated is not None and stated is not stored:
-        if managed_fields.is_reset(stated, by_empty=by_empty):
+    requested = None if subresource else managed_fields.get_managed_fields(new)
+    if requested is not None and requested is not stored:
+        if managed_fields.is_reset(requested, by_empty=by_empty):
             return {}
-        if stated != stored and (entries := managed_fields.decode(stated, trusted=False)):
+        if requested != stored and (entries := managed_fields.decode(requested, trusted=False)):
             return entries
     return managed_fields.decode(stored, trusted=True) or {}

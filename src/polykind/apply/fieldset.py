@@ -1,8 +1,8 @@
-"""Sets of field paths, in the form in which managedFields carry them.
+"""Field sets, in the FieldsV1 format of managedFields.
 
 A set is the FieldsV1 object itself: a tree of dicts whose keys are path elements (`f:name` a field, `k:{...}` an item
-of a keyed list, `v:...` an item of a set, `i:0` an index). An element belongs to the set if its dict is empty or has
-the key `.`. Sets are never changed once made, so they may share parts with each other and with objects.
+of a keyed list, `v:...` an item of a set, `i:0` an index). An element is a member of the set if its dict is empty or
+has the key `.`. Sets are immutable, so they may share parts with each other and with objects.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from polykind.golang.json import go_json, json_float
 Fields = dict[str, Any]
 
 LEAF: Final[Fields] = {}
-"""A field that belongs to a set, and nothing below it."""
+"""A member of a set with nothing below it."""
 
 EMPTY: Final[Fields] = {}
-"""The set of no fields, where a set is asked for."""
+"""The empty set."""
 
-_PLAIN = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
+_NO_ESCAPE = re.compile(r"[ !#-%'-;=?-\[\]-~]*\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 _UNDEFINED = "{{undefined}}"
-"""How a value that is not of JSON is shown in a path."""
+"""The text of a value that JSON cannot represent."""
 
 
 def value_json(value: Any) -> str:
-    """A value as it stands in a path element: as Go's JSON encoder writes it."""
-    if type(value) is str and _PLAIN.match(value):
+    """Encode a value in a path element as Go's JSON encoder does."""
+    if type(value) is str and _NO_ESCAPE.match(value):
         return f'"{value}"'
     if type(value) is float:
         return json_float(value)
@@ -43,126 +43,126 @@ def value_json(value: Any) -> str:
     try:
         return go_json(value)
     except TypeError:
-        # Lone surrogates and deep nesting, which have no place in an element but must not stop a write.
+        # Lone surrogates and deep nesting are invalid in an element, but must not make a write fail.
         return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
 def union(left: Fields, right: Fields) -> Fields:
-    """The fields of either set."""
+    """Return the union of two sets."""
     if left is right or not right:
         return left
     if not left:
         return right
     out = None
-    for key, theirs in right.items():
-        ours = left.get(key)
-        if ours is None:
-            both = theirs
-        elif ours is theirs or key == ".":
+    for key, right_below in right.items():
+        left_below = left.get(key)
+        if left_below is None:
+            combined = right_below
+        elif left_below is right_below or key == ".":
             continue
-        elif ours and theirs:
-            both = union(ours, theirs)
+        elif left_below and right_below:
+            combined = union(left_below, right_below)
         else:
-            both = with_self(ours or theirs)
-        if both is not ours:
+            combined = with_self(left_below or right_below)
+        if combined is not left_below:
             if out is None:
                 out = left.copy()
-            out[key] = both
+            out[key] = combined
     return left if out is None else out
 
 
 def with_self(below: Fields | None) -> Fields:
-    """An element that belongs to the set together with what is below it."""
+    """Return an element that is a member together with everything below it."""
     if not below:
         return LEAF
     return below if "." in below else {".": LEAF, **below}
 
 
 def difference(left: Fields, right: Fields) -> Fields:
-    """The fields of `left` that are not in `right`."""
+    """Return the fields of `left` that are not in `right`."""
     out = None
-    for key, theirs in right.items():
-        ours = left.get(key)
-        if ours is None:
+    for key, right_below in right.items():
+        left_below = left.get(key)
+        if left_below is None:
             continue
-        rest = None if key == "." else _without(ours, theirs)
-        if rest is ours:
+        remaining = None if key == "." else _without(left_below, right_below)
+        if remaining is left_below:
             continue
         if out is None:
             out = left.copy()
-        if rest is None:
+        if remaining is None:
             del out[key]
         else:
-            out[key] = rest
+            out[key] = remaining
     return left if out is None else out
 
 
-def _without(ours: Fields, theirs: Fields) -> Fields | None:
-    """One element less what the other set has of it; None when nothing stays."""
-    if not theirs:
-        if not ours:
+def _without(left_below: Fields, right_below: Fields) -> Fields | None:
+    """Return one element without the members of the other. Return None if nothing is left."""
+    if not right_below:
+        if not left_below:
             return None
-        if "." not in ours:
-            return ours
-        return {key: below for key, below in ours.items() if key != "."} or None
-    if not ours:
-        return None if "." in theirs else ours
-    rest = difference(ours, theirs)
-    if len(rest) == 1 and "." in rest:
+        if "." not in left_below:
+            return left_below
+        return {key: below for key, below in left_below.items() if key != "."} or None
+    if not left_below:
+        return None if "." in right_below else left_below
+    remaining = difference(left_below, right_below)
+    if len(remaining) == 1 and "." in remaining:
         return LEAF
-    return rest or None
+    return remaining or None
 
 
 def recursive_difference(left: Fields, right: Fields) -> Fields:
-    """The fields of `left` that are neither in `right` nor below a field that is."""
+    """Return the fields of `left` that are neither in `right` nor below a member of it."""
     out = None
-    for key, theirs in right.items():
-        ours = left.get(key)
-        if ours is None or key == ".":
+    for key, right_below in right.items():
+        left_below = left.get(key)
+        if left_below is None or key == ".":
             continue
-        if not theirs or "." in theirs:
-            rest: Fields | None = None
-        elif not ours:
+        if not right_below or "." in right_below:
+            remaining: Fields | None = None
+        elif not left_below:
             continue
         else:
-            rest = recursive_difference(ours, theirs) or None
-            if rest is ours:
+            remaining = recursive_difference(left_below, right_below) or None
+            if remaining is left_below:
                 continue
-            if rest is not None and len(rest) == 1 and "." in rest:
-                rest = LEAF
+            if remaining is not None and len(remaining) == 1 and "." in remaining:
+                remaining = LEAF
         if out is None:
             out = left.copy()
-        if rest is None:
+        if remaining is None:
             del out[key]
         else:
-            out[key] = rest
+            out[key] = remaining
     return left if out is None else out
 
 
 def intersection(left: Fields, right: Fields) -> Fields:
-    """The fields of both sets."""
+    """Return the intersection of two sets."""
     out: Fields = {}
-    for key, theirs in right.items():
-        ours = left.get(key)
-        if ours is None:
+    for key, right_below in right.items():
+        left_below = left.get(key)
+        if left_below is None:
             continue
-        if key == "." or ours is theirs:
-            out[key] = ours
-        elif not ours or not theirs:
-            if is_member(ours) and is_member(theirs):
+        if key == "." or left_below is right_below:
+            out[key] = left_below
+        elif not left_below or not right_below:
+            if is_member(left_below) and is_member(right_below):
                 out[key] = LEAF
-        elif both := intersection(ours, theirs):
-            out[key] = LEAF if len(both) == 1 and "." in both else both
+        elif combined := intersection(left_below, right_below):
+            out[key] = LEAF if len(combined) == 1 and "." in combined else combined
     return out
 
 
 def is_member(element: Fields | None) -> bool:
-    """Whether an element found in a set belongs to it, rather than only leading to what does."""
+    """True if an element is a member of the set. False if it only leads to members below it."""
     return element is not None and (not element or "." in element)
 
 
 def contains(fields: Fields, path: tuple[str, ...]) -> bool:
-    """Whether the path, given as keys, belongs to the set."""
+    """True if the path, given as keys, is a member of the set."""
     element: Fields | None = fields
     for key in path:
         element = element.get(key) if element else None
@@ -172,44 +172,44 @@ def contains(fields: Fields, path: tuple[str, ...]) -> bool:
 
 
 def of_path(path: tuple[str, ...]) -> Fields:
-    """The set of one path."""
+    """Return the set of one path."""
     out = LEAF
     for key in reversed(path):
         out = {key: out}
     return out
 
 
-def paths(fields: Fields, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every path of the set, in the reference's order: at each level first the elements, then what is below them."""
-    keys = sorted(fields, key=_ORDER)
+def paths(fields: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield every path of the set in kube-apiserver's order: at each level the members, then what is below them."""
+    keys = sorted(fields, key=_SORT_KEY)
     for key in keys:
         if key != "." and is_member(fields[key]):
-            yield (*above, key)
+            yield (*prefix, key)
     for key in keys:
         if key != "." and fields[key]:
-            yield from paths(fields[key], (*above, key))
+            yield from paths(fields[key], (*prefix, key))
 
 
-def format_path(path: tuple[str, ...], *, read: bool = False) -> str:
-    """A path as it is shown: .spec.beds[name="a"].plant
+def format_path(path: tuple[str, ...], *, from_store: bool = False) -> str:
+    """Format a path as in .spec.beds[name="a"].plant
 
-    `read`: it comes from a set that was stored, all of whose numbers are floats.
+    `from_store` is true for a path of a stored set, whose numbers are all floats in kube-apiserver.
     """
-    return "".join(_element_text(key, read) for key in path)
+    return "".join(_element_text(key, from_store) for key in path)
 
 
-def _element_text(key: str, read: bool) -> str:
+def _element_text(key: str, from_store: bool) -> str:
     kind, text = key[:2], key[2:]
     if kind == "f:":
         return f".{text}"
-    value = _parsed(key, _with_floats if read else _with_integers)
+    value = _decode_value(key, _with_floats if from_store else _with_integers)
     if kind == "k:" and isinstance(value, list):
         return f"[{','.join(f'{name}={_value_text(item)}' for name, item in value)}]"
     return f"[={_value_text(value)}]" if kind == "v:" else f"[{text}]"
 
 
 def _integer(digits: str) -> int | float:
-    """A whole number; a float beyond 64 bits."""
+    """Parse a whole number, as a float if it exceeds 64 bits."""
     value = int(digits) if len(digits) <= 20 else 1 << 64
     return value if -(1 << 63) <= value < 1 << 63 else float(digits)
 
@@ -218,8 +218,8 @@ _with_integers = json.JSONDecoder(parse_int=_integer).decode
 _with_floats = json.JSONDecoder(parse_int=float).decode
 
 
-def _parsed(key: str, decode: Callable[[str], Any] = json.loads) -> Any:
-    """The value in an element, that of a key as pairs in order; the text itself if it cannot be read."""
+def _decode_value(key: str, decode: Callable[[str], Any] = json.loads) -> Any:
+    """Decode the value of an element, for a key as sorted pairs. Return the text itself if it is invalid."""
     try:
         value = decode(key[2:])
     except (ValueError, RecursionError):
@@ -246,30 +246,30 @@ def _value_text(value: Any) -> str:
 
 
 def sort_fields(fields: Fields) -> Fields:
-    """The same set with its keys in the reference's order, for objects whose keys are not sorted on the wire."""
+    """Return the set with its keys in kube-apiserver's order, for objects that are not sorted on the wire."""
     if len(fields) < 2:
         return {key: sort_fields(below) for key, below in fields.items()} if fields else LEAF
-    return {key: sort_fields(fields[key]) for key in sorted(fields, key=_ORDER)}
+    return {key: sort_fields(fields[key]) for key in sorted(fields, key=_SORT_KEY)}
 
 
 def _compare(left: str, right: str) -> int:
-    ours, theirs = (_KINDS.find(key[:1]) for key in (left, right))
-    if ours != theirs:
-        return _sign(ours, theirs)
-    if ours > 1:
-        return _compare_values(_parsed(left), _parsed(right))
+    left_below, right_below = (_KIND_ORDER.find(key[:1]) for key in (left, right))
+    if left_below != right_below:
+        return _sign(left_below, right_below)
+    if left_below > 1:
+        return _compare_values(_decode_value(left), _decode_value(right))
     return _sign(left.encode(errors="replace"), right.encode(errors="replace"))
 
 
 def _compare_values(left: Any, right: Any) -> int:
-    ranks = [_RANKS[type(value)] for value in (left, right)]
+    ranks = [_TYPE_RANKS[type(value)] for value in (left, right)]
     if ranks[0] != ranks[1]:
         return _sign(*ranks)
     if isinstance(left, dict):
         return _compare_values(sorted(left.items()), sorted(right.items()))
     if isinstance(left, list | tuple):
-        for ours, theirs in zip(left, right, strict=False):
-            if order := _compare_values(ours, theirs):
+        for left_below, right_below in zip(left, right, strict=False):
+            if order := _compare_values(left_below, right_below):
                 return order
         return _sign(len(left), len(right))
     return 0 if left is None else _sign(left, right)
@@ -279,13 +279,13 @@ def _sign(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
-_KINDS = ".fkvi"
-_RANKS = {float: 0, int: 0, str: 1, bool: 2, list: 3, tuple: 3, dict: 4, type(None): 5}
-_ORDER = cmp_to_key(_compare)
+_KIND_ORDER = ".fkvi"
+_TYPE_RANKS = {float: 0, int: 0, str: 1, bool: 2, list: 3, tuple: 3, dict: 4, type(None): 5}
+_SORT_KEY = cmp_to_key(_compare)
 
 
 def is_field_set(fields: Any) -> bool:
-    """Whether this has the shape of a set; what its elements are is not looked at."""
+    """True if the value has the structure of a set. The elements themselves are not checked."""
     if type(fields) is not dict:
         return False
     for below in fields.values():
@@ -297,9 +297,9 @@ def is_field_set(fields: Any) -> bool:
 
 
 def decode(fields: Any) -> Fields:
-    """A set that somebody sent, with its elements spelt our way; ValueError if it is none.
+    """Decode a set from a request and normalize its elements. Raise ValueError if it is invalid.
 
-    Elements of kinds that are not known are left out.
+    Elements of unknown kinds are dropped.
     """
     if fields is None:
         return EMPTY
@@ -345,6 +345,6 @@ def _element(key: str) -> str | None:
 
 
 def key_element(items: list[tuple[str, Any]]) -> str:
-    """The path element of an item of a keyed list; `items` sorted by name."""
+    """Return the path element of an item of a keyed list. `items` are sorted by name."""
     inner = ",".join([f"{value_json(name)}:{value_json(value)}" for name, value in items])
     return f"k:{{{inner}}}"

@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902), with the leniencies of the reference's library."""
+"""JSON patches (RFC 6902), as lenient as kube-apiserver's library."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polykind.golang.json import encode_json, go_json, json_type_name
 
 MAX_OPERATIONS = 10000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-"""What the `copy` operations of one patch may add: each could otherwise double the document."""
+"""The limit on bytes that the `copy` operations of one patch add. Each could otherwise double the document."""
 
 _MISSING = "missing value"
 _FIELDS = ("op", "path", "from", "value")
@@ -30,9 +30,9 @@ NOT_AN_OBJECT = (
 
 
 def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> JsonObject:
-    """The document after the operations; the input stays as it is, and parts that do not change are shared.
+    """Apply operations to a document. The input is not changed, and unchanged parts are shared.
 
-    The operations are a list, or bytes to be decoded. Lenient: no strict reader has looked at them before.
+    The operations are a list, or bytes to decode. With `lenient`, they were not checked by a strict decoder before.
     """
     if isinstance(operations, bytes):
         operations = _decode(operations)
@@ -42,31 +42,31 @@ def apply(document: JsonObject, operations: Any, *, lenient: bool = False) -> Js
             "Request entity too large: "
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         )
-    made = apply_operations(document, operations)
-    if isinstance(made, dict):
-        return made
+    result = apply_operations(document, operations)
+    if isinstance(result, dict):
+        return result
     raise errors.InvalidError(
-        "", "", "", [errors.invalid("patch", go_json(made), NOT_AN_OBJECT % json_type_name(made))]
+        "", "", "", [errors.invalid("patch", go_json(result), NOT_AN_OBJECT % json_type_name(result))]
     )
 
 
 def apply_operations(document: JsonObject, operations: list[JsonObject]) -> Any:
-    """What operations make of a document, which need not be an object any more."""
-    patching = _Patching(document)
+    """Apply checked operations. The result may be any JSON value."""
+    patcher = _Patcher(document)
     try:
         for operation in operations:
-            patching.run(operation)
+            patcher.run(operation)
     except RecursionError:
         raise nesting_error() from None
-    return patching.root
+    return patcher.root
 
 
 def check_operations(operations: Any) -> list[JsonObject]:
-    """The operations, if that is what they are; null counts as none, and as an operation without an op."""
+    """Return the operations if they are valid. Null counts as an empty list, and as an operation without `op`."""
     if operations is None:
         return []
     if not isinstance(operations, list):
-        raise _undecodable(
+        raise _decode_error(
             f"json: cannot unmarshal {json_type_name(operations)} into Go value of type []handlers.jsonPatchOp"
         )
     for operation in operations:
@@ -74,18 +74,21 @@ def check_operations(operations: Any) -> list[JsonObject]:
             continue
         if not isinstance(operation, dict):
             kind = json_type_name(operation)
-            raise _undecodable(f"json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")
+            raise _decode_error(f"json: cannot unmarshal {kind} into Go value of type handlers.jsonPatchOp")
         for field, value in operation.items():
             if field in _TEXTS and value is not None and not isinstance(value, str):
                 kind = json_type_name(value)
-                raise _undecodable(
+                raise _decode_error(
                     f"json: cannot unmarshal {kind} into Go struct field jsonPatchOp.{field} of type string"
                 )
     return [operation or {} for operation in operations]
 
 
 def check_operations_leniently(operations: Any) -> list[JsonObject]:
-    """As `check`, in the words of the patch's own reader, to whom a field of another type is a failed operation."""
+    """Return the operations like `check_operations`, with the errors of the patch library itself.
+
+    A field of a wrong type is not an error here, but makes its operation fail.
+    """
     if operations is None:
         return []
     if not isinstance(operations, list):
@@ -100,7 +103,7 @@ def check_operations_leniently(operations: Any) -> list[JsonObject]:
 
 
 def unknown_fields(operations: list[Any]) -> list[str]:
-    """What a strict reading complains of: the keys of operations that RFC 6902 does not know."""
+    """Return the strict decoding errors for fields of operations that RFC 6902 does not define."""
     return [
         f'json patch unknown field "[{index}].{key}"'
         for index, operation in enumerate(operations)
@@ -111,7 +114,7 @@ def unknown_fields(operations: list[Any]) -> list[str]:
 
 
 class TestText(NamedTuple):
-    """The value of a test as it is written: texts are compared, not what they mean."""
+    """The value of a test as text: kube-apiserver compares the texts of scalars."""
 
     text: bytes
 
@@ -120,7 +123,7 @@ _members = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decode
 
 
 def keep_test_texts(operations: Any, body: bytes) -> Any:
-    """The operations, decoded from a body, with the values of tests as that writes them."""
+    """Replace the values of tests in decoded operations by their texts in the body."""
     try:
         members = _members(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -131,18 +134,18 @@ def keep_test_texts(operations: Any, body: bytes) -> Any:
     return operations
 
 
-def _reads(value: Any, text: bytes) -> bool:
-    """Whether a value, written as the reference writes it, is a text; the order of keys says nothing."""
+def _matches_text(value: Any, text: bytes) -> bool:
+    """True if a value, encoded as kube-apiserver encodes it, equals a text. The order of keys does not matter."""
     if isinstance(value, dict):
         if not text.startswith(b"{"):
             return False
         fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        return fields.keys() == value.keys() and all(_reads(value[k], bytes(v)) for k, v in fields.items())
+        return fields.keys() == value.keys() and all(_matches_text(value[k], bytes(v)) for k, v in fields.items())
     if isinstance(value, list):
         if not text.startswith(b"["):
             return False
         items = msgspec.json.decode(text, type=list[msgspec.Raw])
-        return len(items) == len(value) and all(map(_reads, value, map(bytes, items)))
+        return len(items) == len(value) and all(map(_matches_text, value, map(bytes, items)))
     return encode_json(value) == text
 
 
@@ -150,20 +153,20 @@ def _decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _undecodable(str(error)) from None
+        raise _decode_error(str(error)) from None
 
 
-def _undecodable(why: str) -> errors.BadRequestError:
-    return errors.BadRequestError(f"error decoding patch: {why}")
+def _decode_error(message: str) -> errors.BadRequestError:
+    return errors.BadRequestError(f"error decoding patch: {message}")
 
 
-class _Patching:
-    """One run of a patch: containers are copied when first changed, and changed in place from then on."""
+class _Patcher:
+    """Applies the operations of one patch. Containers are copied before their first change."""
 
     def __init__(self, document: JsonObject) -> None:
         self.root: Any = document
-        self.own: dict[int, Any] = {}
-        self.copied = 0
+        self.copies: dict[int, Any] = {}
+        self.copied_bytes = 0
 
     def run(self, operation: JsonObject) -> None:
         op = operation.get("op")
@@ -174,14 +177,14 @@ class _Patching:
 
     def add(self, operation: JsonObject) -> None:
         path = _text(operation, "path", "add")
-        lost = f'add operation does not apply: doc is missing path: "{path}": {_MISSING}'
-        self.put(path, operation.get("value"), lost, f"error in add for path: '{path}'")
+        missing_error = f'add operation does not apply: doc is missing path: "{path}": {_MISSING}'
+        self.put(path, operation.get("value"), missing_error, f"error in add for path: '{path}'")
 
     def remove(self, operation: JsonObject) -> None:
         path = _text(operation, "path", "remove")
-        lost = f'remove operation does not apply: doc is missing path: "{path}": {_MISSING}'
-        container, key = self.writable(path, lost)
-        _take(container, key, f"error in remove for path: '{path}'")
+        missing_error = f'remove operation does not apply: doc is missing path: "{path}": {_MISSING}'
+        container, key = self.writable(path, missing_error)
+        _pop(container, key, f"error in remove for path: '{path}'")
 
     def replace(self, operation: JsonObject) -> None:
         path, value = _text(operation, "path", "replace"), operation.get("value")
@@ -190,66 +193,72 @@ class _Patching:
                 raise PatchRejectedError("replace operation value must be object or array: %!w(<nil>)")
             self.root = value
             return
-        lost = "replace operation does not apply: doc is missing"
-        container, key = self.writable(path, f"{lost} path: {path}: {_MISSING}")
+        missing_error = "replace operation does not apply: doc is missing"
+        container, key = self.writable(path, f"{missing_error} path: {path}: {_MISSING}")
         try:
             container[_index(key, len(container)) if isinstance(container, list) else key] = value
-        except _BadIndex:
-            raise PatchRejectedError(f"{lost} key: {path}: {_MISSING}") from None
+        except _InvalidIndexError:
+            raise PatchRejectedError(f"{missing_error} key: {path}: {_MISSING}") from None
 
     def move(self, operation: JsonObject) -> None:
         source = _text(operation, "from", "move")
-        lost = "move operation does not apply: doc is missing"
-        container, key = self.writable(source, f"{lost} from path: {source}: {_MISSING}")
-        value = _take(container, key, f"error in move for path: '{key}'")
+        missing_error = "move operation does not apply: doc is missing"
+        container, key = self.writable(source, f"{missing_error} from path: {source}: {_MISSING}")
+        value = _pop(container, key, f"error in move for path: '{key}'")
         path = _text(operation, "path", "move")
-        self.put(path, value, f"{lost} destination path: {path}: {_MISSING}", f"error in move for path: '{path}'")
+        self.put(
+            path, value, f"{missing_error} destination path: {path}: {_MISSING}", f"error in move for path: '{path}'"
+        )
 
     def copy(self, operation: JsonObject) -> None:
         source = _text(operation, "from", "copy")
-        lost = "copy operation does not apply: doc is missing"
-        value = self.get(source, f"{lost} from path: {source}: {_MISSING}", f"error in copy for from: '{source}'")
+        missing_error = "copy operation does not apply: doc is missing"
+        value = self.get(
+            source, f"{missing_error} from path: {source}: {_MISSING}", f"error in copy for from: '{source}'"
+        )
         if isinstance(value, dict | list):
-            self.copied += _size(value)
+            self.copied_bytes += _size(value)
             value = copy_json(value)
         else:
-            self.copied += len(value) if isinstance(value, str) else 8
+            self.copied_bytes += len(value) if isinstance(value, str) else 8
         path = _text(operation, "path", "copy")
-        if self.copied > MAX_COPIED_BYTES:
+        if self.copied_bytes > MAX_COPIED_BYTES:
             raise PatchRejectedError(
-                f"Unable to complete the copy, the accumulated size increase of copy is {self.copied}, "
+                f"Unable to complete the copy, the accumulated size increase of copy is {self.copied_bytes}, "
                 f"exceeding the limit {MAX_COPIED_BYTES}"
             )
-        failing = "error while adding value during copy"
-        self.put(path, value, f"{lost} destination path: {path}: {_MISSING}", failing)
+        error_prefix = "error while adding value during copy"
+        self.put(path, value, f"{missing_error} destination path: {path}: {_MISSING}", error_prefix)
 
     def test(self, operation: JsonObject) -> None:
-        path, wanted = _text(operation, "path", "test"), operation.get("value")
-        lost = f"test operation does not apply: is missing path: {path}: {_MISSING}"
-        found = self.root if path == "" else self.get(path, lost, f"error in test for path: '{path}'")
-        if not (_reads(found, wanted.text) if isinstance(wanted, TestText) else _same(found, wanted)):
+        path, expected = _text(operation, "path", "test"), operation.get("value")
+        missing_error = f"test operation does not apply: is missing path: {path}: {_MISSING}"
+        value = self.root if path == "" else self.get(path, missing_error, f"error in test for path: '{path}'")
+        if not (
+            _matches_text(value, expected.text) if isinstance(expected, TestText) else _json_equal(value, expected)
+        ):
             raise PatchTestFailedError(f"testing value {path} failed: test failed")
 
-    def get(self, path: str, lost: str, failing: str) -> Any:
-        *above, key = _keys(path, lost)
+    def get(self, path: str, missing_error: str, error_prefix: str) -> Any:
+        *parents, key = _keys(path, missing_error)
         container = self.root
         try:
-            for part in above:
+            for part in parents:
                 container = _child(container, part)
-        except _BadIndex:
-            raise PatchRejectedError(lost) from None
+        except _InvalidIndexError:
+            raise PatchRejectedError(missing_error) from None
         if isinstance(container, dict):
-            # A key that is not there reads as null: so it can be tested for, and copied.
+            # A missing key reads as null, so that it can be tested for and copied.
             return container.get(key)
         if not isinstance(container, list):
-            raise PatchRejectedError(lost)
+            raise PatchRejectedError(missing_error)
         try:
             return container[_index(key, len(container))]
-        except _BadIndex as bad:
-            raise PatchRejectedError(f"{failing}: {bad}") from None
+        except _InvalidIndexError as error:
+            raise PatchRejectedError(f"{error_prefix}: {error}") from None
 
-    def put(self, path: str, value: Any, lost: str, failing: str) -> None:
-        container, key = self.writable(path, lost)
+    def put(self, path: str, value: Any, missing_error: str, error_prefix: str) -> None:
+        container, key = self.writable(path, missing_error)
         if isinstance(container, dict):
             container[key] = value
         elif key == "-":
@@ -257,78 +266,78 @@ class _Patching:
         else:
             try:
                 container.insert(_index(key, len(container) + 1), value)
-            except _BadIndex as bad:
-                improper = "" if _INDEX.match(key) else f"value was not a proper array index: '{key}': "
-                raise PatchRejectedError(f"{failing}: {improper}{bad}") from None
+            except _InvalidIndexError as error:
+                detail = "" if _INDEX.match(key) else f"value was not a proper array index: '{key}': "
+                raise PatchRejectedError(f"{error_prefix}: {detail}{error}") from None
 
-    def writable(self, path: str, lost: str) -> tuple[Any, str]:
-        """The container of what a path names, it and those above it being copies of ours; and the last key."""
-        *above, key = _keys(path, lost)
-        container = self.root = self.owned(self.root)
+    def writable(self, path: str, missing_error: str) -> tuple[Any, str]:
+        """Return the container that a path names an item of, made writable with its parents, and the last key."""
+        *parents, key = _keys(path, missing_error)
+        container = self.root = self.writable_copy(self.root)
         try:
-            for part in above:
-                place: Any = _index(part, len(container)) if isinstance(container, list) else part
+            for part in parents:
+                index_or_key: Any = _index(part, len(container)) if isinstance(container, list) else part
                 child = _child(container, part)
                 if not isinstance(child, dict | list):
-                    raise PatchRejectedError(lost)
-                owned = self.owned(child)
-                if owned is not child:
-                    container[place] = owned
-                container = owned
-        except _BadIndex:
-            raise PatchRejectedError(lost) from None
+                    raise PatchRejectedError(missing_error)
+                writable_copy = self.writable_copy(child)
+                if writable_copy is not child:
+                    container[index_or_key] = writable_copy
+                container = writable_copy
+        except _InvalidIndexError:
+            raise PatchRejectedError(missing_error) from None
         return container, key
 
-    def owned(self, container: Any) -> Any:
-        if id(container) in self.own:
+    def writable_copy(self, container: Any) -> Any:
+        if id(container) in self.copies:
             return container
         copy = container.copy()
-        self.own[id(copy)] = copy
+        self.copies[id(copy)] = copy
         return copy
 
 
-_ACTIONS: dict[str, Callable[[_Patching, JsonObject], None]] = {
-    "add": _Patching.add,
-    "remove": _Patching.remove,
-    "replace": _Patching.replace,
-    "move": _Patching.move,
-    "copy": _Patching.copy,
-    "test": _Patching.test,
+_ACTIONS: dict[str, Callable[[_Patcher, JsonObject], None]] = {
+    "add": _Patcher.add,
+    "remove": _Patcher.remove,
+    "replace": _Patcher.replace,
+    "move": _Patcher.move,
+    "copy": _Patcher.copy,
+    "test": _Patcher.test,
 }
 
 
-class _BadIndex(Exception):
-    """What is no place in a list; says why."""
+class _InvalidIndexError(Exception):
+    """A key that is not a valid index of the list."""
 
 
 def _text(operation: JsonObject, field: str, op: str) -> str:
     value = operation.get(field)
     if isinstance(value, str):
         return value
-    why = f"operation{',' if field == 'from' else ''} missing {field} field: {_MISSING}"
+    message = f"operation{',' if field == 'from' else ''} missing {field} field: {_MISSING}"
     if value is not None:
-        why = f"json: cannot unmarshal {json_type_name(value)} into Go value of type string"
-    # Of some operations the library says no more than that.
+        message = f"json: cannot unmarshal {json_type_name(value)} into Go value of type string"
+    # For these operations the library reports only this.
     if (op, field) in (("add", "path"), ("remove", "path"), ("copy", "path")):
-        why = _MISSING
-    raise PatchRejectedError(f"{op} operation failed to decode {field}: {why}")
+        message = _MISSING
+    raise PatchRejectedError(f"{op} operation failed to decode {field}: {message}")
 
 
-def _keys(path: str, lost: str) -> list[str]:
+def _keys(path: str, missing_error: str) -> list[str]:
     if "/" not in path:
-        raise PatchRejectedError(lost)
+        raise PatchRejectedError(missing_error)
     keys: list[str] = path.split("/")[1:]
     return [key.replace("~1", "/").replace("~0", "~") for key in keys] if "~" in path else keys
 
 
-def _take(container: Any, key: str, failing: str) -> Any:
+def _pop(container: Any, key: str, error_prefix: str) -> Any:
     if isinstance(container, list):
         try:
             return container.pop(_index(key, len(container)))
-        except _BadIndex as bad:
-            raise PatchRejectedError(f"{failing}: {bad}") from None
+        except _InvalidIndexError as error:
+            raise PatchRejectedError(f"{error_prefix}: {error}") from None
     if key not in container:
-        raise PatchRejectedError(f"{failing}: Unable to remove nonexistent key: {key}: {_MISSING}")
+        raise PatchRejectedError(f"{error_prefix}: Unable to remove nonexistent key: {key}: {_MISSING}")
     return container.pop(key)
 
 
@@ -337,16 +346,16 @@ def _child(container: Any, key: str) -> Any:
         return container.get(key)
     if isinstance(container, list):
         return container[_index(key, len(container))]
-    raise _BadIndex
+    raise _InvalidIndexError
 
 
 def _index(key: str, length: int) -> int:
-    """A place in a list of `length` places; negative ones count from the end."""
+    """Parse an index of a list with `length` positions. A negative index counts from the end."""
     if not _INDEX.match(key):
-        raise _BadIndex(f"strconv.Atoi: parsing {go_quote(key)}: invalid syntax")
+        raise _InvalidIndexError(f"strconv.Atoi: parsing {go_quote(key)}: invalid syntax")
     index = int(key)
     if not -length <= index < length:
-        raise _BadIndex(f"Unable to access invalid index: {index}: invalid index referenced")
+        raise _InvalidIndexError(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + length if index < 0 else index
 
 
@@ -357,14 +366,14 @@ def _size(value: Any) -> int:
         raise PatchRejectedError from None
 
 
-def _same(left: Any, right: Any) -> bool:
-    """Equality of JSON values: unlike in Python, true is not 1."""
+def _json_equal(left: Any, right: Any) -> bool:
+    """True if two JSON values are equal. Unlike in Python, true is not equal to 1."""
     if isinstance(left, dict):
         return (
             isinstance(right, dict)
             and len(left) == len(right)
-            and all(key in right and _same(value, right[key]) for key, value in left.items())
+            and all(key in right and _json_equal(value, right[key]) for key, value in left.items())
         )
     if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(_same, left, right))
+        return isinstance(right, list) and len(left) == len(right) and all(map(_json_equal, left, right))
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)

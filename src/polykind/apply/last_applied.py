@@ -1,4 +1,4 @@
-"""Objects that kubectl used to apply on the client's side, and now applies on the server's."""
+"""The last-applied annotation of kubectl's client-side apply, and the migration to server-side apply."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MAX_ANNOTATION_BYTES = 256 * 1024
 
 
 def get_last_applied(document: JsonObject) -> str:
-    """The configuration applied last on the client's side; nothing if there is none."""
-    found = _annotations(document).get(ANNOTATION)
-    return found if isinstance(found, str) else ""
+    """Return the last-applied annotation, "" if there is none."""
+    annotations = _annotations(document).get(ANNOTATION)
+    return annotations if isinstance(annotations, str) else ""
 
 
-def unchanged_fields(live: JsonObject, api_version: str, kind: Type) -> Fields | None:
-    """The fields that were applied on the client's side and have not changed since; None if that cannot be told."""
+def unchanged_fields(live: JsonObject, api_version: str, type_: Type) -> Fields | None:
+    """Return the fields of the last client-side apply that have not changed since, None if they are unknown."""
     text = get_last_applied(live)
     if not text:
         return None
@@ -33,8 +33,8 @@ def unchanged_fields(live: JsonObject, api_version: str, kind: Type) -> Fields |
         last = msgspec.json.decode(text)
         if not isinstance(last, dict) or (last.get("apiVersion"), last.get("kind")) != (api_version, live.get("kind")):
             return None
-        out = applied_fields(last, kind, unique=True) or {}
-        for part in compare(last, live, kind):
+        out = applied_fields(last, type_, unique=True) or {}
+        for part in compare(last, live, type_):
             out = difference(out, part)
     except (msgspec.DecodeError, MisfitError, RecursionError):
         return None
@@ -42,7 +42,7 @@ def unchanged_fields(live: JsonObject, api_version: str, kind: Type) -> Fields |
 
 
 def update_annotation(document: JsonObject, applied: JsonObject) -> JsonObject:
-    """The object with the annotation telling of what is applied now, if it has one."""
+    """Return the object with its last-applied annotation updated, if it has one."""
     if not get_last_applied(document):
         return document
     try:
@@ -55,12 +55,12 @@ def update_annotation(document: JsonObject, applied: JsonObject) -> JsonObject:
 
 
 def is_server_annotation(live: JsonObject, merged: JsonObject, applied: JsonObject) -> bool:
-    """Whether the annotation was renewed here alone, and not by what was applied."""
+    """True if the server has updated the annotation, and not the applied configuration."""
     return bool(get_last_applied(merged)) and get_last_applied(applied) in ("", get_last_applied(live))
 
 
 def without_annotation(metadata: JsonObject) -> JsonObject:
-    """The metadata without the annotation."""
+    """Return the metadata without the annotation."""
     annotations = metadata.get("annotations")
     if not isinstance(annotations, dict):
         return metadata
@@ -70,15 +70,15 @@ def without_annotation(metadata: JsonObject) -> JsonObject:
 def _text(applied: JsonObject) -> str:
     annotations = _annotations(applied)
     if ANNOTATION in annotations:
-        kept = {key: value for key, value in annotations.items() if key != ANNOTATION}
-        applied = {**applied, "metadata": {**applied["metadata"], "annotations": kept}}
+        other_annotations = {key: value for key, value in annotations.items() if key != ANNOTATION}
+        applied = {**applied, "metadata": {**applied["metadata"], "annotations": other_annotations}}
     return f"{go_json(applied)}\n"
 
 
 def _annotations(document: JsonObject) -> dict[str, Any]:
     metadata = document.get("metadata")
-    found = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations if isinstance(annotations, dict) else {}
 
 
 def _bytes(value: Any) -> int:

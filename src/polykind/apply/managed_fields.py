@@ -1,4 +1,4 @@
-"""The entries of metadata.managedFields: who owns which fields, at which version, since when."""
+"""The entries of metadata.managedFields."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from polykind.golang.json import go_json
 MAX_UPDATE_ENTRIES = 10
 ANCIENT = "ancient-changes"
 
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
-_moment = re.compile(
+_UTC_SECONDS = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
+_rfc3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.,][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
 ).fullmatch
-_TEXTS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
+_STRING_FIELDS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
 
 
 class Owner(NamedTuple):
-    """Who an entry belongs to. Who applies is one owner at every version, who updates is one at each."""
+    """The identity of a field manager in managedFields.
+
+    An applier has one entry for all versions, an updater one per version.
+    """
 
     manager: str
     operation: str
@@ -31,9 +34,9 @@ class Owner(NamedTuple):
     subresource: str
 
     def text(self) -> str:
-        """By what owners are sorted where their entries' times do not tell."""
-        named = {"manager": self.manager, "operation": self.operation, "apiVersion": self.version}
-        parts = [f"{go_json(key)}:{go_json(value)}" for key, value in named.items() if value]
+        """Return the text that kube-apiserver sorts managers by if the times of their entries are equal."""
+        fields = {"manager": self.manager, "operation": self.operation, "apiVersion": self.version}
+        parts = [f"{go_json(key)}:{go_json(value)}" for key, value in fields.items() if value]
         if self.subresource:
             parts.append(f'"subresource":{go_json(self.subresource)}')
         return f"{{{','.join(parts)}}}"
@@ -48,7 +51,7 @@ def applier(manager: str, subresource: str) -> Owner:
 
 
 class Entry:
-    """What an owner owns; `origin` is the entry as it stood in an object, if it has not been changed since."""
+    """The fields of one manager. `origin` is the decoded entry as long as it is unchanged, so that it can be reused."""
 
     __slots__ = ("fields", "origin", "time", "version")
 
@@ -67,27 +70,27 @@ Entries = dict[Owner, Entry]
 
 
 def get_managed_fields(document: JsonObject | None) -> Any:
-    """The managedFields of an object, whatever they are."""
+    """Return the managedFields of an object without checking them."""
     metadata = document.get("metadata") if document else None
     return metadata.get("managedFields") if isinstance(metadata, dict) else None
 
 
 def has_entry_types(entry: Any) -> bool:
-    """Whether a value has the types of an entry, valid or not."""
+    """True if a value has the JSON types of an entry, valid or not."""
     if not isinstance(entry, dict):
         return False
     time = entry.get("time")
-    if time is not None and not (isinstance(time, str) and _moment(time)):
+    if time is not None and not (isinstance(time, str) and _rfc3339(time)):
         return False
-    return all(isinstance(entry.get(name), str | None) for name in _TEXTS)
+    return all(isinstance(entry.get(name), str | None) for name in _STRING_FIELDS)
 
 
-def decode(listed: Any, *, trusted: bool) -> Entries | None:
-    """The entries of an object; None if they are not valid. `trusted` ones come from the store."""
+def decode(entry_list: Any, *, trusted: bool) -> Entries | None:
+    """Decode the entries of an object. Return None if they are invalid. With `trusted`, they come from the store."""
     out: Entries = {}
-    if not isinstance(listed, list):
-        return out if listed is None else None
-    for entry in listed:
+    if not isinstance(entry_list, list):
+        return out if entry_list is None else None
+    for entry in entry_list:
         if not isinstance(entry, dict):
             return None
         operation = entry.get("operation")
@@ -117,62 +120,64 @@ def decode(listed: Any, *, trusted: bool) -> Entries | None:
     return out
 
 
-def validation_error(listed: Any) -> str | None:
-    """What is wrong with the entries of an object, in the reference's words; None if they are valid."""
-    if decode(listed, trusted=False) is not None:
+def validation_error(entry_list: Any) -> str | None:
+    """Return kube-apiserver's error for invalid entries, None if they are valid."""
+    if decode(entry_list, trusted=False) is not None:
         return None
-    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
-        known: JsonObject = entry if isinstance(entry, dict) else {}
-        if known.get("operation") not in ("Apply", "Update"):
+    for index, entry in enumerate(entry_list if isinstance(entry_list, list) else ()):
+        entry_fields: JsonObject = entry if isinstance(entry, dict) else {}
+        if entry_fields.get("operation") not in ("Apply", "Update"):
             return "operation must be `Apply` or `Update`"
-        if not known.get("apiVersion"):
+        if not entry_fields.get("apiVersion"):
             return "apiVersion must not be empty"
-        kind = known.get("fieldsType")
+        kind = entry_fields.get("fieldsType")
         if not kind:
             return f"missing fieldsType in managed fields entry {index}"
         if kind != "FieldsV1":
             return f"invalid fieldsType {go_quote(str(kind))} in managed fields entry {index}"
         try:
-            fieldset.decode(known.get("fieldsV1"))
+            fieldset.decode(entry_fields.get("fieldsV1"))
         except (ValueError, RecursionError) as error:
             return f"error decoding set: {error}"
     return "not a list of entries"
 
 
-def is_reset(listed: Any, *, by_empty: bool) -> bool:
-    """Whether a request asks to forget all entries: by one entry with nothing in it, or by an empty list.
+def is_reset(entry_list: Any, *, by_empty: bool) -> bool:
+    """True if a request asks to clear all entries: by one empty entry, or with `by_empty` by an empty list.
 
-    Custom resources lose an empty list when their metadata are read, so that there it does not count.
+    For custom resources, decoding the metadata drops an empty list, so it does not count there.
     """
-    if not isinstance(listed, list):
+    if not isinstance(entry_list, list):
         return False
-    if not listed:
+    if not entry_list:
         return by_empty
-    only = listed[0]
-    return len(listed) == 1 and (only is None or (isinstance(only, dict) and not any(map(_stated, only.values()))))
+    single = entry_list[0]
+    return len(entry_list) == 1 and (
+        single is None or (isinstance(single, dict) and not any(map(_is_set, single.values())))
+    )
 
 
-def _stated(value: Any) -> bool:
+def _is_set(value: Any) -> bool:
     return value is not None and value != ""
 
 
 def encode(entries: Entries, *, ordered: bool) -> list[JsonObject]:
-    """The entries for an object, in the reference's order: by operation, then by whole seconds."""
+    """Encode entries in kube-apiserver's order: by operation, then by time in whole seconds."""
     if len(entries) == 1:
-        return [_encoded(owner, entry, ordered) for owner, entry in entries.items()]
+        return [_encode_entry(owner, entry, ordered) for owner, entry in entries.items()]
     keyed = [
         ((owner.operation, sort_time(entry.time), owner.manager, entry.version, owner.subresource), owner, entry)
         for owner, entry in entries.items()
     ]
-    keyed.sort(key=_first)
-    return [_encoded(owner, entry, ordered) for _, owner, entry in keyed]
+    keyed.sort(key=_sort_key)
+    return [_encode_entry(owner, entry, ordered) for _, owner, entry in keyed]
 
 
-def _first(item: tuple[Any, ...]) -> Any:
+def _sort_key(item: tuple[Any, ...]) -> Any:
     return item[0]
 
 
-def _encoded(owner: Owner, entry: Entry, ordered: bool) -> JsonObject:
+def _encode_entry(owner: Owner, entry: Entry, ordered: bool) -> JsonObject:
     if entry.origin is not None:
         return entry.origin
     out: JsonObject = {}
@@ -190,8 +195,8 @@ def _encoded(owner: Owner, entry: Entry, ordered: bool) -> JsonObject:
 
 
 def sort_time(time: str | None) -> str:
-    """A time for sorting: as text in UTC, to the second; first of all where there is none."""
-    if time is None or _TIME.match(time):
+    """Return a time as UTC text in whole seconds for sorting. A missing time sorts first."""
+    if time is None or _UTC_SECONDS.match(time):
         return time or ""
     try:
         moment = datetime.fromisoformat(time)
@@ -201,24 +206,24 @@ def sort_time(time: str | None) -> str:
 
 
 def cap_updates(entries: Entries) -> None:
-    """Merges the oldest entries of updates, those of a version with each other, until no more than ten are left."""
-    updaters = [owner for owner in entries if owner.operation == "Update"]
-    left = len(updaters)
-    if left <= MAX_UPDATE_ENTRIES:
+    """Merge the oldest update entries of each version until at most ten update entries are left."""
+    update_owners = [owner for owner in entries if owner.operation == "Update"]
+    update_count = len(update_owners)
+    if update_count <= MAX_UPDATE_ENTRIES:
         return
-    updaters.sort(key=lambda owner: (sort_time(entries[owner].time), owner.text()))
-    first: dict[str, Owner] = {}
-    for owner in updaters:
-        if left <= MAX_UPDATE_ENTRIES:
+    update_owners.sort(key=lambda owner: (sort_time(entries[owner].time), owner.text()))
+    first_owner: dict[str, Owner] = {}
+    for owner in update_owners:
+        if update_count <= MAX_UPDATE_ENTRIES:
             return
         entry = entries[owner]
-        if entry.version not in first:
-            first[entry.version] = owner
+        if entry.version not in first_owner:
+            first_owner[entry.version] = owner
             continue
         bucket = updater(ANCIENT, entry.version, "")
         if bucket not in entries:
-            entries[bucket] = entries.pop(first[entry.version])
-        merged = entries.pop(first[entry.version] if owner == bucket else owner)
-        fields = fieldset.union(merged.fields, entries[bucket].fields)
+            entries[bucket] = entries.pop(first_owner[entry.version])
+        oldest = entries.pop(first_owner[entry.version] if owner == bucket else owner)
+        fields = fieldset.union(oldest.fields, entries[bucket].fields)
         entries[bucket] = Entry(fields, entry.version, entry.time)
-        left -= 1
+        update_count -= 1

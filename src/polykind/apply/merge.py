@@ -1,4 +1,4 @@
-"""An applied configuration laid over an object, by the types of its fields."""
+"""Merge of an applied configuration into an object, by the types of its fields."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any
 from polykind.apply.model import MISSING, ListType, MapType, Type
 
 
-def merge(live: Any, applied: Any, kind: Type) -> Any:
-    """The live value with what is applied in it; nothing is taken away. Parts that do not change are shared."""
+def merge(live: Any, applied: Any, type_: Type) -> Any:
+    """Merge the applied value into the live value. Nothing is removed, and unchanged parts are shared."""
     if type(applied) is dict:
-        fields = kind.map
+        fields = type_.map
         if fields is None or fields.atomic or type(live) is not dict or not live:
             return applied
         return _merge_maps(live, applied, fields) if applied else live
     if type(applied) is list:
-        items = kind.list
+        items = type_.list
         if items is None or items.atomic or type(live) is not list or not live:
             return applied
         return _merge_lists(live, applied, items) if applied else live
     if applied is None:
-        return _merge_null(live, kind)
+        return _merge_null(live, type_)
     return applied
 
 
-def _merge_null(live: Any, kind: Type) -> Any:
-    """A null is an empty map or list where there can be one: laid over what has items, it takes none away."""
-    if kind.map is not None:
-        keep = not kind.map.atomic and type(live) is dict
-    elif kind.scalar:
+def _merge_null(live: Any, type_: Type) -> Any:
+    """Merge a null, which counts as an empty map or list and so removes nothing from a live one."""
+    if type_.map is not None:
+        keep = not type_.map.atomic and type(live) is dict
+    elif type_.scalar:
         keep = False
     else:
-        keep = kind.list is not None and not kind.list.atomic and type(live) is list
+        keep = type_.list is not None and not type_.list.atomic and type(live) is list
     return live if keep and live else None
 
 
@@ -44,9 +44,9 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], fields: MapType) 
             if before is item:
                 continue
             field = named.get(name)
-            kind = element if field is None else field.type
-            if kind is not None:
-                item = merge(before, item, kind)
+            type_ = element if field is None else field.type
+            if type_ is not None:
+                item = merge(before, item, type_)
                 if item is before:
                     continue
                 if type(item) is type(before) and type(item) is not dict and type(item) is not list and item == before:
@@ -58,46 +58,52 @@ def _merge_maps(live: dict[str, Any], applied: dict[str, Any], fields: MapType) 
 
 
 def _merge_lists(live: list[Any], applied: list[Any], items: ListType) -> list[Any]:
-    """Items of both: shared ones in the order of the applied list, the others where they stood before."""
-    ours = [items.item_key(item) for item in live]
-    theirs = [items.item_key(item) for item in applied]
-    if ours == theirs and len(set(ours)) == len(ours):
+    """Merge two lists: shared items in the order of the applied list, all others at their previous position."""
+    live_keys = [items.item_key(item) for item in live]
+    applied_keys = [items.item_key(item) for item in applied]
+    if live_keys == applied_keys and len(set(live_keys)) == len(live_keys):
         merged = [merge(before, item, items.element) for before, item in zip(live, applied, strict=True)]
-        return live if all(new is old for new, old in zip(merged, live, strict=True)) else merged
-    old: dict[str, Any] = {}
-    for key, item in zip(ours, live, strict=True):
-        # Items that stand there more than once are not merged with what is applied.
-        old[key] = None if key in old else item
-    new = dict(zip(theirs, applied, strict=True))
+        return (
+            live
+            if all(applied_items is live_items for applied_items, live_items in zip(merged, live, strict=True))
+            else merged
+        )
+    live_items: dict[str, Any] = {}
+    for key, item in zip(live_keys, live, strict=True):
+        # Duplicate live items are not merged with applied ones.
+        live_items[key] = None if key in live_items else item
+    applied_items = dict(zip(applied_keys, applied, strict=True))
     out: list[Any] = []
-    shared = iter([key for key in theirs if key in old])
-    next_shared = next(shared, None)
-    done: set[str] = set()
-    left = right = 0
-    while left < len(ours) or right < len(theirs):
-        if left < len(ours) and right < len(theirs):
-            key = ours[left]
-            if key == theirs[right]:
-                done.add(key)
-                out.append(merge(old[key], new[key], items.element))
-                left, right, next_shared = left + 1, right + 1, next(shared, None)
+    shared_keys = iter([key for key in applied_keys if key in live_items])
+    next_shared = next(shared_keys, None)
+    merged_keys: set[str] = set()
+    live_index = applied_index = 0
+    while live_index < len(live_keys) or applied_index < len(applied_keys):
+        if live_index < len(live_keys) and applied_index < len(applied_keys):
+            key = live_keys[live_index]
+            if key == applied_keys[applied_index]:
+                merged_keys.add(key)
+                out.append(merge(live_items[key], applied_items[key], items.element))
+                live_index, applied_index, next_shared = live_index + 1, applied_index + 1, next(shared_keys, None)
                 continue
-            if key in new and next_shared is not None and next_shared != key:
-                left += 1
+            if key in applied_items and next_shared is not None and next_shared != key:
+                live_index += 1
                 continue
-        if left < len(ours):
-            key = ours[left]
-            if key not in new:
-                out.append(live[left])
-                left += 1
+        if live_index < len(live_keys):
+            key = live_keys[live_index]
+            if key not in applied_items:
+                out.append(live[live_index])
+                live_index += 1
                 continue
-            if key in done:
-                left += 1
-        if right < len(theirs):
-            key = theirs[right]
-            done.add(key)
-            out.append(merge(old[key], new[key], items.element) if key in old else new[key])
-            right += 1
+            if key in merged_keys:
+                live_index += 1
+        if applied_index < len(applied_keys):
+            key = applied_keys[applied_index]
+            merged_keys.add(key)
+            out.append(
+                merge(live_items[key], applied_items[key], items.element) if key in live_items else applied_items[key]
+            )
+            applied_index += 1
             if next_shared == key:
-                next_shared = next(shared, None)
+                next_shared = next(shared_keys, None)
     return out

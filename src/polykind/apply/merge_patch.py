@@ -1,4 +1,4 @@
-"""JSON merge patches (RFC 7386), as the reference's library applies them."""
+"""JSON merge patches (RFC 7386), as kube-apiserver's library applies them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from polykind.golang.json import json_type_name
 
 
 def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
-    """The document after the patch; the input stays as it is, and parts that do not change are shared.
+    """Apply a patch to a document. The input is not changed, and unchanged parts are shared.
 
-    Lenient: a list is taken for what the document becomes, which nobody can read then.
+    With `lenient`, a list replaces the document, as in kube-apiserver, where decoding the result then fails.
     """
     if lenient and isinstance(patch, list):
         return without_nulls(patch)
@@ -25,12 +25,12 @@ def apply(document: JsonObject, patch: Any, *, lenient: bool = False) -> Any:
             f"error decoding patch: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
         )
     try:
-        return _merged(document, patch)
+        return _merge(document, patch)
     except RecursionError:
         raise nesting_error() from None
 
 
-def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
+def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
     out = document
     for key, value in patch.items():
         old = document.get(key)
@@ -39,10 +39,10 @@ def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
                 continue
         elif isinstance(old, dict):
             if isinstance(value, dict):
-                value = _merged(old, value)
+                value = _merge(old, value)
                 if value is old:
                     continue
-            # A list in the place of an object keeps the nulls within: only there the reference does not look.
+            # A list that replaces an object keeps its nulls. kube-apiserver does not prune them in this case only.
         elif isinstance(value, dict | list):
             value = without_nulls(value)
         if out is document:
@@ -55,7 +55,7 @@ def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without keys whose value is null, at any depth and inside lists; null items of lists stay."""
+    """Remove keys with null values at any depth, also inside lists. Null items of lists stay."""
     if isinstance(value, dict):
         out = value
         for key, item in value.items():

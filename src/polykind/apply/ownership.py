@@ -1,4 +1,4 @@
-"""What both sorts of writes do with the entries of others."""
+"""Ownership of fields by other managers: schema changes, conversion between versions, removal of changed fields."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from polykind.apply.typemodel import TypeModel
 from polykind.contract import JsonObject
 
 Convert = Callable[[JsonObject, str], Awaitable[JsonObject | None]]
-"""An object at another apiVersion; None if there is no such version any more. Raises APIError if it cannot be had."""
+"""Converts an object to an apiVersion. Returns None if the version no longer exists, raises APIError on failure."""
 
 Models = Mapping[str, TypeModel]
-"""The types of each version that exists, by apiVersion."""
+"""The types of each existing version, by apiVersion."""
 
 Reset = Mapping[str, Fields]
-"""Per apiVersion the fields that the endpoint does not let a request change: nobody comes to own them there."""
+"""By apiVersion the fields that an endpoint resets. A request to that endpoint never comes to own them."""
 
 MAIN_RESET: Final[Fields] = {"f:status": LEAF}
-"""What the main endpoint of a kind with a status subresource resets."""
+"""The fields that the main endpoint of a kind with a status subresource resets."""
 
 STATUS_RESET: Final[Fields] = {"f:metadata": LEAF, "f:spec": LEAF}
-"""What the status endpoint resets."""
+"""The fields that the status endpoint resets."""
 
 SPEC_RESET: Final[Fields] = {"f:spec": LEAF}
-"""What it resets where metadata can be changed through it."""
+"""The fields that the status endpoint resets for kinds whose metadata can be changed through it."""
 
-_SYSTEM: Final = frozenset(
+_SYSTEM_METADATA: Final = frozenset(
     {
         "name",
         "namespace",
@@ -49,24 +49,24 @@ _SYSTEM: Final = frozenset(
 UNOWNED_FIELDS: Final[Fields] = {
     "f:apiVersion": LEAF,
     "f:kind": LEAF,
-    "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(_SYSTEM)}},
+    "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(_SYSTEM_METADATA)}},
 }
-"""Fields that nobody owns."""
+"""Fields that no manager can own."""
 
 
 def strip_system_fields(document: JsonObject) -> JsonObject:
-    """The object without what nobody can own."""
+    """Return the object without the fields that no manager can own."""
     out = {name: value for name, value in document.items() if name != "apiVersion" and name != "kind"}
     metadata = out.get("metadata")
     if isinstance(metadata, dict):
-        out["metadata"] = {name: value for name, value in metadata.items() if name not in _SYSTEM}
+        out["metadata"] = {name: value for name, value in metadata.items() if name not in _SYSTEM_METADATA}
     return out
 
 
 async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, convert: Convert) -> None:
-    """Brings the entries in line with today's schemas.
+    """Adapt the entries to the current schemas.
 
-    Those of versions that are gone are dropped, unless `convert` refuses such versions: nothing can be done then.
+    Entries of versions that no longer exist are dropped, unless `convert` raises an error for them.
     """
     for owner, entry in list(entries.items()):
         model = models.get(entry.version)
@@ -81,14 +81,14 @@ async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, c
 
 
 def disown_system(entries: Entries, new: JsonObject) -> None:
-    """Takes from all what a create brings of what nobody can own."""
+    """Remove system metadata that a create sends from all entries."""
     metadata = new.get("metadata")
-    brought = sorted(_SYSTEM & metadata.keys()) if isinstance(metadata, dict) else []
-    if not brought:
+    system_fields = sorted(_SYSTEM_METADATA & metadata.keys()) if isinstance(metadata, dict) else []
+    if not system_fields:
         return
-    system: Fields = {"f:metadata": {f"f:{name}": LEAF for name in brought}}
+    removed_fields: Fields = {"f:metadata": {f"f:{name}": LEAF for name in system_fields}}
     for owner, entry in list(entries.items()):
-        fields = difference(entry.fields, system)
+        fields = difference(entry.fields, removed_fields)
         if not fields:
             del entries[owner]
         elif fields is not entry.fields:
@@ -97,7 +97,7 @@ def disown_system(entries: Entries, new: JsonObject) -> None:
 
 async def remove_changed_fields(
     entries: Entries,
-    found: Comparison,
+    comparison: Comparison,
     old: JsonObject,
     new: JsonObject,
     api_version: str,
@@ -105,21 +105,21 @@ async def remove_changed_fields(
     convert: Convert,
     reset: Reset,
 ) -> None:
-    """Takes what has changed from all who own it, each at the version at which they do; who owns nothing is dropped.
+    """Remove changed fields from their owners, each at the version of the owner's entry. Drop empty entries.
 
-    MisfitError if the object does not fit one of these versions: nothing prunes what is converted for its managers.
-    APIError if it cannot be converted.
+    Raise MisfitError if the converted object does not match its type, because it is not pruned here, and APIError if it
+    cannot be converted.
     """
-    versions: dict[str, Comparison | None] = {api_version: found}
+    versions: dict[str, Comparison | None] = {api_version: comparison}
     for owner, entry in list(entries.items()):
         if entry.version not in versions:
             versions[entry.version] = await compare_at(entry.version, old, new, models, convert, reset)
-        theirs = versions[entry.version]
-        if theirs is None:
+        other_comparison = versions[entry.version]
+        if other_comparison is None:
             del entries[owner]
             continue
         fields = entry.fields
-        for part in theirs:
+        for part in other_comparison:
             if part:
                 fields = difference(fields, part)
         if not fields:
@@ -131,7 +131,7 @@ async def remove_changed_fields(
 async def compare_at(
     version: str, old: JsonObject, new: JsonObject, models: Models, convert: Convert, reset: Reset
 ) -> Comparison | None:
-    """What differs at another version; None if there is no such version."""
+    """Compare two objects at another version. Return None if the version does not exist."""
     model = models.get(version)
     if model is None:
         return None
@@ -145,25 +145,28 @@ async def compare_at(
 
 
 class VersionConverter:
-    """The versions of a kind, for a write that must not go on without them: what fails is told to the client."""
+    """Converts objects between the versions of a kind. A failure is an error for the client."""
 
     def __init__(self, models: Models, convert: Convert) -> None:
         self.models = models
         self.convert = convert
 
-    async def at(self, document: JsonObject, version: str, what: str = "") -> JsonObject | None:
-        """The object at a version, fit for its schema; None if there is no such version. `what` leads the error."""
+    async def convert_to(self, document: JsonObject, version: str, error_prefix: str = "") -> JsonObject | None:
+        """Return the object at a version, None if the version does not exist.
+
+        Raise UnknownReasonError, with `error_prefix`, if it cannot be converted or does not match its type.
+        """
         if document.get("apiVersion") == version:
             return document
         if version not in self.models:
             return None
-        kind = self.models[version].root
+        type_ = self.models[version].root
         try:
             converted = await self.convert(document, version)
             if converted is not None:
-                applied_fields(converted, kind, unique=True)
+                applied_fields(converted, type_, unique=True)
         except errors.APIError as error:
-            raise errors.UnknownReasonError(what + error.message) from None
+            raise errors.UnknownReasonError(error_prefix + error.message) from None
         except MisfitError:
-            raise errors.UnknownReasonError(what + type_errors(converted, kind)) from None
+            raise errors.UnknownReasonError(error_prefix + type_errors(converted, type_)) from None
         return converted

@@ -1,4 +1,4 @@
-"""The answers to a patch that could be read but not be applied."""
+"""Errors of patches that can be decoded but not applied."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from polykind import errors
 
 
 class PatchRejectedError(errors.APIError):
-    """A patch that does not fit the object: a 422 that tells nothing of the cause, as the reference answers.
+    """A patch that cannot be applied to the object. Like kube-apiserver's, this 422 does not tell clients the cause.
 
-    `why` is the cause, which only those who are told of the patch of another learn.
+    `cause` is reported only for patches of webhooks and policies.
     """
 
     code, reason = 422, "Invalid"
     include_details = True
 
-    def __init__(self, why: str = "") -> None:
+    def __init__(self, cause: str = "") -> None:
         super().__init__("the server rejected our request due to an error in our request")
-        self.why = why
+        self.cause = cause
 
 
 class PatchTestFailedError(PatchRejectedError):
-    """A patch one of whose tests has failed."""
+    """A patch with a failed test operation."""
 
     __test__ = False
 
 
 def nesting_error() -> errors.BadRequestError:
-    """Refuses values nested deeper than a walk can follow."""
+    """Return the error for values that are nested too deeply to process."""
     return errors.BadRequestError("exceeded max depth")

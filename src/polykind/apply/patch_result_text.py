@@ -1,4 +1,7 @@
-"""What a patch made, where it is told: objects that it went into are sorted, all else stands as it was written."""
+"""The text of a patched document, as kube-apiserver prints it in errors.
+
+kube-apiserver's patch libraries decode lazily: objects that the patch touches are sorted, all other text is unchanged.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +13,29 @@ import msgspec
 from polykind.golang.json import encode_json, escape_html
 
 Node = Any
-"""A part of a text: bytes as long as nobody looks into it, then a dict or a list of nodes; null is None."""
+"""A part of the text: bytes until it is decoded, then a dict or list of nodes. Null is None."""
 
-_blanks = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")|\s+').sub
+_strip_blanks = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")|\s+').sub
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def json_patch_text(document: bytes, operations: bytes) -> bytes:
-    """What a JSON patch that applies to a document makes of it."""
-    patching = _Patching(_opened(document))
+    """Return the text after a JSON patch that is known to apply."""
+    patcher = _Patcher(_open(document))
     for operation in _items(operations):
-        patching.run(_opened(bytes(operation)))
-    return _text(patching.root)
+        patcher.run(_open(bytes(operation)))
+    return _encode(patcher.root)
 
 
 def merge_patch_text(document: bytes, patch: bytes) -> bytes:
-    """What a merge patch makes of a document; a list takes its place."""
-    root = _opened(patch)
-    return _text(_merged(_opened(document), root) if isinstance(root, dict) else _pruned(root))
+    """Return the text after a merge patch. A list replaces the document."""
+    root = _open(patch)
+    return _encode(_merge(_open(document), root) if isinstance(root, dict) else _without_nulls(root))
 
 
-def _opened(node: Node) -> Node:
-    """A node that is looked into, one level deep."""
+def _open(node: Node) -> Node:
+    """Decode a node by one level."""
     if type(node) is not bytes:
         return node
     first = node.lstrip()[:1]
@@ -48,42 +51,42 @@ def _node(raw: msgspec.Raw) -> Node:
     return None if text == b"null" else text
 
 
-def _text(node: Node) -> bytes:
+def _encode(node: Node) -> bytes:
     if node is None:
         return b"null"
     if isinstance(node, dict):
-        return b"{%b}" % b",".join(b"%b:%b" % (encode_json(key), _text(node[key])) for key in sorted(node))
+        return b"{%b}" % b",".join(b"%b:%b" % (encode_json(key), _encode(node[key])) for key in sorted(node))
     if isinstance(node, list):
-        return b"[%b]" % b",".join(map(_text, node))
-    return escape_html(_blanks(rb"\1", node))
+        return b"[%b]" % b",".join(map(_encode, node))
+    return escape_html(_strip_blanks(rb"\1", node))
 
 
-def _merged(document: dict[str, Node], patch: dict[str, Node]) -> Node:
+def _merge(document: dict[str, Node], patch: dict[str, Node]) -> Node:
     for key, value in patch.items():
         if value is None:
             document.pop(key, None)
             continue
-        old = _opened(document.get(key))
+        old = _open(document.get(key))
         if not isinstance(old, dict):
-            document[key] = _pruned(value)
+            document[key] = _without_nulls(value)
             continue
-        new = _opened(value)
-        # What takes the place of an object without being one is not looked into.
-        document[key] = _merged(old, new) if isinstance(new, dict) else value
+        new = _open(value)
+        # A value that replaces an object is not decoded, unless it is an object itself.
+        document[key] = _merge(old, new) if isinstance(new, dict) else value
     return document
 
 
-def _pruned(node: Node) -> Node:
-    node = _opened(node)
+def _without_nulls(node: Node) -> Node:
+    node = _open(node)
     if isinstance(node, dict):
-        return {key: _pruned(value) for key, value in node.items() if value is not None}
+        return {key: _without_nulls(value) for key, value in node.items() if value is not None}
     if isinstance(node, list):
-        return [_pruned(value) for value in node]
+        return [_without_nulls(value) for value in node]
     return node
 
 
-class _Patching:
-    """One run of a JSON patch that is known to apply."""
+class _Patcher:
+    """Applies a JSON patch that is known to apply."""
 
     def __init__(self, root: Node) -> None:
         self.root = root
@@ -97,58 +100,58 @@ class _Patching:
             if op == "move":
                 del container[key]
             elif value is not None:
-                value = _text(value)
+                value = _encode(value)
         if op == "test":
             self.test(path)
         elif path == "":
-            self.root = _opened(value)
+            self.root = _open(value)
         else:
             self.change(op, path, value)
 
     def change(self, op: str, path: str, value: Node) -> None:
-        adds = op in ("add", "move", "copy")
-        container, key = self.find(path, longer=adds)
+        is_add = op in ("add", "move", "copy")
+        container, key = self.find(path, append=is_add)
         if op == "remove":
             del container[key]
-        elif adds and isinstance(container, list):
+        elif is_add and isinstance(container, list):
             container.insert(key, value)
         else:
             container[key] = value
 
     def test(self, path: str) -> None:
-        """A test looks into all that it compares."""
+        """Decode what a test compares, because the library does."""
         if path:
             container, key = self.find(path)
             if isinstance(container, list) or key in container:
-                container[key] = _wide_open(container[key])
+                container[key] = _open_all(container[key])
         else:
-            self.root = _wide_open(self.root)
+            self.root = _open_all(self.root)
 
-    def find(self, path: str, *, longer: bool = False) -> tuple[Node, Any]:
-        """The container of what a path names, and the key or index in it; `longer`: it may be one behind the last."""
+    def find(self, path: str, *, append: bool = False) -> tuple[Node, Any]:
+        """Return the container of a path's target and its key or index. With `append`, allow the end of a list."""
         keys = [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")[1:]]
         container = self.root
         for key in keys[:-1]:
-            place = _place(container, key)
-            container[place] = container = _opened(container[place])
-        return container, _place(container, keys[-1], longer=longer)
+            index_or_key = _index_or_key(container, key)
+            container[index_or_key] = container = _open(container[index_or_key])
+        return container, _index_or_key(container, keys[-1], append=append)
 
 
-def _place(container: Node, key: str, *, longer: bool = False) -> Any:
+def _index_or_key(container: Node, key: str, *, append: bool = False) -> Any:
     if isinstance(container, dict):
         return key
-    length = len(container) + longer
+    length = len(container) + append
     if key == "-":
         return length - 1
     return int(key) + length if key.startswith("-") else int(key)
 
 
-def _wide_open(node: Node) -> Node:
-    node = _opened(node)
+def _open_all(node: Node) -> Node:
+    node = _open(node)
     if isinstance(node, dict):
-        return {key: _wide_open(value) for key, value in node.items()}
+        return {key: _open_all(value) for key, value in node.items()}
     if isinstance(node, list):
-        return [_wide_open(value) for value in node]
+        return [_open_all(value) for value in node]
     return node
 
 

@@ -1,4 +1,4 @@
-"""Who owns the replicas: the entries of an object seen through its scale, and those of its scale brought back."""
+"""Mapping of managedFields between an object and its Scale."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
 
 Paths = Mapping[str, str | None]
-"""Per apiVersion of the object its specReplicasPath; None for versions without a scale."""
+"""The specReplicasPath by apiVersion of the object. None for versions without a scale subresource."""
 
 
 def to_scale(parent: list[JsonObject], paths: Paths) -> list[JsonObject]:
-    """The entries of a Scale: of those who own the replicas of the object."""
+    """Return the entries of the Scale: those of the managers that own the object's replicas."""
     out: Entries = {}
-    for owner, entry in _decoded(parent).items():
+    for owner, entry in _decode(parent).items():
         path = paths.get(entry.version)
         if path is not None and contains(entry.fields, _keys(path)):
             version = SCALE_VERSION if owner.operation == "Update" else ""
@@ -29,35 +29,35 @@ def to_scale(parent: list[JsonObject], paths: Paths) -> list[JsonObject]:
 
 
 def to_parent(parent: list[JsonObject], scale: list[JsonObject], *, api_version: str, paths: Paths) -> list[JsonObject]:
-    """The entries of the object after a write of its Scale at `api_version`: whoever wrote it owns the replicas."""
-    scaled = _decoded(scale)
-    before = _decoded(parent)
+    """Return the entries of the object after a write to its Scale at `api_version`. The writer owns the replicas."""
+    scale_entries = _decode(scale)
+    parent_entries = _decode(parent)
     out: Entries = {}
-    for owner, entry in before.items():
+    for owner, entry in parent_entries.items():
         if entry.version not in paths:
             continue
         path = paths[entry.version]
         if path is None or not contains(entry.fields, _keys(path)):
             out[owner] = entry
-        elif owner in scaled:
+        elif owner in scale_entries:
             out[owner] = entry
-            del scaled[owner]
+            del scale_entries[owner]
         elif fields := difference(entry.fields, of_path(_keys(path))):
             entry.change(fields)
             out[owner] = entry
-    own = paths.get(api_version)
-    for owner, entry in scaled.items():
-        if own is not None and contains(entry.fields, _REPLICAS):
-            # Times are looked for among the object's entries alone: who comes to it by its scale has none.
-            time = before[owner].time if owner in before else None
-            out[owner] = Entry(of_path(_keys(own)), api_version, time)
+    replicas_path = paths.get(api_version)
+    for owner, entry in scale_entries.items():
+        if replicas_path is not None and contains(entry.fields, _REPLICAS):
+            # As in kube-apiserver, only the times of existing entries are kept. A new entry has no time.
+            time = parent_entries[owner].time if owner in parent_entries else None
+            out[owner] = Entry(of_path(_keys(replicas_path)), api_version, time)
     return managed_fields.encode(out, ordered=False)
 
 
 def _keys(path: str) -> tuple[str, ...]:
-    """The path split at its dots alone, as the reference does."""
+    """Split the path at its dots, as kube-apiserver does."""
     return tuple(f"f:{name}" for name in path.removeprefix(".").split("."))
 
 
-def _decoded(listed: list[JsonObject]) -> Entries:
-    return managed_fields.decode(listed, trusted=True) or {}
+def _decode(entry_list: list[JsonObject]) -> Entries:
+    return managed_fields.decode(entry_list, trusted=True) or {}

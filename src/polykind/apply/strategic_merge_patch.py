@@ -1,4 +1,4 @@
-"""Strategic merge patches: merge patches that know, for the kinds that are built in, which lists merge by items."""
+"""Strategic merge patches for built-in kinds, whose lists may be merged item by item."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _PATCH = "$patch"
 _RETAIN = "$retainKeys"
 _DELETE = "$deleteFromPrimitiveList"
 _ORDER = "$setElementOrder"
-_NOWHERE = float("inf")
+_NO_POSITION = float("inf")
 
 
 class Strategy(NamedTuple):
-    """How a field merges: `key` names the items of a list (nothing: plain values); None, a list is replaced."""
+    """The merge strategy of a field. `key` is the merge key of a list ("" for scalars). If None, a list is replaced."""
 
     fields: Mapping[str, Strategy] = {}
     key: str | None = None
@@ -31,7 +31,7 @@ _WEBHOOKS = Strategy(
     {"metadata": _META, "webhooks": Strategy({"matchConditions": Strategy(key="name")}, key="name")},
 )
 OBJECT = Strategy({"metadata": _META})
-"""Objects of which nothing but the metadata is known to merge."""
+"""The strategy of objects for which only the metadata has merge keys."""
 
 STRATEGIES: Mapping[str, Strategy] = {
     "CustomResourceDefinition": OBJECT,
@@ -55,7 +55,7 @@ STRATEGIES: Mapping[str, Strategy] = {
 
 
 def apply(document: JsonObject, patch: Any, strategy: Strategy | None = None) -> JsonObject:
-    """The document after the patch; the input stays as it is. Without a strategy, that of its kind is taken."""
+    """Apply a patch to a document. The input is not changed. By default use the strategy of the document's kind."""
     if patch is None:
         return document
     if not isinstance(patch, dict):
@@ -82,11 +82,11 @@ def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> 
         if directive == "delete":
             return {}
         raise _unknown_directive(patch)
-    out = _retained(original, patch)
+    out = _retain_keys(original, patch)
     done = {_RETAIN}
     for key, order in patch.items():
         if key.startswith(_ORDER):
-            done |= {key, _order_list(out, patch, key, order, strategy)}
+            done |= {key, _merge_ordered_list(out, patch, key, order, strategy)}
     for key, value in patch.items():
         if key in done:
             continue
@@ -103,12 +103,12 @@ def _merge_maps(original: JsonObject, patch: JsonObject, strategy: Strategy) -> 
         elif isinstance(before, list) and isinstance(value, list):
             out[key] = _merge_lists(before, value, field, deleting)
         elif not deleting:
-            _put(out, key, value, before)
+            _set_value(out, key, value, before)
     return out
 
 
-def _put(out: JsonObject, key: str, value: Any, before: Any) -> None:
-    """Takes a value of the patch as it is, but for nulls and directives, which would have found nothing to act on."""
+def _set_value(out: JsonObject, key: str, value: Any, before: Any) -> None:
+    """Set a value of the patch, without nulls and directives, because there is nothing to merge it with."""
     if isinstance(value, dict | list) and type(value) is not type(before):
         value = without_nulls(value)
     value, keep = _without_directives(value)
@@ -129,8 +129,8 @@ def _without_directives(value: Any) -> tuple[Any, bool]:
     return value, True
 
 
-def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
-    """A copy of the original, without the keys that a retainKeys directive does not name."""
+def _retain_keys(original: JsonObject, patch: JsonObject) -> JsonObject:
+    """Return a copy of the original, without the keys that a $retainKeys directive does not name."""
     if _RETAIN not in patch:
         return original.copy()
     keys = patch[_RETAIN]
@@ -142,15 +142,15 @@ def _retained(original: JsonObject, patch: JsonObject) -> JsonObject:
     return {key: value for key, value in original.items() if key in keys}
 
 
-def _order_list(out: JsonObject, patch: JsonObject, directive: str, order: Any, strategy: Strategy) -> str:
-    """Merges a list that comes with an order for its items; its name, as what needs no further merging."""
+def _merge_ordered_list(out: JsonObject, patch: JsonObject, directive: str, order: Any, strategy: Strategy) -> str:
+    """Merge a list that comes with a $setElementOrder directive. Return its name, because it is then complete."""
     if not isinstance(order, list):
         raise _wrong_type("[]interface {}", order)
     name = _list_name(directive, _ORDER, "invalid patch format of setElementOrder list")
     field = strategy.fields.get(name, REPLACE)
-    for holder in (out, patch):
-        if name in holder and not isinstance(holder[name], list):
-            raise _wrong_type("[]interface {}", holder[name])
+    for container in (out, patch):
+        if name in container and not isinstance(container[name], list):
+            raise _wrong_type("[]interface {}", container[name])
     before, value = out.get(name), patch.get(name)
     _check_order(value or [], order, field.key or "")
     if before is None and value is None:
@@ -163,22 +163,22 @@ def _order_list(out: JsonObject, patch: JsonObject, directive: str, order: Any, 
         merged = _merge_lists(before, value, field, False)
     if not before and not value:
         raise errors.UnknownReasonError("no elements in any of the given slices")
-    out[name] = _arranged(merged, order, before or [], field.key or "")
+    out[name] = _arrange(merged, order, before or [], field.key or "")
     return name
 
 
 def _check_order(items: list[Any], order: list[Any], key: str) -> None:
-    """The items of the patch must stand in the order that the directive gives."""
-    wanted = [item for item in items if not (key and isinstance(item, dict) and item.get(_PATCH) == "delete")]
-    place = 0
+    """Raise an error unless the items of the patch are in the order that the directive gives."""
+    expected = [item for item in items if not (key and isinstance(item, dict) and item.get(_PATCH) == "delete")]
+    position = 0
     for item in order:
-        while place < len(wanted) and isinstance(wanted[place], dict) and _PATCH in wanted[place]:
-            place += 1
-        if place == len(wanted):
+        while position < len(expected) and isinstance(expected[position], dict) and _PATCH in expected[position]:
+            position += 1
+        if position == len(expected):
             return
-        if _name_of(wanted[place], key) == _name_of(item, key):
-            place += 1
-    if order and place < len(wanted):
+        if _merge_key_value(expected[position], key) == _merge_key_value(item, key):
+            position += 1
+    if order and position < len(expected):
         raise errors.UnknownReasonError(
             f"The order in patch list:\n{go_print(items)}\n doesn't match {_ORDER} list:\n{go_print(order)}\n"
         )
@@ -193,12 +193,12 @@ def _merge_lists(before: list[Any], value: list[Any], field: Strategy, deleting:
     if list in kinds:
         raise PatchRejectedError
     if len(kinds) > 1:
-        shown = f"{go_print(before)} {go_print(value)}"
-        raise errors.UnknownReasonError(f"list element types are not identical: [{shown}]")
+        lists = f"{go_print(before)} {go_print(value)}"
+        raise errors.UnknownReasonError(f"list element types are not identical: [{lists}]")
     if dict not in kinds:
         if deleting:
             return [item for item in before if item not in value]
-        return _arranged(list(dict.fromkeys((*before, *value))), value, before, "")
+        return _arrange(list(dict.fromkeys((*before, *value))), value, before, "")
     if not field.key:
         raise errors.UnknownReasonError("cannot merge lists without merge key for struct")
     return _merge_items(before, value, field, field.key)
@@ -212,8 +212,8 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
         if _PATCH not in item:
             plain.append(item)
         elif directive == "delete":
-            gone = _name_of(item, key)
-            before = [old for old in before if old.get(key) != gone]
+            deleted = _merge_key_value(item, key)
+            before = [old for old in before if old.get(key) != deleted]
         elif directive == "replace":
             replace = True
         elif directive == "merge":
@@ -224,48 +224,50 @@ def _merge_items(before: list[Any], value: list[Any], field: Strategy, key: str)
         return plain
     merged = before.copy()
     for item in plain:
-        name = _name_of(item, key)
-        place = next((i for i, old in enumerate(merged) if old.get(key) == name), None)
-        if place is None:
+        name = _merge_key_value(item, key)
+        position = next((i for i, old in enumerate(merged) if old.get(key) == name), None)
+        if position is None:
             merged.append(item)
         else:
-            merged[place] = _merge_maps(merged[place], item, field)
-    return _arranged(merged, plain, before, key)
+            merged[position] = _merge_maps(merged[position], item, field)
+    return _arrange(merged, plain, before, key)
 
 
-def _arranged(items: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
-    """Items of the patch in its order; the others go where they stood in the live list, as far as that can be told."""
-    wanted = [_name_of(item, key) for item in order]
-    stood = [_name_of(item, key) for item in before]
-    ours = _sorted([item for item in items if _name_of(item, key) in wanted], wanted, key)
-    others = _sorted([item for item in items if _name_of(item, key) not in wanted], stood, key)
+def _arrange(items: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
+    """Arrange items of the patch in its order, and all others by their position in the live list where possible."""
+    expected = [_merge_key_value(item, key) for item in order]
+    live_order = [_merge_key_value(item, key) for item in before]
+    patch_items = _sorted([item for item in items if _merge_key_value(item, key) in expected], expected, key)
+    other_items = _sorted([item for item in items if _merge_key_value(item, key) not in expected], live_order, key)
     out: list[Any] = []
-    for item in ours:
-        name = _name_of(item, key)
-        while others and name in stood and _place(others[0], stood, key) < stood.index(name):
-            out.append(others.pop(0))
+    for item in patch_items:
+        name = _merge_key_value(item, key)
+        while (
+            other_items and name in live_order and _position(other_items[0], live_order, key) < live_order.index(name)
+        ):
+            out.append(other_items.pop(0))
         out.append(item)
-    return out + others
+    return out + other_items
 
 
 def _sorted(items: list[Any], order: list[Any], key: str) -> list[Any]:
-    """Items by their place in an order; one without a place goes before all that came before it."""
+    """Sort items by their position in an order. An item without a position goes before all previous ones."""
     out: list[Any] = []
     for item in items:
-        place = _place(item, order, key)
+        position = _position(item, order, key)
         index = len(out)
-        while index and (place == _NOWHERE or place < _place(out[index - 1], order, key)):
+        while index and (position == _NO_POSITION or position < _position(out[index - 1], order, key)):
             index -= 1
         out.insert(index, item)
     return out
 
 
-def _place(item: Any, order: list[Any], key: str) -> float:
-    name = _name_of(item, key)
-    return order.index(name) if name in order else _NOWHERE
+def _position(item: Any, order: list[Any], key: str) -> float:
+    name = _merge_key_value(item, key)
+    return order.index(name) if name in order else _NO_POSITION
 
 
-def _name_of(item: Any, key: str) -> Any:
+def _merge_key_value(item: Any, key: str) -> Any:
     if not key:
         return item
     if not isinstance(item, dict):
@@ -275,16 +277,16 @@ def _name_of(item: Any, key: str) -> Any:
     return item[key]
 
 
-def _list_name(directive: str, prefix: str, why: str) -> str:
+def _list_name(directive: str, prefix: str, message: str) -> str:
     head, slash, name = directive.partition("/")
     if not slash or head != prefix:
-        raise errors.BadRequestError(why)
+        raise errors.BadRequestError(message)
     return name
 
 
-def _wrong_type(wanted: str, value: Any) -> errors.UnknownReasonError:
-    found = "%!s(<nil>)" if value is None else go_type(value)
-    return errors.UnknownReasonError(f"expected a {wanted}, but received a {found}")
+def _wrong_type(expected: str, value: Any) -> errors.UnknownReasonError:
+    type_name = "%!s(<nil>)" if value is None else go_type(value)
+    return errors.UnknownReasonError(f"expected a {expected}, but received a {type_name}")
 
 
 def _unknown_directive(patch: JsonObject) -> errors.UnknownReasonError:

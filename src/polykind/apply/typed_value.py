@@ -1,4 +1,4 @@
-"""Values read by their types: the fields they hold, and why they do not fit."""
+"""Typed values: their field sets, and the errors of values that do not match their type."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from polykind.apply.fieldset import LEAF, Fields, format_path, with_self
 from polykind.apply.model import ListType, MapType, MisfitError, Shape, Type
 from polykind.golang.fmt import GoValue, go_literal, go_print, go_type
 
-_MOST_SHAPES = 64
-"""Shapes remembered of one type, and the most keys of one that is."""
+_MAX_SHAPES = 64
+"""The maximum number of cached shapes per type, and of keys per shape."""
 
 
-def all_fields(value: Any, kind: Type) -> Fields:
-    """Every field of a value that has just come or gone, the containers among them."""
+def all_fields(value: Any, type_: Type) -> Fields:
+    """Return all fields of a value that was added or removed, including containers."""
     if type(value) is dict:
-        fields = kind.map
+        fields = type_.map
         if fields is None:
             raise MisfitError
         if fields.atomic or not value:
             return LEAF
-        known = (tuple(value), tuple(map(type, value.values())))
-        shape = fields.shapes.get(known)
+        shape_key = (tuple(value), tuple(map(type, value.values())))
+        shape = fields.shapes.get(shape_key)
         if shape is None:
             shape = _shape(value, fields)
-            if len(fields.shapes) >= _MOST_SHAPES:
+            if len(fields.shapes) >= _MAX_SHAPES:
                 fields.shapes.clear()
-            if len(value) <= _MOST_SHAPES:
-                fields.shapes[known] = shape
+            if len(value) <= _MAX_SHAPES:
+                fields.shapes[shape_key] = shape
         if not shape.deeper:
             return shape.fields
         out = shape.fields.copy()
@@ -36,13 +36,13 @@ def all_fields(value: Any, kind: Type) -> Fields:
             out[key] = all_fields(value[name], below)
         return out
     if type(value) is list:
-        items = kind.list
+        items = type_.list
         if items is None:
             raise MisfitError
         if items.atomic or not value:
             return LEAF
         return _all_of_list(value, items, {".": LEAF})
-    if type(value) not in kind.scalars:
+    if type(value) not in type_.scalars:
         raise MisfitError
     return LEAF
 
@@ -54,19 +54,19 @@ def _shape(value: dict[str, Any], fields: MapType) -> Shape:
     for name, item in value.items():
         field = named.get(name)
         if field is not None:
-            key, kind, _ = field
+            key, type_, _ = field
         elif element is not None:
-            key, kind = f"f:{name}", element
+            key, type_ = f"f:{name}", element
         else:
             raise MisfitError
         out[key] = LEAF
         if type(item) is dict or type(item) is list:
-            parts = kind.map if type(item) is dict else kind.list
+            parts = type_.map if type(item) is dict else type_.list
             if parts is None:
                 raise MisfitError
             if not parts.atomic:
-                deeper.append((name, key, kind))
-        elif type(item) not in kind.scalars:
+                deeper.append((name, key, type_))
+        elif type(item) not in type_.scalars:
             raise MisfitError
     return Shape(out, tuple(deeper))
 
@@ -75,19 +75,19 @@ def _all_of_list(value: list[Any], items: ListType, out: Fields) -> Fields:
     element = items.element
     for item in value:
         key = items.item_key(item)
-        # Items that stand there more than once are owned together, and not what is in them.
+        # Duplicate items are owned as a whole.
         out[key] = LEAF if key in out else all_fields(item, element)
     return out
 
 
-def applied_fields(value: Any, kind: Type, unique: bool = False) -> Fields | None:
-    """The fields that a manager who applies this value owns: what it states, and not the containers on the way.
+def applied_fields(value: Any, type_: Type, unique: bool = False) -> Fields | None:
+    """Return the fields that a manager owns by applying this value: those stated, without the containers on the path.
 
-    None if it states nothing, as an empty keyed list does. `unique` looks closer, as is due to what a
-    client applies: items may not stand in a list twice, and what is owned as a whole must fit as well.
+    Return None if nothing is stated, as in an empty keyed list. With `unique`, check the value as strictly as an
+    applied configuration: duplicate list items and mismatches inside atomic values raise MisfitError.
     """
     if type(value) is dict:
-        fields = kind.map
+        fields = type_.map
         if fields is None:
             raise MisfitError
         if fields.atomic:
@@ -113,7 +113,7 @@ def applied_fields(value: Any, kind: Type, unique: bool = False) -> Fields | Non
                 out[f"f:{name}"] = with_self(applied_fields(item, element, unique))
         return out or None
     if type(value) is list:
-        items = kind.list
+        items = type_.list
         if items is None:
             raise MisfitError
         if items.atomic:
@@ -121,7 +121,7 @@ def applied_fields(value: Any, kind: Type, unique: bool = False) -> Fields | Non
                 _check_list(value, items)
             return LEAF
         return _owned_items(value, items, unique)
-    if type(value) not in kind.scalars:
+    if type(value) not in type_.scalars:
         raise MisfitError
     return LEAF
 
@@ -142,43 +142,43 @@ def _owned_items(value: list[Any], items: ListType, unique: bool) -> Fields | No
 def _check_map(value: dict[str, Any], fields: MapType) -> None:
     for name, item in value.items():
         field = fields.fields.get(name)
-        kind = field.type if field is not None else fields.element
-        if kind is None:
+        type_ = field.type if field is not None else fields.element
+        if type_ is None:
             raise MisfitError
-        if type(item) not in kind.scalars:
-            _check(item, kind)
+        if type(item) not in type_.scalars:
+            _check(item, type_)
 
 
 def _check_list(value: list[Any], items: ListType) -> None:
-    kind = items.element
+    type_ = items.element
     for item in value:
-        if type(item) not in kind.scalars:
-            _check(item, kind)
+        if type(item) not in type_.scalars:
+            _check(item, type_)
 
 
-def _check(value: Any, kind: Type) -> None:
-    """Checks a value that is owned as a whole."""
+def _check(value: Any, type_: Type) -> None:
+    """Check an atomic value."""
     if type(value) is dict:
-        if kind.map is None:
+        if type_.map is None:
             raise MisfitError
-        _check_map(value, kind.map)
+        _check_map(value, type_.map)
     elif type(value) is list:
-        if kind.list is None:
+        if type_.list is None:
             raise MisfitError
-        if not kind.list.atomic:
-            _owned_items(value, kind.list, True)
+        if not type_.list.atomic:
+            _owned_items(value, type_.list, True)
         else:
-            _check_list(value, kind.list)
-    elif type(value) not in kind.scalars:
+            _check_list(value, type_.list)
+    elif type(value) not in type_.scalars:
         raise MisfitError
 
 
-def check_type(value: Any, kind: Type) -> None:
-    """Raises MisfitError for a value that does not fit; items may stand in a list twice."""
+def check_type(value: Any, type_: Type) -> None:
+    """Raise MisfitError for a value that does not match its type. Duplicate list items are allowed."""
     if type(value) is dict:
-        if kind.map is None:
+        if type_.map is None:
             raise MisfitError
-        fields, element = kind.map.fields, kind.map.element
+        fields, element = type_.map.fields, type_.map.element
         for name, item in value.items():
             field = fields.get(name)
             below = field.type if field is not None else element
@@ -187,87 +187,87 @@ def check_type(value: Any, kind: Type) -> None:
             if type(item) not in below.scalars:
                 check_type(item, below)
     elif type(value) is list:
-        items = kind.list
+        items = type_.list
         if items is None:
             raise MisfitError
         for item in value:
-            # An item that states its first key has a path element, whatever it is.
+            # An item with its first key has a path element, whatever its other keys are.
             if not items.atomic and not (type(item) is dict and items.keys and items.keys[0] in item):
                 items.item_key(item)
             if type(item) not in items.element.scalars:
                 check_type(item, items.element)
-    elif type(value) not in kind.scalars:
+    elif type(value) not in type_.scalars:
         raise MisfitError
 
 
-def type_errors(value: Any, kind: Type, *, unique: bool = True) -> str:
-    """Why a value does not fit its type, in the reference's words. Not unique: items may stand in a list twice."""
-    found: list[str] = []
-    _explain(value, kind, (), found, unique)
-    if len(found) == 1:
-        return found[0]
-    return "\n".join(["errors:", *(f"  {text}" for text in found)])
+def type_errors(value: Any, type_: Type, *, unique: bool = True) -> str:
+    """Return why a value does not match its type, in kube-apiserver's words. With `unique`, report duplicate items."""
+    errors_found: list[str] = []
+    _explain(value, type_, (), errors_found, unique)
+    if len(errors_found) == 1:
+        return errors_found[0]
+    return "\n".join(["errors:", *(f"  {text}" for text in errors_found)])
 
 
-def _explain(value: Any, kind: Type, path: tuple[str, ...], found: list[str], unique: bool) -> None:
-    def tell(why: str, *below: str) -> None:
-        where = format_path((*path, *below))
-        found.append(f"{where}: {why}" if where else why)
+def _explain(value: Any, type_: Type, path: tuple[str, ...], errors_found: list[str], unique: bool) -> None:
+    def add_error(message: str, *below: str) -> None:
+        path_text = format_path((*path, *below))
+        errors_found.append(f"{path_text}: {message}" if path_text else message)
 
     if value is None:
         return
-    # Where the type allows no such value, the reference complains of the first form that it does allow.
-    if kind.map is not None and (isinstance(value, dict) or not _allowed(value, kind)):
+    # If the type does not allow the value, kube-apiserver reports the first kind that the type allows.
+    if type_.map is not None and (isinstance(value, dict) or not _allowed(value, type_)):
         if not isinstance(value, dict):
-            tell(f"expected map, got &{{{go_print(value)}}}")
+            add_error(f"expected map, got &{{{go_print(value)}}}")
             return
         for name, item in value.items():
-            field = kind.map.fields.get(name)
-            below = field.type if field is not None else kind.map.element
+            field = type_.map.fields.get(name)
+            below = field.type if field is not None else type_.map.element
             if below is None:
-                tell("field not declared in schema", f"f:{name}")
+                add_error("field not declared in schema", f"f:{name}")
                 return
-            _explain(item, below, (*path, f"f:{name}"), found, unique)
-    elif kind.scalar and (not isinstance(value, dict | list) or not _allowed(value, kind)):
-        if type(value) not in kind.scalars:
-            tell(_scalar_text(value, kind.scalar))
-    elif kind.list is not None:
+            _explain(item, below, (*path, f"f:{name}"), errors_found, unique)
+    elif type_.scalar and (not isinstance(value, dict | list) or not _allowed(value, type_)):
+        if type(value) not in type_.scalars:
+            add_error(_scalar_text(value, type_.scalar))
+    elif type_.list is not None:
         if not isinstance(value, list):
-            tell(f"expected list, got &{{{go_print(value)}}}")
+            add_error(f"expected list, got &{{{go_print(value)}}}")
             return
-        seen = set()
+        keys = set()
         for index, item in enumerate(value):
             key = f"i:{index}"
-            if not kind.list.atomic:
+            if not type_.list.atomic:
                 try:
-                    key = kind.list.item_key(item)
+                    key = type_.list.item_key(item)
                 except MisfitError as error:
-                    tell(f"element {index}: {error}")
+                    add_error(f"element {index}: {error}")
                     return
-                if unique and key in seen:
-                    tell(f"duplicate entries for key {format_path((key,))}")
-                seen.add(key)
-            _explain(item, kind.list.element, (*path, key), found, unique)
+                if unique and key in keys:
+                    add_error(f"duplicate entries for key {format_path((key,))}")
+                keys.add(key)
+            _explain(item, type_.list.element, (*path, key), errors_found, unique)
     else:
-        tell("schema error: invalid atom: inlined")
+        add_error("schema error: invalid atom: inlined")
 
 
-def _allowed(value: Any, kind: Type) -> bool:
+def _allowed(value: Any, type_: Type) -> bool:
     if isinstance(value, dict):
-        return kind.map is not None
+        return type_.map is not None
     if isinstance(value, list):
-        return kind.list is not None
-    return bool(kind.scalar) and not isinstance(value, GoValue)
+        return type_.list is not None
+    return bool(type_.scalar) and not isinstance(value, GoValue)
 
 
-def _scalar_text(value: Any, kind: str) -> str:
-    if kind == "numeric":
+def _scalar_text(value: Any, type_: str) -> str:
+    if type_ == "numeric":
         return f"expected numeric (int or float), got {go_type(value)}"
-    if kind == "string":
+    if type_ == "string":
         return f"expected string, got &value.valueUnstructured{{Value:{go_literal(value)}}}"
-    return f"expected {'boolean' if kind == 'boolean' else 'any scalar'}, got &{{{go_print(value)}}}"
+    return f"expected {'boolean' if type_ == 'boolean' else 'any scalar'}, got &{{{go_print(value)}}}"
 
 
-def type_mismatch_error(what: str, value: Any, kind: Type, *, unique: bool = True) -> errors.UnknownReasonError:
-    """The answer to an apply where something does not fit: a 500 without a reason, as the reference gives."""
-    return errors.UnknownReasonError(f"{what}: {type_errors(value, kind, unique=unique)}")
+def type_mismatch_error(what: str, value: Any, type_: Type, *, unique: bool = True) -> errors.UnknownReasonError:
+    """Return the error for a value that does not match its type: a 500 without a reason, as in kube-apiserver."""
+    return errors.UnknownReasonError(f"{what}: {type_errors(value, type_, unique=unique)}")
