@@ -143,7 +143,7 @@ def _url(call: EstimatedCall) -> CallEstimate | None:
 
 
 def _replace(call: EstimatedCall) -> CallEstimate | None:
-    """The result has as many replacements as old strings can fit, and the characters between them."""
+    """Estimate replace(): the result has as many new strings as old ones fit, and the characters between them."""
     if call.target is None or len(call.args) < 2:
         return None
     size, old, new = call.size(call.target), call.size(call.args[0]), call.size(call.args[1])
@@ -228,7 +228,7 @@ def _validate(call: EstimatedCall) -> CallEstimate | None:
 
 
 def _selector(call: EstimatedCall) -> CallEstimate | None:
-    """Traversing the string, and for every second character a requirement, which is a list and a struct."""
+    """Estimate a selector: a traversal of the string, and a list and a struct per two characters."""
     if len(call.args) != 1:
         return None
     size = call.size(call.args[0])
@@ -251,7 +251,7 @@ def _equals(call: EstimatedCall) -> CallEstimate | None:
 
 
 def _list_result(factor: float, size: Range) -> CallEstimate:
-    """The estimate of a call that allocates a list."""
+    """Estimate a call that allocates a list."""
     return CallEstimate(size.scaled(factor).plus(ONE).plus(exactly(10)), size)
 
 

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from polykind.cel.ast import (
-    ACCUMULATOR,
-    Call,
-    Comprehension,
-    Expr,
-    Ident,
-    ListExpr,
-    Literal,
-    MapExpr,
-    Select,
-    children,
-)
+from polykind.cel.ast import ACCUMULATOR, Call, Comprehension, Expr, Ident, ListExpr, Literal, MapExpr, Select, children
 from polykind.cel.call_cost_estimate import (
     ESTIMATORS_BY_FUNCTION,
     ESTIMATORS_BY_OVERLOAD,
@@ -33,14 +22,11 @@ from polykind.cel.call_cost_estimate import (
     exactly,
 )
 from polykind.cel.cel_types import Type, unwrap_optional
+from polykind.cel.runtime_cost import COMPARISON_OVERLOADS
 from polykind.cel.schema_types import DeclType
 
 _STRUCT_COST = exactly(40)
 _SCALARS = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
-_COMPARISON_OVERLOADS = frozenset(
-    [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
-    + ["equals", "not_equals"]
-)
 
 
 class _Entry(NamedTuple):
@@ -325,7 +311,7 @@ def _standard_estimate(overload: str, target: Argument | None, args: Sequence[Ar
     def size_of(arg: Argument) -> Range:
         return arg.size or UNKNOWN
 
-    if overload in _COMPARISON_OVERLOADS:
+    if overload in COMPARISON_OVERLOADS:
         max_size = min(size_of(args[0]).max, size_of(args[1]).max)
         return CallEstimate(Range(1 if max_size > 0 else 0, max_size).scaled(STRING_TRAVERSAL_FACTOR))
     if overload in ("starts_with_string", "ends_with_string"):

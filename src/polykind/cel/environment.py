@@ -88,12 +88,7 @@ def compile_expression(
 
 
 def _parse_and_check(
-    text: str,
-    variables: Mapping[str, Type],
-    fields: FieldTypes,
-    *,
-    structs: Container[str] = (),
-    patches: bool = False,
+    text: str, variables: Mapping[str, Type], fields: FieldTypes, *, structs: Container[str] = (), patches: bool = False
 ) -> tuple[Expr | None, str, set[str]]:
     """Return the AST, the error text and the names of the variables used. The AST is None if there are errors."""
     source = Source(text)

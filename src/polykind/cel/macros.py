@@ -76,65 +76,59 @@ def _iter_vars(args: list[Expr]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _quantifier(kind: str, count: int) -> Expander:
+def _quantifier(kind: str, variable_count: int) -> Expander:
     def expander(offset: int, target: Expr, args: list[Expr]) -> Expr:
-        variables = _iter_vars(args[:count])
-        predicate = args[count]
-        initial: Expr
+        variables = _iter_vars(args[:variable_count])
+        predicate = args[variable_count]
+        init: Expr = Literal(offset, kind == "all")
+        condition: Expr
+        result: Expr = _accu(offset)
         if kind == "all":
-            initial = Literal(offset, True)
-            condition: Expr = _call(offset, "@not_strictly_false", _accu(offset))
+            condition = _call(offset, "@not_strictly_false", _accu(offset))
             step = _call(offset, "_&&_", _accu(offset), predicate)
-            result: Expr = _accu(offset)
         elif kind == "exists":
-            initial = Literal(offset, False)
             condition = _call(offset, "@not_strictly_false", _call(offset, "!_", _accu(offset)))
             step = _call(offset, "_||_", _accu(offset), predicate)
-            result = _accu(offset)
         else:
-            initial = Literal(offset, 0)
-            condition = Literal(offset, True)
+            init, condition = Literal(offset, 0), Literal(offset, True)
             counted = _call(offset, "_+_", _accu(offset), Literal(offset, 1))
             step = _call(offset, "_?_:_", predicate, counted, _accu(offset))
             result = _call(offset, "_==_", _accu(offset), Literal(offset, 1))
-        return Comprehension(
-            offset, kind, target, variables, ACCUMULATOR, initial, condition, step, result, (predicate,)
-        )
+        parts = (predicate,)
+        return Comprehension(offset, kind, target, variables, ACCUMULATOR, init, condition, step, result, parts)
 
     return expander
 
 
-def _collect(offset: int, target: Expr, variables: tuple[str, ...], item: Expr, test: Expr | None) -> Expr:
-    step: Expr = _call(offset, "_+_", _accu(offset), ListExpr(offset, [item]))
+def _collect(
+    kind: str, target: Expr, variables: tuple[str, ...], init: Expr, step: Expr, test: Expr | None, *parts: Expr
+) -> Expr:
+    """Return a comprehension over all elements that takes the step for those which pass the test."""
+    offset = init.offset
     if test is not None:
         step = _call(offset, "_?_:_", test, step, _accu(offset))
-    parts = (item,) if test is None else (item, test)
-    return Comprehension(
-        offset,
-        "list",
-        target,
-        variables,
-        ACCUMULATOR,
-        ListExpr(offset, []),
-        Literal(offset, True),
-        step,
-        _accu(offset),
-        parts,
-    )
+        parts = (*parts, test) if parts else ()
+    condition = Literal(offset, True)
+    return Comprehension(offset, kind, target, variables, ACCUMULATOR, init, condition, step, _accu(offset), parts)
+
+
+def _collect_list(offset: int, target: Expr, variables: tuple[str, ...], item: Expr, test: Expr | None) -> Expr:
+    step = _call(offset, "_+_", _accu(offset), ListExpr(offset, [item]))
+    return _collect("list", target, variables, ListExpr(offset, []), step, test, item)
 
 
 def _map(offset: int, target: Expr, args: list[Expr]) -> Expr:
     name = _iter_var(args[0], "argument is not an identifier")
-    return _collect(offset, target, (name,), args[-1], args[1] if len(args) == 3 else None)
+    return _collect_list(offset, target, (name,), args[-1], args[1] if len(args) == 3 else None)
 
 
 def _filter(offset: int, target: Expr, args: list[Expr]) -> Expr:
     name = _iter_var(args[0], "argument is not an identifier")
-    return _collect(offset, target, (name,), args[0], args[1])
+    return _collect_list(offset, target, (name,), args[0], args[1])
 
 
 def _transform_list(offset: int, target: Expr, args: list[Expr]) -> Expr:
-    return _collect(offset, target, _iter_vars(args[:2]), args[-1], args[2] if len(args) == 4 else None)
+    return _collect_list(offset, target, _iter_vars(args[:2]), args[-1], args[2] if len(args) == 4 else None)
 
 
 def _transform_map(offset: int, target: Expr, args: list[Expr]) -> Expr:
@@ -147,29 +141,14 @@ def _transform_entry(offset: int, target: Expr, args: list[Expr]) -> Expr:
 
 
 def _insert(offset: int, target: Expr, args: list[Expr], variables: tuple[str, ...], added: list[Expr]) -> Expr:
-    test = args[2] if len(args) == 4 else None
-    step: Expr = _call(offset, "cel.@mapInsert", _accu(offset), *added)
-    if test is not None:
-        step = _call(offset, "_?_:_", test, step, _accu(offset))
-    initial = MapExpr(offset, [])
-    return Comprehension(
-        offset, "map", target, variables, ACCUMULATOR, initial, Literal(offset, True), step, _accu(offset)
-    )
+    step = _call(offset, "cel.@mapInsert", _accu(offset), *added)
+    return _collect("map", target, variables, MapExpr(offset, []), step, args[2] if len(args) == 4 else None)
 
 
 def bind(offset: int, name: str, value: Expr, body: Expr) -> Comprehension:
     """Return the expansion of cel.bind(): a comprehension over an empty list whose accumulator holds the value."""
-    return Comprehension(
-        offset,
-        "bind",
-        ListExpr(offset, []),
-        ("#unused",),
-        name,
-        value,
-        Literal(offset, False),
-        Ident(offset, name),
-        body,
-    )
+    iter_range, condition, step = ListExpr(offset, []), Literal(offset, False), Ident(offset, name)
+    return Comprehension(offset, "bind", iter_range, ("#unused",), name, value, condition, step, body)
 
 
 def _optional_map(flat: bool) -> Expander:

@@ -23,7 +23,7 @@ AUTHORIZER_CHECK_COST = 350_000
 _PARSING_FUNCTIONS = "url lowerAscii upperAscii substring trim cidr isIP isCIDR quantity isQuantity semver isSemver"
 _SINGLE_TRAVERSAL_FUNCTIONS = frozenset([*_PARSING_FUNCTIONS.split(), "jsonpatch.escapeKey"])
 _LIST_TRAVERSAL_FUNCTIONS = frozenset(["isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"])
-_COMPARISON_OVERLOADS = frozenset(
+COMPARISON_OVERLOADS = frozenset(
     [f"{word}_{kind}" for word in ("less", "less_equals", "greater", "greater_equals") for kind in ("string", "bytes")]
     + ["equals", "not_equals"]
 )
@@ -57,7 +57,7 @@ def runtime_call_cost(function: str, overload: str) -> CallCost | int:
         return _single_traversal
     if function in _LIST_TRAVERSAL_FUNCTIONS:
         return lambda args, result: _traversal(args[0])
-    if overload in _COMPARISON_OVERLOADS:
+    if overload in COMPARISON_OVERLOADS:
         return _comparison
     return _BY_OVERLOAD.get(overload, 1)
 

@@ -172,9 +172,9 @@ class TokenStream:
         self._end_recovery()
         return True
 
-    def _skip_until(self, wanted: frozenset[str]) -> None:
+    def _skip_until(self, expected: frozenset[str]) -> None:
         start = self.position
-        while self.next.kind not in wanted and self.next.kind != "<EOF>":
+        while self.next.kind not in expected and self.next.kind != "<EOF>":
             if self.position - start == _RECOVERY_LOOKAHEAD_LIMIT:
                 self.source.report(-1, f"error recovery token lookahead limit exceeded: {_RECOVERY_LOOKAHEAD_LIMIT}")
                 raise ParsingAbortedError

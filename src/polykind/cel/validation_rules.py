@@ -135,9 +135,9 @@ class Rules:
             if self._node is None:
                 self._node = SchemaNode(self._openapi)
             correlation = Correlation(obj, old, self._node)
-        judging = RuleEvaluation(root_path)
-        judging.run(self._root, obj, old, correlation)
-        return judging.errors, judging.warnings
+        evaluation = RuleEvaluation(root_path)
+        evaluation.run(self._root, obj, old, correlation)
+        return evaluation.errors, evaluation.warnings
 
 
 def _normalize_field_path(path: str, schema: JsonObject) -> str:

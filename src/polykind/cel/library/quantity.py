@@ -54,7 +54,7 @@ def parse(text: str) -> Quantity:
     match = _parse_parts(text)
     if not text or match is None:
         raise EvalError(_FORMAT_ERROR)
-    sign, whole, fraction, suffix = match[1], match[2].lstrip("0"), match[3] or "", match[4]
+    sign, integer, fraction, suffix = match[1], match[2].lstrip("0"), match[3] or "", match[4]
     binary = suffix in _BINARY_SUFFIXES
     if binary:
         exponent = _BINARY_SUFFIXES[suffix]
@@ -64,16 +64,16 @@ def parse(text: str) -> Quantity:
         exponent = int(suffix[1:])
     else:
         raise EvalError(_SUFFIX_ERROR)
-    if len(whole) + len(fraction) > _MAX_DIGITS:
+    if len(integer) + len(fraction) > _MAX_DIGITS:
         raise EvalError(_NUMERIC_ERROR)
-    number = int((whole + fraction) or "0") * (-1 if sign == "-" else 1)
+    number = int((integer + fraction) or "0") * (-1 if sign == "-" else 1)
     if binary:
         amount = _CONTEXT.multiply(Decimal(number).scaleb(-len(fraction), _CONTEXT), Decimal(2**exponent))
-        precision = 15 - max(len(whole), 1) - int(exponent * 3 / 10) - 1 if not fraction else -1
+        precision = 15 - max(len(integer), 1) - int(exponent * 3 / 10) - 1 if not fraction else -1
         int64_amount = (number * 2**exponent, 0)
     else:
         amount = Decimal(number).scaleb(exponent - len(fraction), _CONTEXT)
-        precision = 18 - len(whole or "0") - len(fraction)
+        precision = 18 - len(integer or "0") - len(fraction)
         int64_amount = (number, exponent - len(fraction))
     if precision < 0 or int64_amount[1] < -9 or int64_amount[0] not in _INT64:
         if not match[2] and not fraction:

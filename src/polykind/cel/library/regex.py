@@ -32,24 +32,24 @@ def matches(text: str, expression: str) -> bool:
 
 
 def _find(text: str, expression: str) -> str:
-    found = _compile(expression, "Illegal regex: ").search(replace_lone_surrogates(text))
-    return found.group() if found else ""
+    match = _compile(expression, "Illegal regex: ").search(replace_lone_surrogates(text))
+    return match.group() if match else ""
 
 
 def _find_all(text: str, expression: str, limit: int = -1) -> list[str]:
     text = replace_lone_surrogates(text)
     matches = _compile(expression, "Illegal regex: ").finditer(text)
-    found: list[str] = []
+    results: list[str] = []
     end = -1
     for start, stop in _match_spans(matches) if limit else ():
         # As in Go, an empty match directly after another match does not count.
         if stop == start <= end:
             continue
         end = stop
-        found.append(text[start:stop])
-        if len(found) == limit:
+        results.append(text[start:stop])
+        if len(results) == limit:
             break
-    return found
+    return results
 
 
 def _match_spans(matches: Iterable[Any]) -> Iterator[tuple[int, int]]:
