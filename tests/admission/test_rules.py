@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from polykind.admission.attributes import Attributes
-from polykind.admission.matcher import Rule, is_exempt_from_webhooks, matching_version, name_warnings
+from polykind.admission.matcher import Rule, is_exempt_from_webhooks, matching_version
+from polykind.apis.admissionregistration.strategy import name_warnings
 from tests.admission.support import attributes_for
 
 OBJ = {"metadata": {"name": "v"}}

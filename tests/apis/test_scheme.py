@@ -1,4 +1,4 @@
-"""What is said of kinds that are sent where they do not belong."""
+"""Tests of the kinds that kube-apiserver can decode."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from polykind.apis.scheme import is_known
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition", False),
     ],
 )
-def test_the_kinds_that_the_reference_can_read(api_version: str, kind: str, known: bool) -> None:
-    assert is_known(api_version, kind, to_definitions=False) is known
+def test_is_known_for_kinds_of_kube_apiserver(api_version: str, kind: str, known: bool) -> None:
+    assert is_known(api_version, kind, crd_server=False) is known
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_the_kinds_that_the_reference_can_read(api_version: str, kind: str, know
         ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList", True),
     ],
 )
-def test_fewer_are_known_where_definitions_are_read(api_version: str, kind: str, known: bool) -> None:
-    assert is_known(api_version, kind, to_definitions=True) is known
+def test_crd_server_knows_fewer_kinds(api_version: str, kind: str, known: bool) -> None:
+    assert is_known(api_version, kind, crd_server=True) is known

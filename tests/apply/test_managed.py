@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polykind import errors
+from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1
+from polykind.apis.machinery.apply_types import apply_model
 from polykind.apply import field_manager
 from polykind.apply.fieldset import difference
 from polykind.apply.typed_value import applied_fields
-from polykind.apply.typemodel import CRD_MODEL, TypeModel
+from polykind.apply.typemodel import TypeModel
 from tests.apply.test_typed import SCHEMA
 
 Json = dict[str, Any]
@@ -266,7 +268,13 @@ async def test_kinds_that_are_built_in_have_their_required_fields_before_they_ar
         "status": {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]},
     }
     version = crd["apiVersion"]
-    made = await written(None, crd, "me", models={version: CRD_MODEL}, reset={version: field_manager.MAIN_RESET})
+    made = await written(
+        None,
+        crd,
+        "me",
+        models={version: apply_model(CUSTOM_RESOURCE_DEFINITION_V1)},
+        reset={version: field_manager.MAIN_RESET},
+    )
     spec = entries(made)[0]["fieldsV1"]["f:spec"]
     assert spec == {
         "f:conversion": {".": {}, "f:strategy": {}},

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from polykind.apis.autoscaling.types import SCALE
+from polykind.apis.machinery.apply_types import apply_model
 from polykind.apply import field_manager
 from polykind.apply.scale_managed_fields import SCALE_VERSION, to_parent, to_scale
-from polykind.apply.typemodel import SCALE_MODEL
 from tests.apply.test_managed import V1, V2, Json, convert, entry
 
 PATHS = {V1: ".spec.replicas", V2: None}
@@ -27,7 +28,7 @@ async def scaled(parent: list[Json], before: int, after: int, manager: str) -> l
         api_version=SCALE_VERSION,
         subresource="scale",
         now="2024-01-01T00:00:09Z",
-        models={SCALE_VERSION: SCALE_MODEL},
+        models={SCALE_VERSION: apply_model(SCALE)},
         convert=convert,
     )
     return to_parent(parent, listed, api_version=V1, paths=PATHS)

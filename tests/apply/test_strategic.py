@@ -9,6 +9,10 @@ import pytest
 from hypothesis import given
 
 from polykind import errors
+from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as CRD
+from polykind.apis.core.types import NAMESPACE as NAMESPACE_KIND
+from polykind.apis.machinery.apply_types import merge_strategy
+from polykind.apis.machinery.kinds import Kind
 from polykind.apply import merge_patch, strategic_merge_patch
 from polykind.apply.patch_errors import PatchRejectedError
 from tests.apply.test_jsonpatch import OBJECTS
@@ -27,10 +31,10 @@ NAMESPACE: dict[str, Any] = {
 }
 
 
-def patched(patch: Any, document: dict[str, Any] = NAMESPACE) -> Any:
+def patched(patch: Any, document: dict[str, Any] = NAMESPACE, kind: Kind = NAMESPACE_KIND) -> Any:
     before = copy.deepcopy((document, patch))
     try:
-        return strategic_merge_patch.apply(document, patch)
+        return strategic_merge_patch.apply(document, patch, merge_strategy(kind))
     finally:
         assert (document, patch) == before
 
@@ -78,7 +82,7 @@ def test_conditions_and_versions_of_a_definition_are_replaced() -> None:
         "spec": {"versions": [{"name": "v1"}]},
         "status": {"conditions": [{"type": "A"}]},
     }
-    out = patched({"spec": {"versions": [{"name": "v2"}]}, "status": {"conditions": [{"type": "B"}]}}, crd)
+    out = patched({"spec": {"versions": [{"name": "v2"}]}, "status": {"conditions": [{"type": "B"}]}}, crd, CRD)
     assert (out["spec"], out["status"]) == ({"versions": [{"name": "v2"}]}, {"conditions": [{"type": "B"}]})
 
 

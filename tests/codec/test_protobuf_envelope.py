@@ -12,9 +12,9 @@ from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as V
 from polykind.apis.authorization.types import SUBJECT_ACCESS_REVIEW
 from polykind.apis.core.types import NAMESPACE
 from polykind.apis.machinery import decode
-from polykind.apis.machinery.fields import Struct
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
 from polykind.codec.protobuf_envelope import decode_envelope, encode_list, encode_object, encode_watch_frame
 from polykind.codec.protobuf_wire import ProtobufError

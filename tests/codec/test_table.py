@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from polykind.codec import table
+from polykind.apis.autoscaling.types import SCALE
+from polykind.apis.core.types import NAMESPACE
+from polykind.apis.rbac.types import ROLE
 from polykind.codec.table import TableFormat
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)
@@ -150,16 +152,16 @@ def test_built_in_tables() -> None:
         "metadata": {"name": "default", "creationTimestamp": "2026-11-13T12:00:00Z"},
         "status": {"phase": "Active"},
     }
-    assert [c["name"] for c in table.NAMESPACES.definitions] == ["Name", "Status", "Age"]
-    assert table.NAMESPACES.row(namespace, NOW)["cells"] == ["default", "Active", "2d"]
-    assert [(c["name"], c["type"]) for c in table.DEFAULT.definitions] == [("Name", "string"), ("Created At", "date")]
-    assert table.DEFAULT.row(namespace, NOW)["cells"] == ["default", "2026-11-13T12:00:00Z"]
+    assert [c["name"] for c in NAMESPACE.table.definitions] == ["Name", "Status", "Age"]
+    assert NAMESPACE.table.row(namespace, NOW)["cells"] == ["default", "Active", "2d"]
+    assert [(c["name"], c["type"]) for c in ROLE.table.definitions] == [("Name", "string"), ("Created At", "date")]
+    assert ROLE.table.row(namespace, NOW)["cells"] == ["default", "2026-11-13T12:00:00Z"]
     scale = {"metadata": {"name": "p"}, "spec": {"replicas": 3}, "status": {}}
-    assert [c["name"] for c in table.SCALES.definitions] == ["Name", "Desired", "Available", "Age"]
-    assert table.SCALES.row(scale, NOW)["cells"] == ["p", 3, None, None]
+    assert [c["name"] for c in SCALE.table.definitions] == ["Name", "Desired", "Available", "Age"]
+    assert SCALE.table.row(scale, NOW)["cells"] == ["p", 3, None, None]
 
 
 @pytest.mark.parametrize("obj", [{}, {"metadata": None}, {"metadata": []}, {"metadata": {"name": 5}, "status": None}])
 def test_strange_objects_have_rows(obj: dict[str, Any]) -> None:
-    for formats in (ANY, table.SCALES):
+    for formats in (ANY, SCALE.table):
         assert len(formats.row(obj, NOW)["cells"]) == len(formats.definitions)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from polykind.apis.meta.validation import MAX_MESSAGE
 from polykind.contract import JsonObject
 from polykind.migration import state
 from polykind.migration.state import Failures, GroupResource, is_unfinished, next_migration, target
-from polykind.schema.conditionrules import LONGEST_MESSAGE
 
 NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 
@@ -123,7 +123,7 @@ def test_failure_message_names_ten_objects_and_fits_into_a_condition() -> None:
     message = failures.message()
     assert message.startswith("migration encountered unhandled error: 1000 objects could not be migrated: ")
     assert message.endswith("; and 990 more")
-    assert len(message.encode()) < LONGEST_MESSAGE
+    assert len(message.encode()) < MAX_MESSAGE
 
 
 def test_lone_surrogates_are_replaced() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.apis.core.types import SCALE as MESSAGE
+from polykind.apis.autoscaling.types import SCALE as MESSAGE
 from polykind.codec.protobuf_envelope import encode_object
 from polykind.contract import JsonObject
 from tests.support.live import Live

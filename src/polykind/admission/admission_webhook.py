@@ -16,7 +16,7 @@ from polykind.admission.attributes import Attributes
 from polykind.admission.cel_variables import authorizer_values, request_value
 from polykind.admission.match_conditions import IGNORE, MatchConditionError, MatchConditions
 from polykind.admission.versioned_attributes import VersionedAttributes
-from polykind.admission.webhook_rules import HARMLESS
+from polykind.apis.admissionregistration.validation import DRY_RUN_SIDE_EFFECTS
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.selectors.selector_objects import compile_label_selector
@@ -177,7 +177,7 @@ class AdmissionWebhook:
         if attributes.dry_run:
             if self._side_effects is None:
                 raise WebhookCallError(self.name, "Webhook SideEffects is nil", 400)
-            if self._side_effects not in HARMLESS:
+            if self._side_effects not in DRY_RUN_SIDE_EFFECTS:
                 raise errors.BadRequestError(f"admission webhook {go_quote(self.name)} does not support dry run")
         if self._version is None:
             message = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"

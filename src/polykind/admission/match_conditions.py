@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from polykind.admission import match_rules
 from polykind.admission.cel_environment import OUT_OF_BUDGET, PER_MATCH, Environment
 from polykind.admission.evaluation_deadline import EvaluationInterruptedError, run_with_deadline
+from polykind.apis.admissionregistration.validation import validate_match_conditions
 from polykind.cel import CompilationError, Program
 from polykind.cel.activation import InterruptCheck
 from polykind.cel.cel_types import BOOL, Type
@@ -25,7 +25,7 @@ class MatchConditionError(Exception):
 def validate_conditions(conditions: Sequence[JsonObject], path: str, *, params: bool = False) -> list[FieldError]:
     """Validate match conditions. With `params`, the expressions may use the variable `params`."""
     environment = Environment(params=params)
-    return match_rules.condition_problems(conditions, path, partial(validate_expression, environment))
+    return validate_match_conditions(conditions, path, partial(validate_expression, environment))
 
 
 def validate_expression(

@@ -20,19 +20,6 @@ OWN_KINDS = frozenset(
 """The kinds of the group, including those that this server does not serve."""
 
 
-_STATIC = ".static.k8s.io"
-
-
-def name_warnings(name: str) -> list[str]:
-    """Return the warnings about the name of a webhook configuration, policy or binding."""
-    if not name.endswith(_STATIC):
-        return []
-    return [
-        f'metadata.name: names ending with "{_STATIC}" are reserved for static manifest-based configurations and '
-        "cannot be managed via the API"
-    ]
-
-
 def is_exempt_from_webhooks(attributes: Attributes) -> bool:
     """True for admission configuration itself, so that a broken webhook cannot prevent its own repair."""
     return attributes.resource.group == GROUP and attributes.resource.kind in OWN_KINDS

@@ -88,7 +88,7 @@ def _apply_configuration(attributes: Attributes, obj: JsonObject, constructed: C
     _check_finite_numbers(applied)
     try:
         return attributes.default(json_codec.decode(json_codec.encode(merged)))
-    except machinery.Undecodable as error:
+    except machinery.UndecodableObjectError as error:
         raise MutationError(error.detail) from None
 
 

@@ -90,7 +90,7 @@ def apply_defaults(attributes: Attributes, obj: JsonObject) -> JsonObject:
         return attributes.default(obj)
     except errors.UnknownReasonError:
         raise
-    except (machinery.Undecodable, BadObjectMetaError) as error:
+    except (machinery.UndecodableObjectError, BadObjectMetaError) as error:
         raise errors.InternalError(error.detail) from None
     except errors.APIError as error:
         raise errors.InternalError(error.message) from None

@@ -1,23 +1,20 @@
-"""The kinds that the reference can read, served here or not: whoever sends one elsewhere is told so in other words."""
+"""The kinds that kube-apiserver can decode, served here or not, because its errors distinguish them from others."""
 
 from __future__ import annotations
 
-_ANYWHERE = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"))
+from polykind.apis.groups import kinds_by_group_version
+
+LEGACY_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+_CRD_SCHEME = "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"
+
+_WITHOUT_VERSION = frozenset(("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList"))
 """Kinds that belong to no version."""
-_EVERYWHERE = frozenset(
+_OF_EVERY_VERSION = frozenset(
     (*("CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions"), "WatchEvent")
 )
-"""Kinds that every version has."""
-_POLICIES = "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding"
-_VALIDATING = "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding"
-_WEBHOOKS = "MutatingWebhookConfiguration ValidatingWebhookConfiguration"
-_ROLES = "ClusterRole ClusterRoleBinding Role RoleBinding"
-_LISTED = {
-    "v1": "ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim "
-    "Pod PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount",
-    "admissionregistration.k8s.io/v1": f"{_POLICIES} {_VALIDATING} {_WEBHOOKS}",
-    "admissionregistration.k8s.io/v1beta1": f"{_POLICIES} {_VALIDATING} {_WEBHOOKS}",
-    "admissionregistration.k8s.io/v1alpha1": f"{_POLICIES} {_VALIDATING}",
+_NOT_SERVED = {
+    "v1": "ComponentStatus ConfigMap Endpoints Event LimitRange Node PersistentVolume PersistentVolumeClaim Pod "
+    "PodTemplate ReplicationController ResourceQuota Secret ServiceAccount",
     "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
     "autoscaling/v1": "HorizontalPodAutoscaler",
     "autoscaling/v2": "HorizontalPodAutoscaler",
@@ -30,41 +27,46 @@ _LISTED = {
     "networking.k8s.io/v1": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
     "node.k8s.io/v1": "RuntimeClass",
     "policy/v1": "PodDisruptionBudget",
-    "rbac.authorization.k8s.io/v1": _ROLES,
-    "rbac.authorization.k8s.io/v1beta1": _ROLES,
-    "rbac.authorization.k8s.io/v1alpha1": _ROLES,
     "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
     "scheduling.k8s.io/v1": "PriorityClass",
     "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment VolumeAttributesClass",
-    "storagemigration.k8s.io/v1beta1": "StorageVersionMigration",
 }
-"""Kinds that have lists, which are kinds too."""
-_REVIEWS = "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
-_SINGLE = {
+"""Kinds that have lists and are not declared in `polykind.apis`."""
+_NOT_SERVED_WITHOUT_LIST = {
     "v1": "Binding List PodStatusResult RangeAllocation SerializedReference",
-    "authentication.k8s.io/v1": "SelfSubjectReview TokenRequest TokenReview",
-    "authentication.k8s.io/v1beta1": "SelfSubjectReview TokenReview",
-    "authentication.k8s.io/v1alpha1": "SelfSubjectReview",
-    "authorization.k8s.io/v1": _REVIEWS,
-    "authorization.k8s.io/v1beta1": _REVIEWS,
+    "authentication.k8s.io/v1": "TokenRequest",
     "autoscaling/v1": "Scale",
     "policy/v1": "Eviction",
 }
-_DEFINITIONS = {
-    "v1": "",
-    "apiextensions.k8s.io/v1": "CustomResourceDefinition",
-    "apiextensions.k8s.io/v1beta1": "CustomResourceDefinition",
-}
-"""What is known where definitions are read."""
+_CRD_GROUP = "apiextensions.k8s.io"
 
 
-def is_known(api_version: str, kind: str, *, to_definitions: bool) -> bool:
-    """Whether a kind is one that the reference can read, though maybe not here."""
-    if kind in _ANYWHERE:
+def scheme_of(group: str) -> str:
+    """Return the scheme that kube-apiserver's error messages name for the kinds of a group."""
+    return _CRD_SCHEME if group == _CRD_GROUP else LEGACY_SCHEME
+
+
+def is_known(api_version: str, kind: str, *, crd_server: bool) -> bool:
+    """True if kube-apiserver can decode a kind. `crd_server`: the part of it that serves CRDs, which knows fewer."""
+    if kind in _WITHOUT_VERSION:
         return True
-    listed, single = (_DEFINITIONS, {}) if to_definitions else (_LISTED, _SINGLE)
-    if api_version not in listed and api_version not in single:
-        return False
-    kinds = listed.get(api_version, "").split()
-    alone = single.get(api_version, "").split()
-    return kind in _EVERYWHERE or kind in alone or kind in kinds or kind.removesuffix("List") in kinds
+    kinds: set[str] = set()
+    version_known = False
+    for group_version, declared in kinds_by_group_version().items():
+        if (group_version.group == _CRD_GROUP) is not crd_server:
+            continue
+        for found in declared:
+            if any(api_version == _api_version(found.group, version) for version in found.known_versions):
+                version_known = True
+                kinds |= {found.kind, f"{found.kind}List"} if found.persistent else {found.kind}
+    if crd_server:
+        version_known = version_known or api_version == "v1"
+    else:
+        version_known = version_known or api_version in _NOT_SERVED
+        listed = _NOT_SERVED.get(api_version, "").split()
+        kinds.update(listed, (f"{name}List" for name in listed), _NOT_SERVED_WITHOUT_LIST.get(api_version, "").split())
+    return kind in kinds or (version_known and kind in _OF_EVERY_VERSION)
+
+
+def _api_version(group: str, version: str) -> str:
+    return f"{group}/{version}" if group else version

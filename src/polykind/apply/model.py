@@ -131,3 +131,5 @@ DEDUCED: Final = Type("untyped")
 """Anything: objects field by field, lists as a whole."""
 UNTYPED.map, UNTYPED.list = MapType({}, UNTYPED, atomic=True), ListType(UNTYPED, atomic=True)
 DEDUCED.map, DEDUCED.list = MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True)
+ANY: Final = Type("untyped", MapType({}, DEDUCED, atomic=False), ListType(UNTYPED, atomic=True))
+"""A value without a type of its own."""

@@ -26,44 +26,18 @@ class Strategy(NamedTuple):
 
 
 REPLACE = Strategy()
-_META = Strategy({"ownerReferences": Strategy(key="uid"), "finalizers": Strategy(key="")})
-_WEBHOOKS = Strategy(
-    {"metadata": _META, "webhooks": Strategy({"matchConditions": Strategy(key="name")}, key="name")},
-)
-OBJECT = Strategy({"metadata": _META})
-"""The strategy of objects for which only the metadata has merge keys."""
-
-STRATEGIES: Mapping[str, Strategy] = {
-    "CustomResourceDefinition": OBJECT,
-    **dict.fromkeys(
-        ("Namespace", "StorageVersionMigration"),
-        Strategy({"metadata": _META, "status": Strategy({"conditions": Strategy(key="type")})}),
-    ),
-    "Service": Strategy({"metadata": _META, "spec": Strategy({"ports": Strategy(key="port")})}),
-    "MutatingWebhookConfiguration": _WEBHOOKS,
-    "ValidatingWebhookConfiguration": _WEBHOOKS,
-    "MutatingAdmissionPolicy": Strategy(
-        {"metadata": _META, "spec": Strategy({"matchConditions": Strategy(key="name")})}
-    ),
-    "ValidatingAdmissionPolicy": Strategy(
-        {
-            "metadata": _META,
-            "spec": Strategy({"matchConditions": Strategy(key="name"), "variables": Strategy(key="name")}),
-        }
-    ),
-}
+OBJECT = Strategy({"metadata": Strategy({"ownerReferences": Strategy(key="uid"), "finalizers": Strategy(key="")})})
+"""The strategy of an object of which only the metadata is known."""
 
 
-def apply(document: JsonObject, patch: Any, strategy: Strategy | None = None) -> JsonObject:
-    """Apply a patch to a document. The input is not changed. By default use the strategy of the document's kind."""
+def apply(document: JsonObject, patch: Any, strategy: Strategy = OBJECT) -> JsonObject:
+    """Return the document after the patch. The input is not changed."""
     if patch is None:
         return document
     if not isinstance(patch, dict):
         raise errors.BadRequestError(
             f"json: cannot unmarshal {_json_name(patch)} into Go value of type map[string]interface {{}}"
         )
-    if strategy is None:
-        strategy = STRATEGIES.get(str(document.get("kind")), OBJECT)
     try:
         return _merge_maps(document, patch, strategy)
     except RecursionError:

@@ -1,20 +1,30 @@
-"""The types of a kind at one version: read from its schema, or written down for the kinds that are built in."""
+"""The types of the fields of a kind at one version, derived from its schema."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from polykind.apply.model import BOOLEAN, DEDUCED, NUMERIC, SCALAR, STRING, UNTYPED, Field, ListType, MapType, Type
-from polykind.apply.record import ANY, TEXTS, atomic, keyed, many, mapping, struct
-from polykind.apply.versiontypes import SPEC_V1BETA1, VERSIONS
+from polykind.apply.model import (
+    ANY,
+    BOOLEAN,
+    DEDUCED,
+    NUMERIC,
+    SCALAR,
+    STRING,
+    UNTYPED,
+    Field,
+    ListType,
+    MapType,
+    Type,
+)
 from polykind.contract import JsonObject
 
 
 class TypeModel:
-    """The types of one version of a kind; its schema is read at the first use.
+    """The types of one version of a kind, derived from its OpenAPI schema at the first use, or given as `root`.
 
-    `zero` is what an object is before it is created: a kind that is built in has its required fields from the outset.
-    `ordered` keeps the keys of field sets in the reference's order, for objects whose keys are not sorted on the wire.
+    `zero` is the object before its creation: the Go struct of a built-in kind has zero values in its required fields.
+    `ordered` sorts the keys of field sets as kube-apiserver does, for objects whose keys are not sorted on the wire.
     """
 
     def __init__(
@@ -89,7 +99,7 @@ def _map(schema: JsonObject, preserve: bool) -> MapType:
 
 
 def _element(additional: Any, free: bool, preserve: bool) -> Type | None:
-    """The type of fields without a name: by `additionalProperties`, or, without that, anything or none at all."""
+    """Return the type of undeclared fields: `additionalProperties`, or anything if `free`, or None if forbidden."""
     if additional is None:
         return DEDUCED if free else None
     if isinstance(additional, dict):
@@ -120,213 +130,59 @@ _CONTAINED = {
     "x-kubernetes-list-type",
     "x-kubernetes-embedded-resource",
 }
-_STRINGS = mapping(STRING)
+_STRING_SCHEMA: JsonObject = {"type": "string"}
+_REQUIRED_SCHEMA: JsonObject = {"type": "string", "default": ""}
+_BOOLEAN_SCHEMA: JsonObject = {"type": "boolean"}
+_INTEGER_SCHEMA: JsonObject = {"type": "integer"}
+_TIME_SCHEMA: JsonObject = {"type": "string", "format": "date-time"}
+_STRING_MAP_SCHEMA: JsonObject = {"type": "object", "additionalProperties": _STRING_SCHEMA}
 
-_OWNER = atomic(
-    apiVersion=STRING,
-    blockOwnerDeletion=BOOLEAN,
-    controller=BOOLEAN,
-    kind=STRING,
-    name=STRING,
-    uid=STRING,
+
+def _strings(*names: str) -> JsonObject:
+    return dict.fromkeys(names, _STRING_SCHEMA)
+
+
+META = _type(
+    {
+        "type": "object",
+        "properties": {
+            **_strings("generateName", "name", "namespace", "resourceVersion", "selfLink", "uid"),
+            **dict.fromkeys(("annotations", "labels"), _STRING_MAP_SCHEMA),
+            **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), _TIME_SCHEMA),
+            **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), _INTEGER_SCHEMA),
+            "finalizers": {"type": "array", "items": _STRING_SCHEMA, "x-kubernetes-list-type": "set"},
+            "managedFields": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        **_strings("apiVersion", "fieldsType", "manager", "operation", "subresource"),
+                        "fieldsV1": {"type": "object"},
+                        "time": _TIME_SCHEMA,
+                    },
+                },
+            },
+            "ownerReferences": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        **dict.fromkeys(("apiVersion", "kind", "name", "uid"), _REQUIRED_SCHEMA),
+                        **dict.fromkeys(("blockOwnerDeletion", "controller"), _BOOLEAN_SCHEMA),
+                    },
+                    "x-kubernetes-map-type": "atomic",
+                },
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["uid"],
+            },
+        },
+    },
+    preserve=False,
 )
-_MANAGER = struct(
-    **dict.fromkeys(("apiVersion", "fieldsType", "manager", "operation", "subresource"), STRING),
-    fieldsV1=mapping(DEDUCED),
-    time=SCALAR,
-)
-META = struct(
-    annotations=_STRINGS,
-    creationTimestamp=SCALAR,
-    deletionGracePeriodSeconds=NUMERIC,
-    deletionTimestamp=SCALAR,
-    finalizers=Type(list_type=ListType(STRING, atomic=False)),
-    generateName=STRING,
-    generation=NUMERIC,
-    labels=_STRINGS,
-    managedFields=many(_MANAGER),
-    name=STRING,
-    namespace=STRING,
-    ownerReferences=keyed(_OWNER, "uid"),
-    resourceVersion=STRING,
-    selfLink=STRING,
-    uid=STRING,
-)
+"""The metadata of custom resources. It has the same types as the declaration of ObjectMeta in `polykind.apis.meta`."""
 _EMBEDDED: JsonObject = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {}}
 
 
 def _embedded_fields() -> dict[str, Field]:
     kinds = {"apiVersion": STRING, "kind": STRING, "metadata": META}
     return {name: Field(f"f:{name}", kind, None) for name, kind in kinds.items()}
-
-
-def _stored(zero: JsonObject, **fields: Type) -> TypeModel:
-    root = struct(apiVersion=STRING, kind=STRING, metadata=META, **fields)
-    return TypeModel(None, root=root, zero={"metadata": {}, **zero}, ordered=True)
-
-
-def _object(spec: Type, status: Type, zero: JsonObject) -> TypeModel:
-    return _stored(zero, spec=spec, status=status)
-
-
-def _condition(*more: str) -> Type:
-    names = ("type", "status", "reason", "message")
-    fields = {**dict.fromkeys(names, STRING), **dict.fromkeys(more, NUMERIC), "lastTransitionTime": SCALAR}
-    return keyed(struct(**fields), "type")
-
-
-_NAMES = struct(categories=TEXTS, kind=STRING, listKind=STRING, plural=STRING, shortNames=TEXTS, singular=STRING)
-_SERVICE = struct(name=STRING, namespace=STRING, path=STRING, port=NUMERIC)
-_CLIENT_CONFIG = struct(caBundle=STRING, service=_SERVICE, url=STRING)
-_WEBHOOK = struct(clientConfig=_CLIENT_CONFIG, conversionReviewVersions=TEXTS)
-_NO_NAMES: JsonObject = {"plural": "", "kind": ""}
-
-
-def _definitions(conversion: Type, **spec: Type) -> TypeModel:
-    return _object(
-        struct(conversion=conversion, group=STRING, names=_NAMES, preserveUnknownFields=BOOLEAN, scope=STRING, **spec),
-        struct(
-            acceptedNames=_NAMES,
-            conditions=_condition("observedGeneration"),
-            observedGeneration=NUMERIC,
-            storedVersions=TEXTS,
-        ),
-        {
-            "spec": {"group": "", "names": _NO_NAMES, "scope": "", "versions": None},
-            "status": {"conditions": None, "acceptedNames": _NO_NAMES, "storedVersions": None},
-        },
-    )
-
-
-CRD_MODEL = _definitions(struct(strategy=STRING, webhook=_WEBHOOK), versions=VERSIONS)
-CRD_V1BETA1_MODEL = _definitions(
-    struct(conversionReviewVersions=TEXTS, strategy=STRING, webhookClientConfig=_CLIENT_CONFIG), **SPEC_V1BETA1
-)
-NAMESPACE_MODEL = _object(
-    struct(finalizers=TEXTS), struct(conditions=_condition(), phase=STRING), {"spec": {}, "status": {}}
-)
-_PORT = struct(appProtocol=STRING, name=STRING, nodePort=NUMERIC, port=NUMERIC, protocol=STRING, targetPort=SCALAR)
-if _PORT.map is not None:
-    _PORT.map.fields["protocol"] = _PORT.map.fields["protocol"]._replace(default="TCP")
-_SELECTOR = Type(map_type=MapType({}, STRING, atomic=True))
-SERVICE_MODEL = _object(
-    struct(
-        **dict.fromkeys(("clusterIP", "externalName", "externalTrafficPolicy", "internalTrafficPolicy"), STRING),
-        **dict.fromkeys(("ipFamilyPolicy", "loadBalancerClass", "loadBalancerIP", "sessionAffinity", "type"), STRING),
-        **dict.fromkeys(("clusterIPs", "externalIPs", "ipFamilies", "loadBalancerSourceRanges"), TEXTS),
-        **dict.fromkeys(("allocateLoadBalancerNodePorts", "publishNotReadyAddresses"), BOOLEAN),
-        healthCheckNodePort=NUMERIC,
-        ports=Type(list_type=ListType(_PORT, atomic=False, keys=("port", "protocol"))),
-        selector=_SELECTOR,
-        trafficDistribution=STRING,
-    ),
-    struct(loadBalancer=struct()),
-    {"spec": {}, "status": {"loadBalancer": {}}},
-)
-SCALE_MODEL = _object(
-    struct(replicas=NUMERIC), struct(replicas=NUMERIC, selector=STRING), {"spec": {}, "status": {"replicas": 0}}
-)
-
-_TERM = struct(key=STRING, operator=STRING, values=TEXTS)
-_LABEL_SELECTOR = atomic(matchExpressions=many(_TERM), matchLabels=_STRINGS)
-_RULE = {"scope": STRING, **dict.fromkeys(("apiGroups", "apiVersions", "operations", "resources"), TEXTS)}
-_RULES = Type(list_type=ListType(struct(**_RULE), atomic=True))
-_NAMED_RULES = Type(list_type=ListType(atomic(**_RULE, resourceNames=TEXTS), atomic=True))
-_MATCH_CONDITIONS = keyed(struct(expression=STRING, name=STRING), "name")
-
-
-def _webhooks(**more: Type) -> TypeModel:
-    webhook = struct(
-        **dict.fromkeys(("failurePolicy", "matchPolicy", "name", "sideEffects"), STRING),
-        admissionReviewVersions=TEXTS,
-        clientConfig=_CLIENT_CONFIG,
-        matchConditions=_MATCH_CONDITIONS,
-        namespaceSelector=_LABEL_SELECTOR,
-        objectSelector=_LABEL_SELECTOR,
-        rules=_RULES,
-        timeoutSeconds=NUMERIC,
-        **more,
-    )
-    return _stored({}, webhooks=keyed(webhook, "name"))
-
-
-VALIDATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks()
-MUTATING_WEBHOOK_CONFIGURATION_MODEL = _webhooks(reinvocationPolicy=STRING)
-
-_MATCH_RESOURCES = atomic(
-    excludeResourceRules=_NAMED_RULES,
-    matchPolicy=STRING,
-    namespaceSelector=_LABEL_SELECTOR,
-    objectSelector=_LABEL_SELECTOR,
-    resourceRules=_NAMED_RULES,
-)
-VALIDATING_ADMISSION_POLICY_MODEL = _object(
-    struct(
-        auditAnnotations=many(struct(key=STRING, valueExpression=STRING)),
-        failurePolicy=STRING,
-        matchConditions=_MATCH_CONDITIONS,
-        matchConstraints=_MATCH_RESOURCES,
-        paramKind=atomic(apiVersion=STRING, kind=STRING),
-        validations=many(struct(**dict.fromkeys(("expression", "message", "messageExpression", "reason"), STRING))),
-        variables=keyed(atomic(expression=STRING, name=STRING), "name"),
-    ),
-    struct(
-        conditions=_condition("observedGeneration"),
-        observedGeneration=NUMERIC,
-        typeChecking=struct(expressionWarnings=many(struct(fieldRef=STRING, warning=STRING))),
-    ),
-    {"spec": {}, "status": {}},
-)
-_PARAM_REF = atomic(name=STRING, namespace=STRING, parameterNotFoundAction=STRING, selector=_LABEL_SELECTOR)
-VALIDATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
-    {"spec": {}},
-    spec=struct(
-        matchResources=_MATCH_RESOURCES,
-        paramRef=_PARAM_REF,
-        policyName=STRING,
-        validationActions=Type(list_type=ListType(STRING, atomic=False)),
-    ),
-)
-MUTATING_ADMISSION_POLICY_MODEL = _stored(
-    {"spec": {}},
-    spec=struct(
-        failurePolicy=STRING,
-        matchConditions=_MATCH_CONDITIONS,
-        matchConstraints=_MATCH_RESOURCES,
-        mutations=many(
-            struct(applyConfiguration=struct(expression=STRING), jsonPatch=struct(expression=STRING), patchType=STRING)
-        ),
-        paramKind=atomic(apiVersion=STRING, kind=STRING),
-        reinvocationPolicy=STRING,
-        variables=many(struct(expression=STRING, name=STRING)),
-    ),
-)
-MUTATING_ADMISSION_POLICY_BINDING_MODEL = _stored(
-    {"spec": {}},
-    spec=struct(matchResources=_MATCH_RESOURCES, paramRef=_PARAM_REF, policyName=STRING),
-)
-
-_POLICY_RULES = Type(
-    list_type=ListType(
-        struct(**dict.fromkeys(("apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"), TEXTS)),
-        atomic=True,
-    )
-)
-_SUBJECT = atomic(**dict.fromkeys(("apiGroup", "kind", "name", "namespace"), STRING))
-ROLE_MODEL = _stored({"rules": None}, rules=_POLICY_RULES)
-CLUSTER_ROLE_MODEL = _stored(
-    {"rules": None},
-    aggregationRule=struct(clusterRoleSelectors=many(_LABEL_SELECTOR)),
-    rules=_POLICY_RULES,
-)
-ROLE_BINDING_MODEL = _stored(
-    {"roleRef": {"apiGroup": "", "kind": "", "name": ""}},
-    roleRef=atomic(apiGroup=STRING, kind=STRING, name=STRING),
-    subjects=many(_SUBJECT),
-)
-
-STORAGE_VERSION_MIGRATION_MODEL = _object(
-    struct(resource=struct(group=STRING, resource=STRING)),
-    struct(conditions=_condition("observedGeneration"), resourceVersion=STRING),
-    {"spec": {"resource": {"group": "", "resource": ""}}, "status": {}},
-)

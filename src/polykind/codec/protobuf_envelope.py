@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from polykind.apis.machinery.fields import Struct
 from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apis.machinery.structs import Struct
 from polykind.apis.meta.types import LIST_META
 from polykind.codec.protobuf_wire import ProtobufError, bytes_field, encode_utf8, iter_fields
 from polykind.contract import JsonObject

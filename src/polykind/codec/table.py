@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from polykind.codec import json_codec
 from polykind.codec.jsonpath import JsonPath, JsonPathError
@@ -17,11 +17,29 @@ from polykind.golang.time import parse_rfc3339
 
 _MISSING: Final = object()
 _NAME = "The name of the object, unique among those of its kind in its namespace."
-_AGE = "The time since the object was created."
-_CREATED = "The time at which the object was created, in UTC."
+AGE_DESCRIPTION: Final = "The time since the object was created."
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 Cell = Callable[[JsonObject, datetime], Any]
+
+
+class Column(NamedTuple):
+    """A column of a built-in kind. Its cells are computed by `cell`, or by `at_time` if they depend on the time."""
+
+    name: str
+    type: str
+    description: str
+    cell: Callable[[JsonObject], Any] | None = None
+    priority: int = 0
+    at_time: Cell | None = None
+
+    def timed_cell(self) -> Cell:
+        cell = self.cell
+        if self.at_time is not None:
+            return self.at_time
+        if cell is None:
+            raise TypeError(f"the column {self.name} computes no cells")
+        return lambda obj, now: cell(obj)
 
 
 class TableFormat:
@@ -40,12 +58,13 @@ class TableFormat:
             self.add(definition, cell)
 
     @classmethod
-    def built_in(cls, columns: Iterable[tuple[JsonObject, Cell]]) -> TableFormat:
-        """A format whose cells are computed by functions."""
+    def of_columns(cls, columns: Iterable[Column], *, name_format: str = "name") -> TableFormat:
+        """Return the format of a built-in kind, whose cells are computed by functions."""
         out = cls()
-        del out.definitions[1:], out._cells[:]
-        for definition, cell in columns:
-            out.add(definition, cell)
+        out.definitions, out._cells = [_definition("Name", "string", name_format, _NAME)], []
+        for column in columns:
+            description = column.description
+            out.add(_definition(column.name, column.type, "", description, column.priority), column.timed_cell())
         return out
 
     def add(self, definition: JsonObject, cell: Cell) -> None:
@@ -96,7 +115,7 @@ def _definition(name: str, kind: str, form: str, description: str, priority: int
 _AGE_COLUMN: Final[JsonObject] = {
     "name": "Age",
     "type": "date",
-    "description": _AGE,
+    "description": AGE_DESCRIPTION,
     "jsonPath": ".metadata.creationTimestamp",
 }
 
@@ -174,195 +193,9 @@ def age(value: str, now: datetime) -> str:
     return "<unknown>" if moment.is_zero else duration.human_duration(now.timestamp() - moment.seconds)
 
 
-def _created(obj: JsonObject, now: datetime) -> Any:
+def _created(obj: JsonObject) -> Any:
     return (obj.get("metadata") or {}).get("creationTimestamp") or "0001-01-01T00:00:00Z"
 
 
-def _age(obj: JsonObject, now: datetime) -> str:
-    return age((obj.get("metadata") or {}).get("creationTimestamp") or "", now)
-
-
-def _phase(obj: JsonObject, now: datetime) -> str:
-    return (obj.get("status") or {}).get("phase") or ""
-
-
-def _service_type(obj: JsonObject, now: datetime) -> str:
-    return (obj.get("spec") or {}).get("type") or ""
-
-
-def _external_name(obj: JsonObject, now: datetime) -> str:
-    return (obj.get("spec") or {}).get("externalName") or "<none>"
-
-
-def _ports(obj: JsonObject, now: datetime) -> str:
-    ports = (obj.get("spec") or {}).get("ports") or []
-    return ",".join(f"{p.get('port')}/{p.get('protocol', 'TCP')}" for p in ports) or "<none>"
-
-
-def _webhooks(obj: JsonObject, now: datetime) -> int:
-    return len(obj.get("webhooks") or ())
-
-
-def _validations(obj: JsonObject, now: datetime) -> int:
-    return len((obj.get("spec") or {}).get("validations") or ())
-
-
-def _mutations(obj: JsonObject, now: datetime) -> int:
-    return len((obj.get("spec") or {}).get("mutations") or ())
-
-
-def _param_kind(obj: JsonObject, now: datetime) -> str:
-    kind = (obj.get("spec") or {}).get("paramKind")
-    return "<unset>" if kind is None else f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}"
-
-
-def _policy_name(obj: JsonObject, now: datetime) -> str:
-    return (obj.get("spec") or {}).get("policyName") or ""
-
-
-def _param_ref(obj: JsonObject, now: datetime) -> str:
-    ref = (obj.get("spec") or {}).get("paramRef") or {}
-    if ref.get("name"):
-        return f"{ref.get('namespace') or '*'}/{ref['name']}"
-    selector = ref.get("selector")
-    return "<unset>" if selector is None else _selector_text(selector)
-
-
-def _selector_text(selector: JsonObject) -> str:
-    """A label selector as Go prints the struct."""
-    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    terms = "".join(
-        "LabelSelectorRequirement{"
-        f"Key:{term['key']},Operator:{term['operator']},Values:[{' '.join(term.get('values') or ())}],}},"
-        for term in selector.get("matchExpressions") or ()
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{terms}}},}}"
-    )
-
-
-def _role_ref(obj: JsonObject, now: datetime) -> str:
-    ref = obj.get("roleRef") or {}
-    return f"{ref.get('kind', '')}/{ref.get('name', '')}"
-
-
-def _migrated(obj: JsonObject, now: datetime) -> str:
-    resource = obj["spec"]["resource"]
-    return f"{resource['resource']}.{resource['group']}" if resource["group"] else str(resource["resource"])
-
-
-def _migration_state(obj: JsonObject, now: datetime) -> str:
-    """The last condition that holds."""
-    state = "Unknown"
-    for condition in (obj.get("status") or {}).get("conditions") or ():
-        if condition["status"] == "True" and condition["type"] in ("Running", "Succeeded", "Failed"):
-            state = condition["type"]
-    return state
-
-
-def _subjects(kind: str) -> Cell:
-    """The names of a binding's subjects of a kind; those of service accounts with their namespaces."""
-
-    def cell(obj: JsonObject, now: datetime) -> str:
-        return ", ".join(
-            f"{subject.get('namespace', '')}/{subject['name']}" if kind == "ServiceAccount" else subject["name"]
-            for subject in obj.get("subjects") or ()
-            if subject["kind"] == kind
-        )
-
-    return cell
-
-
-DEFAULT: Final = TableFormat.built_in([(_definition("Created At", "date", "", _CREATED), _created)])
-"""For definitions, and for every built-in kind without columns of its own."""
-
-NAMESPACES: Final = TableFormat.built_in(
-    [
-        (_definition("Status", "string", "", "The status of the namespace"), _phase),
-        (_definition("Age", "string", "", _AGE), _age),
-    ]
-)
-
-SERVICES: Final = TableFormat.built_in(
-    [
-        (
-            _definition("Type", "string", "", "What the service is"),
-            _service_type,
-        ),
-        (_definition("External-Name", "string", "", "The name that an ExternalName service leads to"), _external_name),
-        (_definition("Port(s)", "string", "", "The ports of the service"), _ports),
-        (_definition("Age", "string", "", _AGE), _age),
-    ]
-)
-
-WEBHOOK_CONFIGURATIONS: Final = TableFormat.built_in(
-    [
-        (_definition("Webhooks", "integer", "", "The number of webhooks in the configuration"), _webhooks),
-        (_definition("Age", "string", "", _AGE), _age),
-    ]
-)
-
-POLICIES: Final = TableFormat.built_in(
-    [
-        (_definition("Validations", "integer", "", "The number of rules in the policy"), _validations),
-        (_definition("ParamKind", "string", "", "The kind of what gives the policy its parameters"), _param_kind),
-        (_definition("Age", "string", "", _AGE), _age),
-    ]
-)
-
-MUTATING_POLICIES: Final = TableFormat.built_in(
-    [
-        (_definition("Mutations", "integer", "", "The number of mutations in the policy"), _mutations),
-        (_definition("ParamKind", "string", "", "The kind of what gives the policy its parameters"), _param_kind),
-        (_definition("Age", "string", "", _AGE), _age),
-    ]
-)
-
-POLICY_BINDINGS: Final = TableFormat.built_in(
-    [
-        (_definition("PolicyName", "string", "", "The policy that is bound"), _policy_name),
-        (_definition("ParamRef", "string", "", "What gives the policy its parameters here"), _param_ref),
-        (_definition("Age", "string", "", _AGE), _age),
-    ]
-)
-
-MIGRATIONS: Final = TableFormat.built_in(
-    [
-        (_definition("Resource", "string", "", "What is migrated"), _migrated),
-        (_definition("Status", "string", "", "How the migration fares"), _migration_state),
-    ]
-)
-MIGRATIONS.definitions[0] = _definition("Name", "string", "", _NAME)
-
-ROLE_BINDINGS: Final = TableFormat.built_in(
-    [
-        (_definition("Role", "string", "", "The role that is given"), _role_ref),
-        (_definition("Age", "string", "", _AGE), _age),
-        (_definition("Users", "string", "", "The users who have it", 1), _subjects("User")),
-        (_definition("Groups", "string", "", "The groups that have it", 1), _subjects("Group")),
-        (
-            _definition("ServiceAccounts", "string", "", "The service accounts that have it", 1),
-            _subjects("ServiceAccount"),
-        ),
-    ]
-)
-
-SCALES: Final = TableFormat(
-    [
-        {
-            "name": "Desired",
-            "type": "integer",
-            "description": "Number of desired replicas",
-            "jsonPath": ".spec.replicas",
-        },
-        {
-            "name": "Available",
-            "type": "integer",
-            "description": "Number of actual replicas",
-            "jsonPath": ".status.replicas",
-        },
-        _AGE_COLUMN,
-    ]
-)
-"""For the scale subresource of any custom resource."""
+CREATED_AT: Final = Column("Created At", "date", "The time at which the object was created, in UTC.", _created)
+"""The column of CustomResourceDefinitions and of built-in kinds without columns of their own."""

@@ -7,9 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from polykind.admission.admission_chain import AdmissionChain
-from polykind.apis.admissionregistration.mutating_policies import mutating_policies
-from polykind.apis.admissionregistration.policies import validating_policies
-from polykind.apis.admissionregistration.webhook_configurations import WebhookConfigurationResource
+from polykind.apis.admissionregistration.strategy import (
+    mutating_policies,
+    validating_policies,
+    webhook_configurations,
+)
 from polykind.cache.watch_cache import WatchCache
 from polykind.controllers import policy_informer, webhook_informer
 from polykind.controllers.policy_informer import PolicyInformer, find_params
@@ -67,7 +69,7 @@ class AdmissionInformers:
         return policy_informer.Plugin(step, ValidatingPolicy, ValidatingBinding)
 
     def _webhook_informer(self, *, mutating: bool) -> WebhookInformer:
-        resource = WebhookConfigurationResource(self._cache, mutating=mutating)
+        resource = webhook_configurations(self._cache, mutating=mutating)
         return WebhookInformer(self._cache, resource, partial(self._webhooks, mutating), self._refresh)
 
     def _webhooks(self, mutating: bool) -> webhook_informer.Plugin:

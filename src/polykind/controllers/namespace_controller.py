@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from polykind import errors
-from polykind.apis.core.namespaces import FINALIZER, INITIAL, NamespaceResource
+from polykind.apis.core.strategy import INITIAL_NAMESPACES, NAMESPACE_FINALIZER, NamespaceResource
 from polykind.apply import field_manager
 from polykind.auth.user import service_account
 from polykind.cache.cached_object import CachedObject, Encoded
@@ -40,7 +40,7 @@ class NamespaceController:
     async def start(self) -> None:
         cache = self._resource.cache
         await self._backend.cache.load(cache)
-        await asyncio.gather(*(self._create(name) for name in INITIAL if cache.get(name) is None))
+        await asyncio.gather(*(self._create(name) for name in INITIAL_NAMESPACES if cache.get(name) is None))
         cache.observers.append(self)
         self._leadership.subscribe(self._on_leadership)
         self._on_leadership(self._leadership.leading)
@@ -86,7 +86,7 @@ class NamespaceController:
             models=self._resource.models,
             convert=self._resource.versions["v1"].representer.convert,
         )
-        obj |= {"spec": {"finalizers": [FINALIZER]}, "status": {"phase": "Active"}}
+        obj |= {"spec": {"finalizers": [NAMESPACE_FINALIZER]}, "status": {"phase": "Active"}}
         try:
             await self._backend.store.put(self._resource.cache.prefix + name, Encoded(obj).stored(), expect=0)
         except RevisionConflictError:
@@ -156,7 +156,7 @@ class NamespaceController:
             obj = cached.decode()
             obj["metadata"].pop("resourceVersion", None)
             spec = obj.setdefault("spec", {})
-            spec["finalizers"] = [f for f in spec.get("finalizers") or [] if f != FINALIZER]
+            spec["finalizers"] = [f for f in spec.get("finalizers") or [] if f != NAMESPACE_FINALIZER]
             try:
                 if not spec["finalizers"] and not obj["metadata"].get("finalizers"):
                     await self._backend.store.delete(cache.prefix + name, expect=cached.revision)

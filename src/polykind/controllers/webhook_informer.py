@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from polykind import errors
 from polykind.admission.attributes import Attributes
-from polykind.apis.admissionregistration.webhook_configurations import WebhookConfigurationResource
 from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.cache.watch_cache import WatchCache
 from polykind.contract import JsonObject
 from polykind.controllers.informer import Informer
+from polykind.resources.builtin import BuiltinResource
 
 if TYPE_CHECKING:
     from polykind.admission.admission_webhook import AdmissionWebhook
@@ -44,7 +44,7 @@ class WebhookInformer:
     def __init__(
         self,
         cache: WatchCache,
-        resource: WebhookConfigurationResource,
+        resource: BuiltinResource,
         load_plugin: Callable[[], Plugin],
         refresh: Callable[[], None],
     ) -> None:

@@ -49,7 +49,12 @@ class MigrationStatus:
     async def change(self, change: Callable[[JsonObject, str], JsonObject]) -> None:
         """Write `change(status, now)` as the new status. Raise MigrationDeletedError."""
         ctx = RequestContext(
-            self._backend, Request("PUT", "", "", dict(_AGENT), b""), self._resource.version, None, self._name, "status"
+            self._backend,
+            Request("PUT", "", "", dict(_AGENT), b""),
+            self._resource.storage_version(),
+            None,
+            self._name,
+            "status",
         )
 
         async def updated(old: JsonObject, _: Write) -> JsonObject:

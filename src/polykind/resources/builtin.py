@@ -1,17 +1,19 @@
-"""Built-in resources: objects of Go types, decoded and encoded as Go does it."""
+"""Built-in resources: objects of declared kinds, decoded and encoded as Go does it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from polykind import errors
 from polykind.apis import machinery
-from polykind.apis.machinery import Struct
+from polykind.apis.machinery.apply_types import apply_model, merge_strategy
+from polykind.apis.machinery.kinds import Kind
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apis.machinery.protobuf_writer import encode_message
+from polykind.apply.strategic_merge_patch import Strategy as MergeStrategy
 from polykind.apply.typemodel import TypeModel
 from polykind.cache.cached_object import CachedObject, Representation, labels_of
+from polykind.cache.resource_cache import ResourceCache
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
 from polykind.codec.table import TableFormat
@@ -25,125 +27,107 @@ from polykind.selectors import field_selectors
 Defaults = Callable[[JsonObject], None]
 """Sets the defaults of an object, in place."""
 
-LEGACY = "pkg/api/legacyscheme/scheme.go:30"
-"""The scheme of most built-in types, as kube-apiserver's error messages name it."""
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltinType:
-    """The type of a built-in kind at one version."""
-
-    struct: Struct
-    model: TypeModel
-    table: TableFormat
-    package: str
-    """The Go package that error messages name."""
-    known_versions: tuple[str, ...]
-    """The versions that request bodies can be decoded at, served or not."""
-    scheme: str = LEGACY
-    selectable: tuple[str, ...] = (".metadata.namespace",)
-    unknown_field_label: Callable[[str], str] = field_selectors.unknown_field
-    has_status: bool = False
-    has_finalize: bool = False
-    deprecation: str = ""
-
 
 class BuiltinResource(Resource):
-    """A built-in resource at its only version. Its storage prefix has no group, as in Kubernetes."""
+    """The resource of a declared kind. Its storage prefix has no group, as in Kubernetes.
 
-    def __init__(
+    Without a `cache` objects cannot be stored: the server only responds to creates, as for SubjectAccessReviews.
+    """
+
+    def __init__(self, cache: WatchCache | None, kind: Kind, *, storage_group: str = "") -> None:
+        super().__init__(
+            cache.resource(storage_group, kind.plural) if cache is not None else ResourceCache(""),
+            group=kind.group,
+            plural=kind.plural,
+            singular=kind.singular,
+            kind=kind.kind,
+            list_kind=f"{kind.kind}List",
+            namespaced=kind.namespaced,
+            storage=kind.version,
+        )
+        self.has_deletecollection = "deletecollection" in kind.verbs
+
+    def serve(
         self,
-        cache: WatchCache,
-        group: str,
-        builtin: BuiltinType,
-        strategy: BuiltinStrategy,
+        kind: Kind,
+        strategy: Strategy,
         *,
         defaults: Defaults | None = None,
-        plural: str = "",
-        namespaced: bool = False,
-    ) -> None:
-        name = builtin.struct.kind
-        plural = plural or f"{name.lower()}s"
-        super().__init__(
-            cache.resource("", plural),
-            group=group,
-            plural=plural,
-            singular=name.lower(),
-            kind=name,
-            list_kind=f"{name}List",
-            namespaced=namespaced,
-            storage=builtin.struct.version,
-        )
-        self.version = self.versions[self.storage] = self._build_version(builtin, strategy, defaults)
-
-    def _build_version(
-        self, builtin: BuiltinType, strategy: BuiltinStrategy, defaults: Defaults | None
+        codec: ObjectCodec | None = None,
+        representer: Representer | None = None,
     ) -> ServedVersion:
-        return builtin_version(self, builtin, strategy, defaults=defaults)
+        """Add the version at which `kind` is declared."""
+        package = kind.group.partition(".")[0] or "core"
+        subresources = {subresource.name for subresource in kind.subresources}
+        version = self.versions[kind.version] = ServedVersion(
+            self,
+            kind.version,
+            codec or BuiltinCodec(self, kind, defaults),
+            strategy,
+            representer or BuiltinRepresenter(self, kind),
+            is_builtin=True,
+            has_status="status" in subresources,
+            has_finalize="finalize" in subresources,
+            deprecation=kind.deprecation,
+            selectable=(".metadata.namespace",) if kind.selectable is None else kind.selectable,
+            unknown_field_label=(
+                field_selectors.unknown_field if kind.selectable is None else field_selectors.unsupported_field
+            ),
+            object_type=f"*{package}.{kind.kind}",
+            list_type=f"*{package}.{kind.kind}List",
+        )
+        return version
 
     def read(self, cached: CachedObject) -> JsonObject:
         """Decode a stored object with its defaults. Raise BadRequestError if it cannot be decoded."""
-        return self.version.codec.decode(cached.decode(), report_unknown=False).obj
+        return self.storage_version().codec.decode(cached.decode(), report_unknown=False).obj
 
     def shown(self, cached: CachedObject) -> JsonObject:
         """Return a stored object as it is served. Raise APIError if it cannot be decoded."""
-        representation = self.version.representer.ready(cached)
+        representation = self.storage_version().representer.ready(cached)
         if representation is None:
             raise AssertionError("a built-in resource needs no conversion")
         obj: JsonObject = json_codec.decode(representation.data)
         return obj
 
 
-def builtin_version(
-    resource: Resource,
-    builtin: BuiltinType,
-    strategy: Strategy,
-    *,
-    defaults: Defaults | None = None,
-    codec: ObjectCodec | None = None,
-    representer: Representer | None = None,
-) -> ServedVersion:
-    """Build the served version of a built-in resource."""
-    return ServedVersion(
-        resource,
-        builtin.struct.version,
-        codec or BuiltinCodec(resource, builtin, defaults),
-        strategy,
-        representer or BuiltinRepresenter(resource, builtin),
-        is_builtin=True,
-        has_status=builtin.has_status,
-        has_finalize=builtin.has_finalize,
-        deprecation=builtin.deprecation,
-        selectable=builtin.selectable,
-        unknown_field_label=builtin.unknown_field_label,
-        object_type=f"*{builtin.package}.{resource.kind}",
-        list_type=f"*{builtin.package}.{resource.list_kind}",
-    )
+def builtin_resource(
+    cache: WatchCache, kind: Kind, strategy: BuiltinStrategy, *, defaults: Defaults | None = None
+) -> BuiltinResource:
+    """Return the resource of a kind that is served at one version."""
+    resource = BuiltinResource(cache, kind)
+    resource.serve(kind, strategy, defaults=defaults)
+    return resource
 
 
 class BuiltinCodec(ObjectCodec):
-    """Decodes and encodes the objects of a built-in type."""
+    """Decodes and encodes the objects of a declared kind."""
 
-    def __init__(self, resource: Resource, builtin: BuiltinType, defaults: Defaults | None = None) -> None:
+    def __init__(self, resource: Resource, kind: Kind, defaults: Defaults | None = None) -> None:
         self._resource = resource
-        self._builtin = builtin
-        self._struct = builtin.struct
+        self._kind = kind
         self._defaults = defaults
 
     @property
     def model(self) -> TypeModel:
-        return self._builtin.model
+        return apply_model(self._kind)
+
+    @property
+    def merge_strategy(self) -> MergeStrategy:
+        return merge_strategy(self._kind)
 
     def check_kind(self, kind: str, api_version: str) -> None:
-        resource, builtin = self._resource, self._builtin
+        expected = self._kind
         group, _, version = api_version.rpartition("/")
-        if (kind, group) != (resource.kind, resource.group) or version not in builtin.known_versions:
-            from polykind.apis.scheme import is_known
+        if (kind, group) != (expected.kind, expected.group) or version not in expected.known_versions:
+            from polykind.apis.scheme import LEGACY_SCHEME, is_known, scheme_of
 
-            reason = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{builtin.scheme}"'
-            if is_known(api_version, kind, to_definitions=builtin.scheme != LEGACY):
-                reason = f"converting ({version}.{kind}) to ({builtin.package}.{resource.kind}): unknown conversion"
-            message = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {reason}'
+            scheme = scheme_of(expected.group)
+            reason = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{scheme}"'
+            if is_known(api_version, kind, crd_server=scheme != LEGACY_SCHEME):
+                package = expected.group.partition(".")[0] or "core"
+                reason = f"converting ({version}.{kind}) to ({package}.{expected.kind}): unknown conversion"
+            message = f'{kind} in version "{version}" cannot be handled as a {expected.kind}: {reason}'
             raise object_meta.BadObjectMetaError(message, reason)
 
     def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:
@@ -156,26 +140,26 @@ class BuiltinCodec(ObjectCodec):
         return Decoded(obj, unknown)
 
     def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
-        return machinery.decode(value, self._struct, report=report_unknown)
+        return machinery.decode(value, self._kind, report=report_unknown)
 
     def ordered(self, obj: JsonObject) -> JsonObject:
-        return machinery.decode(obj, self._struct, report=False)[0]
+        return machinery.decode(obj, self._kind, report=False)[0]
 
     def own_decoder_paths(self, value: JsonObject) -> list[str]:
-        from polykind.apis.machinery import own_decoders
+        from polykind.apis.machinery.custom_decoders import custom_decoder_paths
 
-        return list(own_decoders.sealed(value, self._struct))
+        return list(custom_decoder_paths(value, self._kind))
 
     def conversion_error(self, value: JsonObject) -> str:
-        from polykind.apis.machinery import from_unstructured
+        from polykind.apis.machinery.from_unstructured import conversion_error
 
-        return from_unstructured.complaint(value, self._struct)
+        return conversion_error(value, self._kind)
 
     def to_message(self, obj: JsonObject) -> bytes:
-        return encode_message(obj, self._struct)
+        return encode_message(obj, self._kind)
 
     def from_message(self, data: bytes) -> JsonObject:
-        return decode_message(data, self._struct)
+        return decode_message(data, self._kind)
 
 
 def _resets_managers(value: JsonObject) -> bool:
@@ -197,7 +181,7 @@ class BuiltinStrategy(Strategy):
         return Validation(self.create_errors(obj))
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        return self._meta_errors(obj, None)
+        return self.meta_errors(obj, None)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         return
@@ -206,7 +190,7 @@ class BuiltinStrategy(Strategy):
         return Validation(self.update_errors(new, old))
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._meta_errors(new, old)
+        return self.meta_errors(new, old)
 
     def validate_status(self, new: JsonObject, old: JsonObject) -> Validation:
         return Validation(self.status_errors(new, old))
@@ -220,25 +204,24 @@ class BuiltinStrategy(Strategy):
     def finalize_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         raise NotImplementedError
 
-    def _meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    def meta_errors(self, new: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """Validate the metadata of a new object, or, if `old` is given, of an updated one."""
         if old is not None:
             return metadata_validation.validate_object_meta_update(new["metadata"], old["metadata"])
         return metadata_validation.validate_object_meta(new["metadata"], namespaced=self.namespaced)
 
 
 class BuiltinRepresenter(Representer):
-    """Shows stored objects of a built-in type."""
+    """Shows stored objects of a declared kind."""
 
-    def __init__(self, resource: Resource, builtin: BuiltinType) -> None:
-        version = builtin.struct.version
-        super().__init__(resource.cache, version, resource.api_version(version), resource.list_kind)
-        self._struct = builtin.struct
-        self._table = builtin.table
+    def __init__(self, resource: Resource, kind: Kind) -> None:
+        super().__init__(resource.cache, kind.version, resource.api_version(kind.version), resource.list_kind)
+        self._kind = kind
         self._item_head = f'"apiVersion":"{self.api_version}","kind":"{resource.kind}",'.encode()
 
     @property
     def table(self) -> TableFormat:
-        return self._table
+        return self._kind.table
 
     async def to_storage(self, obj: JsonObject) -> JsonObject:
         return obj
@@ -251,7 +234,7 @@ class BuiltinRepresenter(Representer):
         obj = cached.decode()
         obj["apiVersion"] = self.api_version
         try:
-            shown, _ = machinery.decode(obj, self._struct, report=False)
+            shown, _ = machinery.decode(obj, self._kind, report=False)
         except errors.BadRequestError as error:
             raise errors.InternalError(f"{cached.key} cannot be read: {error.message}") from None
         return Representation(json_codec.encode(shown), labels_of(shown))
@@ -268,10 +251,20 @@ class BuiltinRepresenter(Representer):
         return super().list_parts([item.replace(self._item_head, b"", 1) for item in items], metadata)
 
 
+_KEPT_BY_STATUS_UPDATES = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
+
+
+def only_status_changed(new: JsonObject, old: JsonObject) -> JsonObject:
+    """Return `new` with the spec and all writable metadata of `old`, as most status strategies of kube-apiserver do."""
+    kept = {name: old["metadata"][name] for name in _KEPT_BY_STATUS_UPDATES if name in old["metadata"]}
+    meta = {name: value for name, value in new["metadata"].items() if name not in _KEPT_BY_STATUS_UPDATES}
+    return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
+
+
 _STANDARD_FINALIZERS = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 
 
-def unqualified(finalizers: list[str] | None, path: str) -> list[FieldError]:
+def finalizer_errors(finalizers: list[str] | None, path: str = "metadata.finalizers[{}]") -> list[FieldError]:
     """Return an error for each finalizer that is neither a qualified name nor a standard one."""
     reason = "name is neither a standard finalizer name nor is it fully qualified"
     return [

@@ -17,6 +17,7 @@ from polykind.resources.representer import Representer
 from polykind.selectors import field_selectors
 
 if TYPE_CHECKING:
+    from polykind.apply.strategic_merge_patch import Strategy as MergeStrategy
     from polykind.apply.typemodel import TypeModel
     from polykind.cache.watch_channel import WatchChannel
     from polykind.metrics.metrics import RequestSeries
@@ -234,6 +235,11 @@ class ObjectCodec(ABC):
     @abstractmethod
     def model(self) -> TypeModel:
         """The field types that server-side apply works with."""
+
+    @property
+    def merge_strategy(self) -> MergeStrategy:
+        """The strategy by which strategic merge patches merge objects. Only built-in resources accept such patches."""
+        raise NotImplementedError
 
     @abstractmethod
     def decode(self, value: JsonObject, *, report_unknown: bool) -> Decoded:

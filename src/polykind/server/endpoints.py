@@ -13,7 +13,8 @@ from polykind import __version__, errors
 from polykind.admission.matcher import GROUP as ADMISSION
 from polykind.apis.apidiscovery.types import encode_document
 from polykind.apis.meta.types import STATUS
-from polykind.apis.rbac.strategy import GROUP as RBAC
+from polykind.apis.rbac.types import GROUP as RBAC
+from polykind.apis.storagemigration.types import GROUP as MIGRATION
 from polykind.auth.access_review import GROUP as AUTHORIZATION
 from polykind.auth.identity_review import GROUP as AUTHENTICATION
 from polykind.codec import json_codec, negotiation, yaml_codec
@@ -26,7 +27,6 @@ from polykind.golang.fmt import go_quote
 from polykind.http.conditional import Headers, compress, document_response, expires_in_a_year
 from polykind.http.messages import JSON, TEXT, Request, Response, first_value, parse_query
 from polykind.metrics.metrics import Metrics
-from polykind.migration.validation import GROUP as MIGRATION
 from polykind.server.version_report import VersionReporter
 
 _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")

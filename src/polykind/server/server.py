@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 from polykind.apis.apiextensions.strategy import CRDResource
 from polykind.apis.authorization.strategy import reviews
-from polykind.apis.core.namespaces import NamespaceResource
-from polykind.apis.core.services import ServiceResource
-from polykind.apis.rbac.strategy import rbac_kinds
+from polykind.apis.core.strategy import NamespaceResource, ServiceResource
+from polykind.apis.rbac.strategy import rbac_resources
 from polykind.apis.storagemigration.strategy import MigrationResource
 from polykind.auth.authentication import Authentication
 from polykind.auth.authorizer_union import build_authorizer
@@ -155,7 +154,7 @@ class Server:
         self.registry.put(crds)
         migrations = MigrationResource(self.cache)
         self.registry.put(migrations)
-        roles = rbac_kinds(self.cache)
+        roles = rbac_resources(self.cache)
         for resource in roles:
             self.registry.put(resource)
         for review in reviews(tokens, authorizer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polykind import errors
-from polykind.apis.machinery.decoding import described
+from polykind.apis.machinery.decoding import describe
 from polykind.apply import apply_body, field_manager, last_applied
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
@@ -48,7 +48,7 @@ def decode_applied(data: bytes, api_version: str, kind: str) -> AppliedConfigura
     if not isinstance(value, dict):
         raise errors.BadRequestError(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
-            f"json: cannot unmarshal {described(value)} into Go value of type map[string]interface {{}}"
+            f"json: cannot unmarshal {describe(value)} into Go value of type map[string]interface {{}}"
         )
     apply_body.check_kind(value, api_version, kind)
     return AppliedConfiguration(value, duplicates)

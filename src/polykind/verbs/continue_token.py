@@ -9,7 +9,8 @@ import orjson
 
 from polykind import errors
 from polykind.apis.machinery.decoding import Decoding
-from polykind.apis.machinery.fields import INT64, STRING, Field, Struct
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import INT64, STRING
 from polykind.codec import json_codec
 from polykind.golang.base64 import Base64Error, decode_base64_url
 from polykind.verbs.context import RequestContext
@@ -18,9 +19,9 @@ _VERSION = "meta.k8s.io/v1"
 _TOKEN = Struct(
     "storage.continueToken",
     (
-        Field("v", STRING, 0, omitempty=False),
-        Field("rv", INT64, 0, omitempty=False),
-        Field("start", STRING, 0, omitempty=False),
+        Field("v", 0, STRING, omitempty=False),
+        Field("rv", 0, INT64, omitempty=False),
+        Field("start", 0, STRING, omitempty=False),
     ),
 )
 _EXPIRED = (
@@ -73,10 +74,10 @@ def _decode_fields(raw: bytes) -> tuple[str, int, str]:
         value, _ = json_codec.decode_literal(raw)
     except json_codec.MalformedJSONError as error:
         raise _invalid(f"continue key is not valid: {error.text}") from None
-    decoding = Decoding(report=False)
+    decoding = Decoding(report_unknown=False)
     fields = _TOKEN.decode({} if value is None else value, None, decoding)
-    if decoding.refusal is not None:
-        raise _invalid(f"continue key is not valid: {decoding.refusal}")
+    if decoding.error is not None:
+        raise _invalid(f"continue key is not valid: {decoding.error}")
     return fields["v"], fields["rv"], fields["start"]
 
 

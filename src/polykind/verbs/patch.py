@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polykind import errors
-from polykind.apis.machinery import Undecodable
+from polykind.apis.machinery import UndecodableObjectError
 from polykind.apply import json_patch, merge_patch, patch_result_text, strategic_merge_patch
 from polykind.codec import json_codec, negotiation
 from polykind.contract import JsonObject
@@ -27,7 +27,6 @@ from polykind.verbs.write import APPLY, PATCH, Write
 _PATCHERS: dict[str, Callable[[JsonObject, Any, bool], Any]] = {
     JSON_PATCH: lambda old, patch, lenient: json_patch.apply(old, patch, lenient=lenient),
     MERGE_PATCH: lambda old, patch, lenient: merge_patch.apply(old, patch, lenient=lenient),
-    STRATEGIC_PATCH: lambda old, patch, lenient: strategic_merge_patch.apply(old, patch),
 }
 
 
@@ -70,7 +69,10 @@ def _patch_change(ctx: RequestContext, content_type: str, field_validation: str)
             spelled = not ctx.version.is_builtin
             decoded.append(decode_patch(ctx.request.body, content_type, field_validation, spelled=spelled))
         patch, strict_errors, write.integers_only = decoded[0]
-        patched = _PATCHERS[content_type](old, patch, field_validation == "Ignore")
+        if content_type == STRATEGIC_PATCH:
+            patched = strategic_merge_patch.apply(old, patch, ctx.version.codec.merge_strategy)
+        else:
+            patched = _PATCHERS[content_type](old, patch, field_validation == "Ignore")
 
         def shown() -> str:
             if content_type == STRATEGIC_PATCH:
@@ -164,7 +166,7 @@ def _decode_patched(
             elif not kind:
                 raise errors.BadRequestError(f"Object 'Kind' is missing in '{shown()}'")
             obj, unknown, _ = version.codec.decode(value, report_unknown=field_validation != "Ignore")
-    except (BadObjectMetaError, Undecodable) as error:
+    except (BadObjectMetaError, UndecodableObjectError) as error:
         raise _invalid_patch(shown(), error.detail) from None
     except errors.BadRequestError as error:
         raise _invalid_patch(shown(), error.message) from None

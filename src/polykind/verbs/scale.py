@@ -7,15 +7,14 @@ from typing import Any
 
 from polykind import errors
 from polykind.apis import machinery
-from polykind.apis.core.types import SCALE
+from polykind.apis.autoscaling.types import SCALE
+from polykind.apis.machinery.apply_types import apply_model
 from polykind.apis.machinery.protobuf_reader import decode_message
 from polykind.apply import apply_body, field_manager, json_patch, merge_patch, scale_managed_fields
-from polykind.apply.typemodel import SCALE_MODEL
 from polykind.codec import json_codec, negotiation, yaml_codec
 from polykind.codec.negotiation import ResponseFormat
 from polykind.codec.protobuf_envelope import decode_envelope
 from polykind.codec.protobuf_wire import ProtobufError
-from polykind.codec.table import SCALES
 from polykind.contract import JsonObject
 from polykind.golang.fmt import go_quote
 from polykind.http.messages import Response
@@ -102,7 +101,7 @@ async def patch_scale(ctx: RequestContext) -> Response:
             if (strict_errors := strict_errors + unknown) and options.field_validation == "Strict":
                 raise errors.BadRequestError(f"strict decoding error: {', '.join(strict_errors)}")
         except errors.BadRequestError as error:
-            reason = error.detail if isinstance(error, machinery.Undecodable) else error.message
+            reason = error.detail if isinstance(error, machinery.UndecodableObjectError) else error.message
             raise errors.InvalidError("", "", "", [errors.invalid("patch", shown, reason)]) from None
         _warn(ctx, strict_errors, options.field_validation)
         match_namespace(ctx, scale["metadata"])
@@ -126,7 +125,7 @@ def _apply_change(ctx: RequestContext, options: PatchOptions) -> ScaleChange:
             kind="Scale",
             subresource="scale",
             now=ctx.now(),
-            models={_API_VERSION: SCALE_MODEL},
+            models={_API_VERSION: apply_model(SCALE)},
             convert=_no_conversion,
         )
         if not only_managers_changed(old, merged):
@@ -191,7 +190,7 @@ async def _track(ctx: RequestContext, before: JsonObject, scale: JsonObject, man
             api_version=_API_VERSION,
             subresource="scale",
             now=ctx.now(),
-            models={_API_VERSION: SCALE_MODEL},
+            models={_API_VERSION: apply_model(SCALE)},
             convert=_no_conversion,
         )
     scale["metadata"].pop("managedFields", None)
@@ -221,7 +220,7 @@ def _apply_scale(ctx: RequestContext, old: JsonObject, scale: JsonObject, entrie
 
 
 def _respond(ctx: RequestContext, response_format: ResponseFormat, scale: JsonObject) -> Response:
-    return respond.object_response(ctx, response_format, 200, json_codec.encode_ordered(scale), SCALES)
+    return respond.object_response(ctx, response_format, 200, json_codec.encode_ordered(scale), SCALE.table)
 
 
 def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]]:
@@ -272,7 +271,7 @@ def _decode_mutated(mutated: JsonObject) -> JsonObject:
             f'no kind "{mutated["kind"]}" is registered for version "{mutated["apiVersion"]}" in scheme '
             '"k8s.io/client-go/kubernetes/scheme/register.go:82"'
         )
-    if reason := from_unstructured.complaint(mutated, SCALE):
+    if reason := from_unstructured.conversion_error(mutated, SCALE):
         raise errors.UnknownReasonError(
             f"unable to convert unstructured object to autoscaling/v1, Kind=Scale: {reason}"
         )

@@ -100,7 +100,7 @@ def decode_review(review: Struct, fields: dict[str, Raw], unparsed: Collection[s
     parts = {name: _decode_part(raw, unparsed) for name, raw in fields.items() if name in ("request", "response")}
     try:
         return machinery.decode(parts, review, report=False)[0]
-    except machinery.Undecodable as error:
+    except machinery.UndecodableObjectError as error:
         raise MalformedReviewError(error.detail) from None
 
 

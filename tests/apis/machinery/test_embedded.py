@@ -18,7 +18,7 @@ from polykind.apis.admissionregistration.types import MUTATING_ADMISSION_POLICY
 )
 def test_the_path_to_an_embedded_field_is_told_as_go_tells_it(rule: dict[str, int], where: str) -> None:
     policy = {"spec": {"matchConstraints": {"resourceRules": [rule]}}}
-    with pytest.raises(machinery.Undecodable) as refusal:
+    with pytest.raises(machinery.UndecodableObjectError) as refusal:
         machinery.decode(policy, MUTATING_ADMISSION_POLICY, report=False)
     place = f"NamedRuleWithOperations.spec.matchConstraints.resourceRules.{where}"
     assert refusal.value.detail == f"json: cannot unmarshal number into Go struct field {place}"

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as CRD
 from polykind.apis.core.types import NAMESPACE
-from polykind.apis.machinery.from_unstructured import complaint
+from polykind.apis.machinery.from_unstructured import conversion_error
 from tests.apis.machinery.test_typed import JSON
 
 
@@ -41,10 +41,10 @@ def _trusting(bundle: Any) -> Any:
     ],
 )
 def test_what_does_not_fit_is_told_in_the_order_of_fields(value: Any, why: str) -> None:
-    assert complaint(value, CRD) == why
+    assert conversion_error(value, CRD) == why
 
 
 @given(JSON)
 def test_anything_is_judged(value: Any) -> None:
     for placed in (value, {"metadata": value}, {"metadata": {"labels": value}}, {"spec": {"finalizers": value}}):
-        assert isinstance(complaint(placed, NAMESPACE), str)
+        assert isinstance(conversion_error(placed, NAMESPACE), str)

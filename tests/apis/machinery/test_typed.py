@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as V1
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1BETA1 as V1BETA1
-from polykind.apis.core.types import NAMESPACE, SCALE
-from polykind.apis.machinery import Undecodable, decode
+from polykind.apis.autoscaling.types import SCALE
+from polykind.apis.core.types import NAMESPACE
+from polykind.apis.machinery import UndecodableObjectError, decode
 from polykind.apis.meta.types import DELETE_OPTIONS, STATUS
 from polykind.errors import APIError
 from polykind.golang.json import NumberLiteral
@@ -33,7 +34,7 @@ def kept(value: Any) -> Any:
 
 
 def why(value: Any) -> str:
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(UndecodableObjectError) as refused:
         kept(value)
     return refused.value.detail
 
@@ -165,7 +166,7 @@ def test_at_most_a_hundred_unknown_fields_are_told() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_in_the_decoders_words(body: object, why: str) -> None:
-    with pytest.raises(Undecodable) as refused:
+    with pytest.raises(UndecodableObjectError) as refused:
         decode(body, V1, report=True)
     prefix = 'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: '
     assert refused.value.message == prefix + why
@@ -173,14 +174,16 @@ def test_what_does_not_fit_is_refused_in_the_decoders_words(body: object, why: s
 
 
 def test_the_first_mismatch_is_told_but_a_decoder_of_its_own_ends_all() -> None:
-    with pytest.raises(Undecodable, match=r"spec\.group"):
+    with pytest.raises(UndecodableObjectError, match=r"spec\.group"):
         decode({"spec": {"group": 1, "scope": 1}}, V1, report=False)
-    with pytest.raises(Undecodable, match="boolean or JSON schema expected"):
+    with pytest.raises(UndecodableObjectError, match="boolean or JSON schema expected"):
         decode({"metadata": {"name": 1}, **schema({"additionalItems": 1})}, V1, report=False)
 
 
 def test_versions_name_their_own_types() -> None:
-    with pytest.raises(Undecodable, match=r'in version "v1beta1" .* of type v1beta1.CustomResourceDefinitionSpec'):
+    with pytest.raises(
+        UndecodableObjectError, match=r'in version "v1beta1" .* of type v1beta1.CustomResourceDefinitionSpec'
+    ):
         decode({"spec": 1}, V1BETA1, report=False)
 
 
@@ -268,7 +271,7 @@ def test_what_is_accepted_can_be_written() -> None:
     deep: Any = {}
     for _ in range(300):
         deep = {"a": deep}
-        with suppress(Undecodable):
+        with suppress(UndecodableObjectError):
             orjson.dumps(decode(schema({"default": deep}), V1, report=True)[0])
 
 
@@ -276,11 +279,11 @@ def test_nesting_has_a_bound() -> None:
     deep: Any = {}
     for _ in range(900):
         deep = {"items": deep}
-    with pytest.raises(Undecodable, match="exceeded max depth"):
+    with pytest.raises(UndecodableObjectError, match="exceeded max depth"):
         decode(schema(deep), V1, report=True)
     for _ in range(900):
         deep = [deep]
-    with pytest.raises(Undecodable, match="exceeded max depth"):
+    with pytest.raises(UndecodableObjectError, match="exceeded max depth"):
         decode(schema({"default": deep}), V1, report=True)
 
 

@@ -1,19 +1,20 @@
-"""What a webhook answers when it is asked about a write: an AdmissionReview, in both versions."""
+"""AdmissionReview, the request to and the response of an admission webhook, at v1 and v1beta1."""
 
 from __future__ import annotations
 
 from polykind.apis.authentication.types import USER_INFO
-from polykind.apis.machinery.fields import BOOL, BYTES, STRING, STRING_MAP, STRINGS, Field, Raw, String, Struct
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import BOOL, BYTES, STRING, STRING_MAP, STRINGS, Raw, String
 from polykind.apis.meta.types import STATUS, UID
 
 _OBJECT = Raw("runtime.RawExtension")
 _KIND = Struct(
     "v1.GroupVersionKind",
-    tuple(Field(n, STRING, i, omitempty=False) for i, n in enumerate(("group", "version", "kind"), 1)),
+    tuple(Field(n, i, STRING, omitempty=False) for i, n in enumerate(("group", "version", "kind"), 1)),
 )
 _RESOURCE = Struct(
     "v1.GroupVersionResource",
-    tuple(Field(n, STRING, i, omitempty=False) for i, n in enumerate(("group", "version", "resource"), 1)),
+    tuple(Field(n, i, STRING, omitempty=False) for i, n in enumerate(("group", "version", "resource"), 1)),
 )
 
 
@@ -21,38 +22,38 @@ def _review(version: str) -> Struct:
     request = Struct(
         f"{version}.AdmissionRequest",
         (
-            Field("uid", UID, 1, omitempty=False),
-            Field("kind", _KIND, 2),
-            Field("resource", _RESOURCE, 3),
-            Field("subResource", STRING, 4),
-            Field("requestKind", _KIND, 13, pointer=True),
-            Field("requestResource", _RESOURCE, 14, pointer=True),
-            Field("requestSubResource", STRING, 15),
-            Field("name", STRING, 5),
-            Field("namespace", STRING, 6),
-            Field("operation", String(f"{version}.Operation"), 7, omitempty=False),
-            Field("userInfo", USER_INFO, 8),
-            Field("object", _OBJECT, 9),
-            Field("oldObject", _OBJECT, 10),
-            Field("dryRun", BOOL, 11, pointer=True),
-            Field("options", _OBJECT, 12),
+            Field("uid", 1, UID, omitempty=False),
+            Field("kind", 2, _KIND),
+            Field("resource", 3, _RESOURCE),
+            Field("subResource", 4, STRING),
+            Field("requestKind", 13, _KIND, pointer=True),
+            Field("requestResource", 14, _RESOURCE, pointer=True),
+            Field("requestSubResource", 15, STRING),
+            Field("name", 5, STRING),
+            Field("namespace", 6, STRING),
+            Field("operation", 7, String(f"{version}.Operation"), omitempty=False),
+            Field("userInfo", 8, USER_INFO),
+            Field("object", 9, _OBJECT),
+            Field("oldObject", 10, _OBJECT),
+            Field("dryRun", 11, BOOL, pointer=True),
+            Field("options", 12, _OBJECT),
         ),
     )
     response = Struct(
         f"{version}.AdmissionResponse",
         (
-            Field("uid", UID, 1, omitempty=False),
-            Field("allowed", BOOL, 2, omitempty=False),
-            Field("status", STATUS, 3, pointer=True),
-            Field("patch", BYTES, 4),
-            Field("patchType", String(f"{version}.PatchType"), 5, pointer=True),
-            Field("auditAnnotations", STRING_MAP, 6),
-            Field("warnings", STRINGS, 7),
+            Field("uid", 1, UID, omitempty=False),
+            Field("allowed", 2, BOOL, omitempty=False),
+            Field("status", 3, STATUS, pointer=True),
+            Field("patch", 4, BYTES),
+            Field("patchType", 5, String(f"{version}.PatchType"), pointer=True),
+            Field("auditAnnotations", 6, STRING_MAP),
+            Field("warnings", 7, STRINGS),
         ),
     )
-    parts = (Field("request", request, 1, pointer=True), Field("response", response, 2, pointer=True))
+    parts = (Field("request", 1, request, pointer=True), Field("response", 2, response, pointer=True))
     return Struct(f"{version}.AdmissionReview", parts)
 
 
 ADMISSION_REVIEWS = {"v1": _review("v1"), "v1beta1": _review("v1beta1")}
-"""By version; an answer may have a copy of the request, which is read like the rest and never looked at."""
+"""The types of AdmissionReview, by version. A response may repeat the request, which is decoded but not used."""

@@ -1,8 +1,9 @@
-"""What a converter answers: a ConversionReview, in both versions."""
+"""ConversionReview, the request to and the response of a conversion webhook, at v1 and v1beta1."""
 
 from __future__ import annotations
 
-from polykind.apis.machinery.fields import STRING, Field, ListOf, Raw, Struct
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import STRING, ListOf, Raw
 from polykind.apis.meta.types import STATUS, UID
 
 _OBJECTS = ListOf(Raw("runtime.RawExtension"))
@@ -12,22 +13,22 @@ def _review(version: str) -> Struct:
     request = Struct(
         f"{version}.ConversionRequest",
         (
-            Field("uid", UID, 1, omitempty=False),
-            Field("desiredAPIVersion", STRING, 2, omitempty=False),
-            Field("objects", _OBJECTS, 3, omitempty=False),
+            Field("uid", 1, UID, omitempty=False),
+            Field("desiredAPIVersion", 2, STRING, omitempty=False),
+            Field("objects", 3, _OBJECTS, omitempty=False),
         ),
     )
     response = Struct(
         f"{version}.ConversionResponse",
         (
-            Field("uid", UID, 1, omitempty=False),
-            Field("convertedObjects", _OBJECTS, 2, omitempty=False),
-            Field("result", STATUS, 3, omitempty=False),
+            Field("uid", 1, UID, omitempty=False),
+            Field("convertedObjects", 2, _OBJECTS, omitempty=False),
+            Field("result", 3, STATUS, omitempty=False),
         ),
     )
-    parts = (Field("request", request, 1, pointer=True), Field("response", response, 2, pointer=True))
+    parts = (Field("request", 1, request, pointer=True), Field("response", 2, response, pointer=True))
     return Struct(f"{version}.ConversionReview", parts)
 
 
 CONVERSION_REVIEWS = {"v1": _review("v1"), "v1beta1": _review("v1beta1")}
-"""By version."""
+"""The types of ConversionReview, by version."""

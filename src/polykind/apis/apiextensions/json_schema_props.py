@@ -1,150 +1,212 @@
-"""JSONSchemaProps, with its values that may be one of two types."""
+"""JSONSchemaProps, and its values that are either a schema or something else."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from polykind.apis.machinery.decoding import DecodeError, Decoding, Place
-from polykind.apis.machinery.fields import (
+from polykind.apis.machinery.decoding import DecodeError, Decoding, Location
+from polykind.apis.machinery.structs import Field, GroupVersion, Struct
+from polykind.apis.machinery.value_types import (
     BOOL,
     FLOAT64,
     INT64,
     STRING,
     STRINGS,
-    Field,
-    Kind,
     ListOf,
     MapOf,
     Raw,
     String,
-    Struct,
-    nested,
+    ValueType,
+    decode_separately,
 )
 
 
-class SchemaOrBool(Kind):
-    """A schema, or whether anything is allowed."""
+class _SchemaOr(ValueType):
+    """A schema or a value of another type. The Go types have their own UnmarshalJSON."""
 
     __slots__ = ("schema",)
-    sealed = True
+    custom_decoder = True
 
-    def __init__(self, go: str, schema: Struct) -> None:
-        super().__init__(go)
+    def __init__(self, go: str, schema: Struct, model: str = "", doc: str = "") -> None:
+        super().__init__(go, model, doc)
         self.schema = schema
 
-    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+
+class SchemaOrBool(_SchemaOr):
+    """A schema, or a bool that says whether any value is allowed."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
         if isinstance(value, bool):
             return value
         if type(value) is dict:
-            return nested(self.schema, value, at)
+            return decode_separately(self.schema, value, at)
         raise DecodeError("boolean or JSON schema expected")
 
-    def element(self, value: Any, at: Place | None, run: Decoding) -> Any:
+    def element(self, value: Any, at: Location | None, run: Decoding) -> Any:
         return self.decode(value, at, run)
 
 
-class SchemaOrArray(Kind):
-    """A schema, or a list of them. Anything else is neither, which is told by False and does not outlive the store."""
+class SchemaOrArray(_SchemaOr):
+    """A schema or a list of schemas. Go decodes anything else to neither, here False, which is dropped on storing."""
 
-    __slots__ = ("schema", "schemas")
-    sealed = True
+    __slots__ = ()
 
-    def __init__(self, go: str, schema: Struct) -> None:
-        super().__init__(go)
-        self.schema, self.schemas = schema, ListOf(schema)
-
-    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
         if type(value) is dict:
-            return nested(self.schema, value, at)
+            return decode_separately(self.schema, value, at)
         if type(value) is list:
-            return nested(self.schemas, value, at)
+            return decode_separately(ListOf(self.schema), value, at)
         return False
 
 
-class SchemaOrStrings(Kind):
-    """A schema, or a list of names."""
+class SchemaOrStrings(_SchemaOr):
+    """A schema or a list of property names."""
 
-    __slots__ = ("schema",)
-    sealed = True
+    __slots__ = ()
 
-    def __init__(self, go: str, schema: Struct) -> None:
-        super().__init__(go)
-        self.schema = schema
-
-    def decode(self, value: Any, at: Place | None, run: Decoding) -> Any:
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
         if type(value) is dict:
-            return nested(self.schema, value, at)
+            return decode_separately(self.schema, value, at)
         if type(value) is list:
-            return nested(STRINGS, value, at)
+            return decode_separately(STRINGS, value, at)
         return None
 
 
-def json_schema_props(version: str) -> Struct:
-    """The schema type of one version of the API."""
-    schema = Struct(f"{version}.JSONSchemaProps")
-    schemas = ListOf(schema)
-    properties = MapOf(schema)
-    raw = Raw(f"{version}.JSON")
-    or_bool = SchemaOrBool(f"{version}.JSONSchemaPropsOrBool", schema)
-    docs = Struct(f"{version}.ExternalDocumentation", (Field("description", STRING, 1), Field("url", STRING, 2)))
-    rule = Struct(
-        f"{version}.ValidationRule",
-        (
-            Field("rule", STRING, 1, omitempty=False),
-            Field("message", STRING, 2),
-            Field("messageExpression", STRING, 3),
-            Field("reason", String(f"{version}.FieldValueErrorReason"), 4, pointer=True),
-            Field("fieldPath", STRING, 5),
-            Field("optionalOldSelf", BOOL, 6, pointer=True),
-        ),
-    )
-    dependency = SchemaOrStrings(f"{version}.JSONSchemaPropsOrStringArray", schema)
-    schema.define(
-        (
-            Field("id", STRING, 1),
-            Field("$schema", String(f"{version}.JSONSchemaURL"), 2),
-            Field("$ref", STRING, 3, pointer=True),
-            Field("description", STRING, 4),
-            Field("type", STRING, 5),
-            Field("format", STRING, 6),
-            Field("title", STRING, 7),
-            Field("default", raw, 8, pointer=True),
-            Field("maximum", FLOAT64, 9, pointer=True),
-            Field("exclusiveMaximum", BOOL, 10),
-            Field("minimum", FLOAT64, 11, pointer=True),
-            Field("exclusiveMinimum", BOOL, 12),
-            Field("maxLength", INT64, 13, pointer=True),
-            Field("minLength", INT64, 14, pointer=True),
-            Field("pattern", STRING, 15),
-            Field("maxItems", INT64, 16, pointer=True),
-            Field("minItems", INT64, 17, pointer=True),
-            Field("uniqueItems", BOOL, 18),
-            Field("multipleOf", FLOAT64, 19, pointer=True),
-            Field("enum", ListOf(raw), 20, seen=True),
-            Field("maxProperties", INT64, 21, pointer=True),
-            Field("minProperties", INT64, 22, pointer=True),
-            Field("required", STRINGS, 23, seen=True),
-            Field("items", SchemaOrArray(f"{version}.JSONSchemaPropsOrArray", schema), 24, pointer=True),
-            Field("allOf", schemas, 25, seen=True),
-            Field("oneOf", schemas, 26, seen=True),
-            Field("anyOf", schemas, 27, seen=True),
-            Field("not", schema, 28, pointer=True),
-            Field("properties", properties, 29, seen=True),
-            Field("additionalProperties", or_bool, 30, pointer=True),
-            Field("patternProperties", properties, 31, seen=True),
-            Field("dependencies", MapOf(dependency, f"{version}.JSONSchemaDependencies"), 32, seen=True),
-            Field("additionalItems", or_bool, 33, pointer=True),
-            Field("definitions", MapOf(schema, f"{version}.JSONSchemaDefinitions"), 34, seen=True),
-            Field("externalDocs", docs, 35, pointer=True),
-            Field("example", raw, 36, pointer=True),
-            Field("nullable", BOOL, 37),
-            Field("x-kubernetes-preserve-unknown-fields", BOOL, 38, pointer=True),
-            Field("x-kubernetes-embedded-resource", BOOL, 39),
-            Field("x-kubernetes-int-or-string", BOOL, 40),
-            Field("x-kubernetes-list-map-keys", STRINGS, 41, seen=True),
-            Field("x-kubernetes-list-type", STRING, 42, pointer=True),
-            Field("x-kubernetes-map-type", STRING, 43, pointer=True),
-            Field("x-kubernetes-validations", ListOf(rule, f"{version}.ValidationRules"), 44, seen=True),
-        )
+def json_schema_props(api: GroupVersion) -> Struct:
+    """Declare the schema type of one version of the API."""
+    version, models = api.version, api.models
+
+    def fields() -> Sequence[Field]:
+        return _fields(api, schema)
+
+    schema = Struct(
+        f"{version}.JSONSchemaProps",
+        fields,
+        model=f"{models}.JSONSchemaProps",
+        doc="A JSON schema that follows the rules for structural schemas.",
+        publishes_defaults=api.publishes_defaults,
     )
     return schema
+
+
+def _fields(api: GroupVersion, schema: Struct) -> Sequence[Field]:
+    version, models = api.version, api.models
+    schemas = ListOf(schema)
+    properties = MapOf(schema)
+    raw = Raw(f"{version}.JSON", f"{models}.JSON", "Any JSON value.")
+    or_bool = SchemaOrBool(
+        f"{version}.JSONSchemaPropsOrBool", schema, f"{models}.JSONSchemaPropsOrBool", "A schema or a bool."
+    )
+    or_array = SchemaOrArray(
+        f"{version}.JSONSchemaPropsOrArray",
+        schema,
+        f"{models}.JSONSchemaPropsOrArray",
+        "A schema or a list of schemas.",
+    )
+    or_strings = SchemaOrStrings(
+        f"{version}.JSONSchemaPropsOrStringArray",
+        schema,
+        f"{models}.JSONSchemaPropsOrStringArray",
+        "A schema or a list of property names.",
+    )
+    docs = api.struct(
+        "ExternalDocumentation",
+        (Field("description", 1, STRING, doc="A short description."), Field("url", 2, STRING, doc="The URL.")),
+        doc="A reference to documentation.",
+    )
+    rule = api.struct(
+        "ValidationRule",
+        (
+            Field("rule", 1, STRING, omitempty=False, doc="The CEL expression. The value is bound to self."),
+            Field("message", 2, STRING, doc="The message of a failure."),
+            Field("messageExpression", 3, STRING, doc="A CEL expression that returns the message of a failure."),
+            Field(
+                "reason",
+                4,
+                String(f"{version}.FieldValueErrorReason"),
+                pointer=True,
+                enum=("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"),
+                doc="The reason of a failure.",
+            ),
+            Field("fieldPath", 5, STRING, doc="The field at which a failure is reported, relative to the rule."),
+            Field("optionalOldSelf", 6, BOOL, pointer=True, doc="True to run the rule also without an old value."),
+        ),
+        doc="A validation rule in CEL.",
+    )
+    return (
+        Field("id", 1, STRING),
+        Field("$schema", 2, String(f"{version}.JSONSchemaURL")),
+        Field("$ref", 3, STRING, pointer=True),
+        Field("description", 4, STRING),
+        Field("type", 5, STRING),
+        Field("format", 6, STRING, doc="The format of a string or number. Unknown formats are ignored."),
+        Field("title", 7, STRING),
+        Field("default", 8, raw, pointer=True, doc="The value of a field that is not given."),
+        Field("maximum", 9, FLOAT64, pointer=True),
+        Field("exclusiveMaximum", 10, BOOL),
+        Field("minimum", 11, FLOAT64, pointer=True),
+        Field("exclusiveMinimum", 12, BOOL),
+        Field("maxLength", 13, INT64, pointer=True),
+        Field("minLength", 14, INT64, pointer=True),
+        Field("pattern", 15, STRING),
+        Field("maxItems", 16, INT64, pointer=True),
+        Field("minItems", 17, INT64, pointer=True),
+        Field("uniqueItems", 18, BOOL),
+        Field("multipleOf", 19, FLOAT64, pointer=True),
+        Field("enum", 20, ListOf(raw), keep_empty=True),
+        Field("maxProperties", 21, INT64, pointer=True),
+        Field("minProperties", 22, INT64, pointer=True),
+        Field("required", 23, STRINGS, keep_empty=True),
+        Field("items", 24, or_array, pointer=True),
+        Field("allOf", 25, schemas, keep_empty=True),
+        Field("oneOf", 26, schemas, keep_empty=True),
+        Field("anyOf", 27, schemas, keep_empty=True),
+        Field("not", 28, schema, pointer=True),
+        Field("properties", 29, properties, keep_empty=True),
+        Field("additionalProperties", 30, or_bool, pointer=True),
+        Field("patternProperties", 31, properties, keep_empty=True),
+        Field("dependencies", 32, MapOf(or_strings, f"{version}.JSONSchemaDependencies"), keep_empty=True),
+        Field("additionalItems", 33, or_bool, pointer=True),
+        Field("definitions", 34, MapOf(schema, f"{version}.JSONSchemaDefinitions"), keep_empty=True),
+        Field("externalDocs", 35, docs, pointer=True),
+        Field("example", 36, raw, pointer=True),
+        Field("nullable", 37, BOOL),
+        Field(
+            "x-kubernetes-preserve-unknown-fields",
+            38,
+            BOOL,
+            pointer=True,
+            doc="True to keep fields that the schema does not declare.",
+        ),
+        Field(
+            "x-kubernetes-embedded-resource",
+            39,
+            BOOL,
+            doc="True if the value is an object with apiVersion, kind and metadata.",
+        ),
+        Field("x-kubernetes-int-or-string", 40, BOOL, doc="True if the value is an integer or a string."),
+        Field(
+            "x-kubernetes-list-map-keys",
+            41,
+            STRINGS,
+            keep_empty=True,
+            doc="The fields that identify the items of a list of type map.",
+        ),
+        Field("x-kubernetes-list-type", 42, STRING, pointer=True, doc="The merge type of a list: atomic, set or map."),
+        Field(
+            "x-kubernetes-map-type", 43, STRING, pointer=True, doc="The merge type of an object: granular or atomic."
+        ),
+        Field(
+            "x-kubernetes-validations",
+            44,
+            ListOf(rule, f"{version}.ValidationRules"),
+            keep_empty=True,
+            list_type="map",
+            keys=("rule",),
+            merge_key="rule" if version == "v1" else "",
+            doc="Validation rules in CEL.",
+        ),
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
@@ -11,30 +10,25 @@ import msgspec
 
 from polykind import crd as rules
 from polykind import errors
-from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1, CUSTOM_RESOURCE_DEFINITION_V1BETA1
+from polykind.apis.apiextensions.types import (
+    CUSTOM_RESOURCE_DEFINITION_V1,
+    CUSTOM_RESOURCE_DEFINITION_V1BETA1,
+    GROUP,
+)
+from polykind.apis.machinery.kinds import Kind
 from polykind.apply.ownership import SPEC_RESET
-from polykind.apply.typemodel import CRD_MODEL, CRD_V1BETA1_MODEL
 from polykind.cache.cached_object import CachedObject, Encoded, Representation, labels_of
 from polykind.cache.watch_cache import WatchCache
 from polykind.codec import json_codec
-from polykind.codec.table import DEFAULT
 from polykind.contract import JsonObject
 from polykind.crd import api_conversion, conditions
 from polykind.crd.empty_values import drop_empty_from_spec, drop_empty_values
 from polykind.crd.status import terminating_condition
 from polykind.crd.summary import CRDSummary, decode_without_schemas, spec_digest, split_crd, summarize
 from polykind.errors import FieldError
-from polykind.resources.builtin import (
-    BuiltinCodec,
-    BuiltinRepresenter,
-    BuiltinStrategy,
-    BuiltinType,
-    builtin_version,
-)
+from polykind.resources.builtin import BuiltinCodec, BuiltinRepresenter, BuiltinResource, BuiltinStrategy
 from polykind.resources.cel_loader import Compiler
-from polykind.resources.resource import Resource
 
-GROUP = "apiextensions.k8s.io"
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 Settle = Callable[[str], Awaitable[None]]
@@ -45,7 +39,7 @@ _RULES = Compiler()
 _REMEMBERED: Final = 256
 
 
-class CRDResource(Resource):
+class CRDResource(BuiltinResource):
     """The resource `customresourcedefinitions`."""
 
     status_reset = SPEC_RESET
@@ -59,16 +53,7 @@ class CRDResource(Resource):
         webhooks: bool = True,
         defaulting: bool = True,
     ) -> None:
-        super().__init__(
-            cache.resource(GROUP, "customresourcedefinitions"),
-            group=GROUP,
-            plural="customresourcedefinitions",
-            singular="customresourcedefinition",
-            kind="CustomResourceDefinition",
-            list_kind="CustomResourceDefinitionList",
-            namespaced=False,
-            storage="v1",
-        )
+        super().__init__(cache, CUSTOM_RESOURCE_DEFINITION_V1, storage_group=GROUP)
         self.webhooks = webhooks
         """Whether definitions may begin to convert by webhooks and to differ from version to version."""
         self.defaulting = defaulting
@@ -79,17 +64,16 @@ class CRDResource(Resource):
         self.blocked: Blocked | None = None
         """Told which versions of a definition cannot be removed because objects may be stored at them."""
         self._structural: dict[str, None] = {}
-        self._serve("v1", _V1)
+        self._serve_version("v1", CUSTOM_RESOURCE_DEFINITION_V1)
         if v1beta1:
-            self._serve("v1beta1", _V1BETA1)
+            self._serve_version("v1beta1", CUSTOM_RESOURCE_DEFINITION_V1BETA1)
 
-    def _serve(self, api: Api, builtin: BuiltinType) -> None:
-        self.versions[api] = builtin_version(
-            self,
-            builtin,
+    def _serve_version(self, api: Api, kind: Kind) -> None:
+        self.serve(
+            kind,
             CRDStrategy(self, api),
-            codec=CRDCodec(self, builtin, api),
-            representer=CRDRepresenter(self, builtin, api),
+            codec=CRDCodec(self, kind, api),
+            representer=CRDRepresenter(self, kind, api),
         )
 
     async def after_write(self, name: str) -> None:
@@ -121,25 +105,6 @@ class CRDResource(Resource):
         return True
 
 
-_V1 = BuiltinType(
-    CUSTOM_RESOURCE_DEFINITION_V1,
-    CRD_MODEL,
-    DEFAULT,
-    "apiextensions",
-    ("v1", "v1beta1"),
-    scheme="k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
-    has_status=True,
-)
-_V1BETA1 = replace(
-    _V1,
-    struct=CUSTOM_RESOURCE_DEFINITION_V1BETA1,
-    model=CRD_V1BETA1_MODEL,
-    deprecation=(
-        "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; "
-        "use apiextensions.k8s.io/v1 CustomResourceDefinition"
-    ),
-)
-
 Api = Literal["v1", "v1beta1"]
 
 
@@ -154,8 +119,8 @@ def _to_v1(crd: JsonObject, api: Api) -> JsonObject:
 class CRDCodec(BuiltinCodec):
     """Decodes CustomResourceDefinitions at v1 or v1beta1."""
 
-    def __init__(self, resource: CRDResource, builtin: BuiltinType, api: Api) -> None:
-        super().__init__(resource, builtin)
+    def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
+        super().__init__(resource, kind)
         self._api: Api = api
 
     def _decode_struct(self, value: JsonObject, report_unknown: bool) -> tuple[JsonObject, list[str]]:
@@ -250,8 +215,8 @@ class CRDStrategy(BuiltinStrategy):
 class CRDRepresenter(BuiltinRepresenter):
     """Shows CustomResourceDefinitions at v1 or v1beta1; they are stored at v1."""
 
-    def __init__(self, resource: CRDResource, builtin: BuiltinType, api: Api) -> None:
-        super().__init__(resource, builtin)
+    def __init__(self, resource: CRDResource, kind: Kind, api: Api) -> None:
+        super().__init__(resource, kind)
         self._resource = resource
         self._api: Api = api
 

@@ -1,117 +1,190 @@
-"""Namespace, Service, and the Scale that stands for an object's replicas."""
+"""Kinds of the core group: Namespace and Service."""
 
 from __future__ import annotations
 
-from polykind.apis.machinery.fields import (
+from polykind.apis.machinery.columns import AGE, value_at
+from polykind.apis.machinery.kinds import Kind, Subresource
+from polykind.apis.machinery.structs import Field, GroupVersion, Struct
+from polykind.apis.machinery.value_types import (
     BOOL,
     INT32,
+    INT_OR_STRING,
     STRING,
     STRING_MAP,
     STRINGS,
     TIME,
-    Field,
-    IntOrString,
     ListOf,
     String,
-    Struct,
 )
-from polykind.apis.meta.types import OBJECT_META, TYPE_META
+from polykind.codec.table import Column
+from polykind.contract import JsonObject
 
-NAMESPACE_CONDITION = Struct(
-    "v1.NamespaceCondition",
+CORE_V1 = GroupVersion(
+    "", "v1", "io.k8s.api.core.v1", publishes_defaults=False, group_priority=18000, version_priority=1
+)
+
+_NAMESPACE_CONDITION = CORE_V1.struct(
+    "NamespaceCondition",
     (
-        Field("type", String("v1.NamespaceConditionType"), 1, omitempty=False),
-        Field("status", String("v1.ConditionStatus"), 2, omitempty=False),
-        Field("lastTransitionTime", TIME, 4),
-        Field("reason", STRING, 5),
-        Field("message", STRING, 6),
+        Field("type", 1, String("v1.NamespaceConditionType"), omitempty=False, doc="The aspect of the deletion."),
+        Field("status", 2, String("v1.ConditionStatus"), omitempty=False, doc="True, False or Unknown."),
+        Field("lastTransitionTime", 4, TIME, doc="The time of the last change of the status."),
+        Field("reason", 5, STRING, doc="The reason for the last change, in CamelCase."),
+        Field("message", 6, STRING, doc="A readable explanation."),
     ),
+    doc="One aspect of the state of a namespace.",
 )
 
-NAMESPACE = Struct(
-    "v1.Namespace",
-    (
-        *TYPE_META,
-        Field("metadata", OBJECT_META, 1),
-        Field("spec", Struct("v1.NamespaceSpec", (Field("finalizers", ListOf(String("v1.FinalizerName")), 1),)), 2),
+NAMESPACE = Kind(
+    CORE_V1,
+    "Namespace",
+    fields=(
         Field(
-            "status",
-            Struct(
-                "v1.NamespaceStatus",
+            "spec",
+            2,
+            CORE_V1.struct(
+                "NamespaceSpec",
                 (
-                    Field("phase", String("v1.NamespacePhase"), 1),
-                    Field("conditions", ListOf(NAMESPACE_CONDITION), 2),
+                    Field(
+                        "finalizers",
+                        1,
+                        ListOf(String("v1.FinalizerName")),
+                        doc="Finalizers that must be removed before the namespace is removed.",
+                    ),
                 ),
+                doc="The desired state of a namespace.",
             ),
-            3,
+            doc="The desired state of the namespace.",
         ),
-    ),
-    kind="Namespace",
-    version="v1",
-)
-
-SERVICE_PORT = Struct(
-    "v1.ServicePort",
-    (
-        Field("name", STRING, 1),
-        Field("protocol", String("v1.Protocol"), 2),
-        Field("appProtocol", STRING, 6, pointer=True),
-        Field("port", INT32, 3, omitempty=False),
-        Field("targetPort", IntOrString("intstr.IntOrString"), 4),
-        Field("nodePort", INT32, 5),
-    ),
-)
-
-SERVICE_SPEC = Struct(
-    "v1.ServiceSpec",
-    (
-        Field("ports", ListOf(SERVICE_PORT), 1),
-        Field("selector", STRING_MAP, 2),
-        Field("clusterIP", STRING, 3),
-        Field("clusterIPs", STRINGS, 18),
-        Field("type", String("v1.ServiceType"), 4),
-        Field("externalIPs", STRINGS, 5),
-        Field("sessionAffinity", String("v1.ServiceAffinity"), 7),
-        Field("loadBalancerIP", STRING, 8),
-        Field("loadBalancerSourceRanges", STRINGS, 9),
-        Field("externalName", STRING, 10),
-        Field("externalTrafficPolicy", String("v1.ServiceExternalTrafficPolicy"), 11),
-        Field("healthCheckNodePort", INT32, 12),
-        Field("publishNotReadyAddresses", BOOL, 13),
-        Field("ipFamilies", ListOf(String("v1.IPFamily")), 19),
-        Field("ipFamilyPolicy", String("v1.IPFamilyPolicy"), 17, pointer=True),
-        Field("allocateLoadBalancerNodePorts", BOOL, 20, pointer=True),
-        Field("loadBalancerClass", STRING, 21, pointer=True),
-        Field("internalTrafficPolicy", String("v1.ServiceInternalTrafficPolicy"), 22, pointer=True),
-        Field("trafficDistribution", STRING, 23, pointer=True),
-    ),
-)
-
-SERVICE = Struct(
-    "v1.Service",
-    (
-        *TYPE_META,
-        Field("metadata", OBJECT_META, 1),
-        Field("spec", SERVICE_SPEC, 2),
-        Field("status", Struct("v1.ServiceStatus", (Field("loadBalancer", Struct("v1.LoadBalancerStatus"), 1),)), 3),
-    ),
-    kind="Service",
-    version="v1",
-)
-"""Without what only a cluster's network fills in."""
-
-SCALE = Struct(
-    "v1.Scale",
-    (
-        *TYPE_META,
-        Field("metadata", OBJECT_META, 1),
-        Field("spec", Struct("v1.ScaleSpec", (Field("replicas", INT32, 1),)), 2),
         Field(
             "status",
-            Struct("v1.ScaleStatus", (Field("replicas", INT32, 1, omitempty=False), Field("selector", STRING, 2))),
             3,
+            CORE_V1.struct(
+                "NamespaceStatus",
+                (
+                    Field(
+                        "phase",
+                        1,
+                        String("v1.NamespacePhase"),
+                        enum=("Active", "Terminating"),
+                        doc="The phase of the namespace's life.",
+                    ),
+                    Field(
+                        "conditions",
+                        2,
+                        ListOf(_NAMESPACE_CONDITION),
+                        list_type="map",
+                        keys=("type",),
+                        merge_key="type",
+                        doc="The progress of the deletion.",
+                    ),
+                ),
+                doc="The observed state of a namespace.",
+            ),
+            doc="The observed state of the namespace.",
         ),
     ),
-    kind="Scale",
-    version="v1",
+    doc="A scope for names.",
+    short_names=("ns",),
+    without_verbs=("deletecollection",),
+    subresources=(Subresource("finalize", ("update",)), Subresource("status")),
+    selectable=(".status.phase",),
+    columns=(Column("Status", "string", "The phase of the namespace", value_at("status", "phase", default="")), AGE),
 )
+
+_SERVICE_PORT = CORE_V1.struct(
+    "ServicePort",
+    (
+        Field("name", 1, STRING, doc="The name of the port."),
+        Field("protocol", 2, String("v1.Protocol"), default="TCP", doc="TCP, UDP or SCTP."),
+        Field("appProtocol", 6, STRING, pointer=True, doc="The application protocol of the port."),
+        Field("port", 3, INT32, omitempty=False, doc="The port number of the service."),
+        Field("targetPort", 4, INT_OR_STRING, doc="The number or name of the port of the pods."),
+        Field("nodePort", 5, INT32),
+    ),
+    doc="A port of a service.",
+)
+
+_SERVICE_SPEC = CORE_V1.struct(
+    "ServiceSpec",
+    (
+        Field(
+            "ports",
+            1,
+            ListOf(_SERVICE_PORT),
+            list_type="map",
+            keys=("port", "protocol"),
+            merge_key="port",
+            doc="The ports of the service.",
+        ),
+        Field("selector", 2, STRING_MAP, map_type="atomic", doc="The labels of the pods behind the service."),
+        Field("clusterIP", 3, STRING),
+        Field("clusterIPs", 18, STRINGS),
+        Field(
+            "type",
+            4,
+            String("v1.ServiceType"),
+            enum=("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
+            doc="The type of the service.",
+        ),
+        Field("externalIPs", 5, STRINGS),
+        Field("sessionAffinity", 7, String("v1.ServiceAffinity")),
+        Field("loadBalancerIP", 8, STRING),
+        Field("loadBalancerSourceRanges", 9, STRINGS),
+        Field("externalName", 10, STRING, doc="The host name to which a service of type ExternalName refers."),
+        Field("externalTrafficPolicy", 11, String("v1.ServiceExternalTrafficPolicy")),
+        Field("healthCheckNodePort", 12, INT32),
+        Field("publishNotReadyAddresses", 13, BOOL),
+        Field("ipFamilies", 19, ListOf(String("v1.IPFamily"))),
+        Field("ipFamilyPolicy", 17, String("v1.IPFamilyPolicy"), pointer=True),
+        Field("allocateLoadBalancerNodePorts", 20, BOOL, pointer=True),
+        Field("loadBalancerClass", 21, STRING, pointer=True),
+        Field("internalTrafficPolicy", 22, String("v1.ServiceInternalTrafficPolicy"), pointer=True),
+        Field("trafficDistribution", 23, STRING, pointer=True),
+    ),
+    doc="The desired state of a service.",
+)
+
+
+def _ports(obj: JsonObject) -> str:
+    ports = (obj.get("spec") or {}).get("ports") or []
+    return ",".join(f"{p.get('port')}/{p.get('protocol', 'TCP')}" for p in ports) or "<none>"
+
+
+SERVICE = Kind(
+    CORE_V1,
+    "Service",
+    fields=(
+        Field("spec", 2, _SERVICE_SPEC, doc="The desired state of the service."),
+        Field(
+            "status",
+            3,
+            CORE_V1.struct(
+                "ServiceStatus",
+                # Without the addresses that only a cluster's network assigns.
+                (Field("loadBalancer", 1, Struct("v1.LoadBalancerStatus")),),
+                doc="The observed state of a service.",
+            ),
+            doc="The observed state of the service.",
+        ),
+    ),
+    doc="A name for a network endpoint; here the location of a webhook.",
+    namespaced=True,
+    short_names=("svc",),
+    categories=("all",),
+    subresources=(Subresource("status"),),
+    selectable=(".spec.clusterIP", ".spec.type"),
+    columns=(
+        Column("Type", "string", "The type of the service", value_at("spec", "type", default="")),
+        Column(
+            "External-Name",
+            "string",
+            "The host name of an ExternalName service",
+            value_at("spec", "externalName", default="<none>"),
+        ),
+        Column("Port(s)", "string", "The ports of the service", _ports),
+        AGE,
+    ),
+)
+
+KINDS = (NAMESPACE, SERVICE)

@@ -1,32 +1,33 @@
-"""Built-in types, which Go decodes into structs: what of an input they keep, and how they are written again."""
+"""Declarations of built-in types, and decoding by them with the rules of Go's encoding/json."""
 
 from __future__ import annotations
 
 from polykind.apis.machinery.decoding import DecodeError, Decoding
-from polykind.apis.machinery.fields import Field, Kind, Struct
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import ValueType
 from polykind.contract import JsonObject
 from polykind.errors import BadRequestError
 
-__all__ = ["Field", "Kind", "Struct", "Undecodable", "decode"]
+__all__ = ["Field", "Struct", "UndecodableObjectError", "ValueType", "decode"]
 
 
-class Undecodable(BadRequestError):
-    """The input does not fit the type; `why` is the decoder's own text."""
+class UndecodableObjectError(BadRequestError):
+    """An object does not match its type; `detail` is the text of the decoder alone."""
 
-    def __init__(self, kind: str, version: str, why: str) -> None:
-        super().__init__(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
-        self.detail = why
+    def __init__(self, kind: str, version: str, reason: str) -> None:
+        super().__init__(f'{kind} in version "{version}" cannot be handled as a {kind}: {reason}')
+        self.detail = reason
 
 
-def decode(value: object, type_: Struct, *, report: bool) -> tuple[JsonObject, list[str]]:
-    """The object as Go would encode it after decoding, and (if asked to report) the paths of unknown fields."""
+def decode(value: object, struct: Struct, *, report: bool) -> tuple[JsonObject, list[str]]:
+    """Return the object as Go writes it after decoding it, and the paths of unknown fields if `report` is true."""
     run = Decoding(report)
     try:
-        decoded: JsonObject = type_.decode(value, None, run)
-    except DecodeError as refusal:
-        raise Undecodable(type_.kind, type_.version, str(refusal)) from None
+        decoded: JsonObject = struct.decode(value, None, run)
+    except DecodeError as error:
+        raise UndecodableObjectError(struct.kind, struct.version, str(error)) from None
     except RecursionError:
-        raise Undecodable(type_.kind, type_.version, "exceeded max depth") from None
-    if run.refusal is not None:
-        raise Undecodable(type_.kind, type_.version, str(run.refusal))
+        raise UndecodableObjectError(struct.kind, struct.version, "exceeded max depth") from None
+    if run.error is not None:
+        raise UndecodableObjectError(struct.kind, struct.version, str(run.error))
     return decoded, list(dict.fromkeys(run.unknown))

@@ -1,6 +1,7 @@
-"""One run of a Go decoder: where it is, and what it has to complain about.
+"""The state of one decoding run: the current location, the first error and the unknown fields.
 
-Places inside the input are linked pairs, made as the walk goes down and read only when there is something to say.
+A location inside the input is a linked list that grows as the decoder descends. It is rendered as a path only when an
+error or an unknown field must be reported.
 """
 
 from __future__ import annotations
@@ -10,34 +11,37 @@ from typing import NamedTuple
 
 from polykind.golang.json import NumberLiteral, json_float
 
-MOST_UNKNOWN = 100
-DEEPEST = 250
-"""Levels of nesting; orjson writes no more than 254."""
+MAX_UNKNOWN_FIELDS = 100
+MAX_DEPTH = 250
+"""The deepest nesting that is accepted; orjson writes at most 254 levels."""
 
 
-class Place(NamedTuple):
-    """Where the walk is: a field of a struct (`struct` names it), an index of a list or a key of a map."""
+class Location(NamedTuple):
+    """A struct field (`struct` is the name of the struct), a list index or a map key."""
 
-    parent: Place | None
+    parent: Location | None
     key: str | int
     struct: str
     depth: int
 
 
-class Promoted(str):
-    """The name of a field of an embedded struct, with the path to it that Go tells."""
+class PromotedName(str):
+    """The name of an embedded struct's field, with the path that Go prints for it."""
 
     __slots__ = ("path",)
     path: str
 
-    def __new__(cls, name: str, path: str) -> Promoted:
-        made = super().__new__(cls, name)
-        made.path = path
-        return made
+    def __new__(cls, name: str, path: str) -> PromotedName:
+        promoted = super().__new__(cls, name)
+        promoted.path = path
+        return promoted
 
 
 class DecodeError(Exception):
-    """A decoding error in Go's words; a type mismatch gains its place on the way out of nested decoders."""
+    """A decoding error in Go's words.
+
+    A type mismatch carries its parts, because each enclosing custom decoder adds the path to its own field.
+    """
 
     def __init__(self, text: str = "", *, got: str = "", wanted: str = "", struct: str = "", path: str = "") -> None:
         super().__init__(text)
@@ -53,29 +57,29 @@ class DecodeError(Exception):
             into = "value"
         return f"json: cannot unmarshal {self.got} into Go {into} of type {self.wanted}"
 
-    def placed(self, at: Place | None) -> DecodeError:
-        """The same complaint as the surrounding decoder reports it."""
-        fields, struct = _fields(at)
+    def located(self, at: Location | None) -> DecodeError:
+        """Return the error as the decoder of the enclosing struct reports it."""
+        fields, struct = _field_path(at)
         if self.text or not fields:
             return self
         path = ".".join([*fields, self.path] if self.path else fields)
         return DecodeError(got=self.got, wanted=self.wanted, struct=struct, path=path)
 
 
-def _fields(at: Place | None) -> tuple[list[str], str]:
-    """The struct fields that lead to a place, and the struct of the innermost."""
+def _field_path(at: Location | None) -> tuple[list[str], str]:
+    """Return the struct fields that lead to a location, and the name of the innermost struct."""
     names: list[str] = []
     struct = ""
     while at is not None:
         if at.struct:
-            names.append(at.key.path if isinstance(at.key, Promoted) else str(at.key))
+            names.append(at.key.path if isinstance(at.key, PromotedName) else str(at.key))
             struct = struct or at.struct
         at = at.parent
     names.reverse()
     return names, struct
 
 
-def _dotted(at: Place | None, last: str) -> str:
+def _dotted_path(at: Location | None, last: str) -> str:
     keys: list[str | int] = []
     while at is not None:
         keys.append(at.key)
@@ -88,27 +92,29 @@ def _dotted(at: Place | None, last: str) -> str:
 
 @dataclass(slots=True)
 class Decoding:
-    """One run of a decoder: the first type mismatch is kept for the end, unknown fields are noted if asked for."""
+    """One decoding run. Like Go's decoder it goes on after a type mismatch and reports the first one at the end."""
 
-    report: bool
-    refusal: DecodeError | None = None
+    report_unknown: bool
+    error: DecodeError | None = None
     unknown: list[str] = field(default_factory=list)
 
-    def mismatch(self, value: object, wanted: str, at: Place | None, *, literal: bool = False) -> None:
-        if self.refusal is None:
-            self.refusal = DecodeError(got=described(value, literal), wanted=wanted).placed(at)
+    def mismatch(self, value: object, wanted: str, at: Location | None, *, literal: bool = False) -> None:
+        """Record that a value is not of the Go type `wanted`."""
+        if self.error is None:
+            self.error = DecodeError(got=describe(value, literal), wanted=wanted).located(at)
 
-    def corrupt(self, text: str) -> None:
-        if self.refusal is None:
-            self.refusal = DecodeError(text)
+    def fail(self, text: str) -> None:
+        """Record an error that has a text of its own."""
+        if self.error is None:
+            self.error = DecodeError(text)
 
-    def stranger(self, at: Place | None, key: str) -> None:
-        if len(self.unknown) < MOST_UNKNOWN:
-            self.unknown.append(_dotted(at, key))
+    def unknown_field(self, at: Location | None, key: str) -> None:
+        if len(self.unknown) < MAX_UNKNOWN_FIELDS:
+            self.unknown.append(_dotted_path(at, key))
 
 
-def described(value: object, literal: bool = False) -> str:
-    """A value as type mismatches name it; numbers with their digits where those are what is wrong."""
+def describe(value: object, literal: bool = False) -> str:
+    """Return the JSON type of a value as Go's type mismatches name it; `literal` adds the digits of a number."""
     if isinstance(value, dict):
         return "object"
     if isinstance(value, list):
@@ -124,9 +130,9 @@ def described(value: object, literal: bool = False) -> str:
     return f"number {json_float(value) if isinstance(value, float) else value}"
 
 
-def deeper(at: Place | None) -> int:
-    """One level further down; there is an end to it."""
+def next_depth(at: Location | None) -> int:
+    """Return the depth of the values inside `at`. Raise DecodeError beyond MAX_DEPTH."""
     depth = at.depth + 1 if at is not None else 0
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise DecodeError("exceeded max depth")
     return depth

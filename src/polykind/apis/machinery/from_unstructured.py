@@ -1,4 +1,4 @@
-"""Built-in types made of objects in memory, as strategic merge patches make them: what does not fit has other words."""
+"""The errors of Go's FromUnstructured, which converts the result of a strategic merge patch to a built-in type."""
 
 from __future__ import annotations
 
@@ -7,68 +7,68 @@ from itertools import chain
 from typing import Any
 
 from polykind.apis.machinery.decoding import DecodeError
-from polykind.apis.machinery.fields import (
+from polykind.apis.machinery.structs import Struct
+from polykind.apis.machinery.value_types import (
     STRING,
     Bool,
     Bytes,
     Float,
     Int,
-    Kind,
     ListOf,
     MapOf,
     String,
-    Struct,
+    ValueType,
     Wrapped,
-    nested,
+    decode_separately,
 )
 
 _BYTE = Int("uint8", 8)
-_FORMS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
+_GO_KINDS = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64", float: "float64"}
 
 
-def complaint(value: Any, kind: Kind) -> str:
-    """Why no value of a kind can be made of this one, the first reason in the order of fields; nothing if it can."""
+def conversion_error(value: Any, value_type: ValueType) -> str:
+    """Return the first error, in the order of fields, of converting a value to a type. Return "" if there is none."""
     if value is None:
         return ""
-    form = _FORMS[type(value)]
-    if isinstance(kind, Struct):
-        if form != "map":
-            return f"cannot restore struct from: {form}"
-        stated = ((value.get(name), STRING) for name in ("kind", "apiVersion") if kind.kind)
-        return _first(chain(stated, ((value.get(field.name), field.kind) for field in kind.fields)))
-    if isinstance(kind, MapOf):
-        if form != "map":
-            return f"cannot restore map from {form}"
-        return _first((value[key], kind.item) for key in sorted(value))
-    if isinstance(kind, ListOf | Wrapped) or (isinstance(kind, Bytes) and form != "string"):
-        if form != "slice":
-            return f"cannot restore slice from {form}"
-        if isinstance(kind, Wrapped):
+    go_kind = _GO_KINDS[type(value)]
+    if isinstance(value_type, Struct):
+        if go_kind != "map":
+            return f"cannot restore struct from: {go_kind}"
+        stated = ((value.get(name), STRING) for name in ("kind", "apiVersion") if value_type.kind)
+        return _first_error(chain(stated, ((value.get(field.name), field.type) for field in value_type.fields)))
+    if isinstance(value_type, MapOf):
+        if go_kind != "map":
+            return f"cannot restore map from {go_kind}"
+        return _first_error((value[key], value_type.item) for key in sorted(value))
+    if isinstance(value_type, ListOf | Wrapped) or (isinstance(value_type, Bytes) and go_kind != "string"):
+        if go_kind != "slice":
+            return f"cannot restore slice from {go_kind}"
+        if isinstance(value_type, Wrapped):
             return ""
-        item_kind = kind.item if isinstance(kind, ListOf) else _BYTE
-        return _first((item, item_kind) for item in value)
-    if isinstance(kind, String | Bool | Int | Float):
-        return _scalar_complaint(value, kind, form)
+        item_type = value_type.item if isinstance(value_type, ListOf) else _BYTE
+        return _first_error((item, item_type) for item in value)
+    if isinstance(value_type, String | Bool | Int | Float):
+        return _scalar_error(value, value_type, go_kind)
     try:
-        nested(kind, value, None)
+        decode_separately(value_type, value, None)
     except DecodeError as error:
-        return f"error decoding from json: {error}" if isinstance(kind, Bytes) else str(error)
+        return f"error decoding from json: {error}" if isinstance(value_type, Bytes) else str(error)
     return ""
 
 
-def _first(parts: Iterable[tuple[Any, Kind]]) -> str:
-    return next(filter(None, (complaint(value, kind) for value, kind in parts)), "")
+def _first_error(parts: Iterable[tuple[Any, ValueType]]) -> str:
+    return next(filter(None, (conversion_error(value, value_type) for value, value_type in parts)), "")
 
 
-def _scalar_complaint(value: Any, kind: Kind, form: str) -> str:
-    if isinstance(kind, String):
-        if form == "int64":
-            return f"cannot convert {form} to {kind.go}"
-        return "" if form == "string" else "unrecognized type: string"
-    if isinstance(kind, Bool):
-        return "" if form == "bool" else "unrecognized type: bool"
-    if form not in ("int64", "float64"):
-        return f"unrecognized type: {kind.go}"
-    if isinstance(kind, Int) and form == "float64" and not value.is_integer():
-        return f"cannot convert {form} to {kind.go}"
+def _scalar_error(value: Any, value_type: ValueType, go_kind: str) -> str:
+    if isinstance(value_type, String):
+        if go_kind == "int64":
+            return f"cannot convert {go_kind} to {value_type.go}"
+        return "" if go_kind == "string" else "unrecognized type: string"
+    if isinstance(value_type, Bool):
+        return "" if go_kind == "bool" else "unrecognized type: bool"
+    if go_kind not in ("int64", "float64"):
+        return f"unrecognized type: {value_type.go}"
+    if isinstance(value_type, Int) and go_kind == "float64" and not value.is_integer():
+        return f"cannot convert {go_kind} to {value_type.go}"
     return ""

@@ -1,4 +1,4 @@
-"""Messages of built-in types, read into JSON values."""
+"""Reading of protobuf messages of built-in types as JSON values."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from typing import Any
 import msgspec
 
 from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
-from polykind.apis.machinery.decoding import DEEPEST
-from polykind.apis.machinery.fields import (
+from polykind.apis.machinery.decoding import MAX_DEPTH
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import (
     INT32,
     INT64,
     STRING,
     Bool,
     Bytes,
-    Field,
     Float,
     Int,
     IntOrString,
-    Kind,
     ListOf,
     MapOf,
     Raw,
     String,
-    Struct,
     Time,
+    ValueType,
     Verbatim,
     Wrapped,
 )
@@ -56,31 +55,31 @@ _GO_NAMES = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
-"""Fields that Go spells otherwise than by a capital letter."""
+"""Go field names that are not the JSON name with a capital first letter."""
 _INT_OR_STRING = Struct(
-    "intstr.IntOrString", (Field("type", INT64, 1), Field("intVal", INT32, 2), Field("strVal", STRING, 3))
+    "intstr.IntOrString", (Field("type", 1, INT64), Field("intVal", 2, INT32), Field("strVal", 3, STRING))
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 Reader = Callable[[int | bytes, int], Any]
-"""Reads what stands in a field, at a depth."""
+"""Reads the value of a protobuf field, given the nesting depth."""
 
 
-def decode_message(data: bytes, type_: Struct, depth: int = 0) -> JsonObject:
-    """The fields of a message as JSON values, not yet canonical. Raises ProtobufError."""
-    if depth > DEEPEST:
+def decode_message(data: bytes, struct_type: Struct, depth: int = 0) -> JsonObject:
+    """Return the fields of a message as JSON values, which are not canonical yet. Raise ProtobufError."""
+    if depth > MAX_DEPTH:
         raise ProtobufError("exceeded max depth")
-    known = _known(type_)
+    readers = _field_readers(struct_type)
     out: JsonObject = {}
     for number, raw in iter_fields(data):
-        found = known.get(number)
-        if found is None:
+        reader = readers.get(number)
+        if reader is None:
             continue
-        name, kind, read = found
-        if kind is ListOf:
+        name, field_class, read = reader
+        if field_class is ListOf:
             out.setdefault(name, []).append(read(raw, depth))
-        elif kind is MapOf:
+        elif field_class is MapOf:
             key, item = read(raw, depth)
             out.setdefault(name, {})[key] = item
         elif name:
@@ -91,26 +90,26 @@ def decode_message(data: bytes, type_: Struct, depth: int = 0) -> JsonObject:
 
 
 @cache
-def _known(type_: Struct) -> dict[int, tuple[str, type[Kind], Reader]]:
-    """By number the fields of a type: their names, what they are, and what reads one of them."""
-    out: dict[int, tuple[str, type[Kind], Reader]] = {}
-    for field in type_.numbered:
-        kind = field.kind
-        if isinstance(kind, ListOf):
-            read = _reader(kind.item, field)
-        elif isinstance(kind, MapOf):
-            read = _entry_reader(kind.item, field)
+def _field_readers(struct_type: Struct) -> dict[int, tuple[str, type[ValueType], Reader]]:
+    """Return the name, the class of the type and the reader of each field, by its number."""
+    out: dict[int, tuple[str, type[ValueType], Reader]] = {}
+    for field in struct_type.numbered:
+        value_type = field.type
+        if isinstance(value_type, ListOf):
+            read = _reader(value_type.item, field)
+        elif isinstance(value_type, MapOf):
+            read = _entry_reader(value_type.item, field)
         else:
-            read = _reader(kind, field)
-        out[field.number] = (field.name, type(kind), read)
+            read = _reader(value_type, field)
+        out[field.number] = (field.name, type(value_type), read)
     return out
 
 
-def _entry_reader(kind: Kind, field: Field) -> Reader:
-    read = _reader(kind, field)
+def _entry_reader(value_type: ValueType, field: Field) -> Reader:
+    read = _reader(value_type, field)
 
     def read_entry(raw: int | bytes, depth: int) -> tuple[str, Any]:
-        key, item = "", kind.zero()
+        key, item = "", value_type.zero()
         for number, value in iter_fields(_bytes(raw, field)):
             if number == 1:
                 key = _text(_bytes(value, field))
@@ -121,9 +120,9 @@ def _entry_reader(kind: Kind, field: Field) -> Reader:
     return read_entry
 
 
-def _reader(kind: Kind, field: Field) -> Reader:
-    if isinstance(kind, Bool | Int):
-        boolean = isinstance(kind, Bool)
+def _reader(value_type: ValueType, field: Field) -> Reader:
+    if isinstance(value_type, Bool | Int):
+        boolean = isinstance(value_type, Bool)
 
         def read_number(raw: int | bytes, _: int) -> Any:
             if not isinstance(raw, int):
@@ -131,49 +130,51 @@ def _reader(kind: Kind, field: Field) -> Reader:
             return bool(raw) if boolean else _signed(raw)
 
         return read_number
-    if isinstance(kind, Struct):
-        return lambda raw, depth: decode_message(_bytes(raw, field), kind, depth + 1)
-    if isinstance(kind, SchemaOrBool | SchemaOrArray | SchemaOrStrings):
-        return lambda raw, depth: _either(_bytes(raw, field), kind, field, depth)
-    for of, payload in (
+    if isinstance(value_type, Struct):
+        return lambda raw, depth: decode_message(_bytes(raw, field), value_type, depth + 1)
+    if isinstance(value_type, SchemaOrBool | SchemaOrArray | SchemaOrStrings):
+        return lambda raw, depth: _schema_or(_bytes(raw, field), value_type, field, depth)
+    for value_class, payload in (
         (Float, _float),
         (String, _text),
         (Bytes, encode_base64),
-        (Time, _moment),
+        (Time, _time),
         (IntOrString, _int_or_string),
         (Raw, _json),
         (Verbatim, _json),
         (Wrapped, _texts),
     ):
-        if isinstance(kind, of):
+        if isinstance(value_type, value_class):
             return _delimited_reader(payload, field)
-    raise TypeError(f"{kind.go} has no message")
+    raise TypeError(f"{value_type.go} has no message")
 
 
 def _delimited_reader(payload: Callable[[bytes], Any], field: Field) -> Reader:
     return lambda raw, _: payload(_bytes(raw, field))
 
 
-def _either(data: bytes, kind: SchemaOrBool | SchemaOrArray | SchemaOrStrings, field: Field, depth: int) -> Any:
-    """A schema, or what else may stand in its place."""
+def _schema_or(
+    data: bytes, value_type: SchemaOrBool | SchemaOrArray | SchemaOrStrings, field: Field, depth: int
+) -> Any:
+    """Return a schema, or the bool, list or strings in its place."""
     several: list[Any] = []
     allowed = False
-    found: JsonObject | None = None
+    schema: JsonObject | None = None
     for number, raw in iter_fields(data):
-        if isinstance(kind, SchemaOrBool):
+        if isinstance(value_type, SchemaOrBool):
             if number == 1:
                 allowed = bool(raw)
             elif number == 2:
-                found = decode_message(_bytes(raw, field), kind.schema, depth + 1)
+                schema = decode_message(_bytes(raw, field), value_type.schema, depth + 1)
         elif number == 1:
-            found = decode_message(_bytes(raw, field), kind.schema, depth + 1)
-        elif number == 2 and isinstance(kind, SchemaOrArray):
-            several.append(decode_message(_bytes(raw, field), kind.schema, depth + 1))
+            schema = decode_message(_bytes(raw, field), value_type.schema, depth + 1)
+        elif number == 2 and isinstance(value_type, SchemaOrArray):
+            several.append(decode_message(_bytes(raw, field), value_type.schema, depth + 1))
         elif number == 2:
             several.append(_text(_bytes(raw, field)))
-    if found is not None:
-        return found
-    return allowed if isinstance(kind, SchemaOrBool) else several
+    if schema is not None:
+        return schema
+    return allowed if isinstance(value_type, SchemaOrBool) else several
 
 
 def _signed(raw: int) -> int:
@@ -205,13 +206,13 @@ def _bytes(raw: int | bytes, field: Field) -> bytes:
 
 
 def _wrong_wire(wire: int, field: Field) -> ProtobufError:
-    name = _GO_NAMES.get(field.name) or field.name[:1].upper() + field.name[1:] or field.kind.go.rpartition(".")[2]
+    name = _GO_NAMES.get(field.name) or field.name[:1].upper() + field.name[1:] or field.type.go.rpartition(".")[2]
     if field.name == "metadata":
-        name = "ListMeta" if field.kind is LIST_META else "ObjectMeta"
+        name = "ListMeta" if field.type is LIST_META else "ObjectMeta"
     return ProtobufError(f"proto: wrong wireType = {wire} for field {name}")
 
 
-def _moment(data: bytes) -> str | None:
+def _time(data: bytes) -> str | None:
     seconds = 0
     for number, raw in iter_fields(data):
         if number == 1 and isinstance(raw, int):

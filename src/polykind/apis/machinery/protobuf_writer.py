@@ -1,7 +1,7 @@
-"""Messages of built-in types, written by a plan that is made once for each type.
+"""Writing of protobuf messages of built-in types, by a plan that is computed once for each type.
 
-Fields that are not pointers are written even if they are zero: a plan holds the bytes of a message without anything
-in it, and a value only interrupts them where it has something to say.
+Go writes fields that are not pointers even if they are zero. A plan therefore holds the bytes of the zero message, and
+the fields of a value replace their parts of it.
 """
 
 from __future__ import annotations
@@ -14,31 +14,23 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from polykind.apis.apiextensions.json_schema_props import SchemaOrArray, SchemaOrBool, SchemaOrStrings
-from polykind.apis.machinery.fields import (
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import (
     Bool,
     Bytes,
-    Field,
     Float,
     Int,
     IntOrString,
-    Kind,
     ListOf,
     MapOf,
     Raw,
     String,
-    Struct,
     Time,
+    ValueType,
     Verbatim,
     Wrapped,
 )
-from polykind.codec.protobuf_wire import (
-    BYTES,
-    FIXED64,
-    bytes_field,
-    encode_utf8,
-    encode_varint,
-    varint_field,
-)
+from polykind.codec.protobuf_wire import BYTES, FIXED64, bytes_field, encode_utf8, encode_varint, varint_field
 from polykind.contract import JsonObject
 from polykind.golang.base64 import decode_base64
 from polykind.golang.json import go_json
@@ -50,23 +42,23 @@ Writer = Callable[[Any], bytes]
 
 
 class _Plan(NamedTuple):
-    """The fields of a type in the order of their numbers."""
+    """The fields of a type, in the order of their numbers."""
 
     places: dict[str, int]
     names: tuple[str, ...]
     writers: tuple[Writer, ...]
     zeros: bytes
-    """The message of nothing; that of the fields from one to another lies between their offsets."""
+    """The message of the zero value. Field i is zeros[offsets[i]:offsets[i + 1]]."""
     offsets: tuple[int, ...]
 
 
-def encode_message(value: JsonObject, type_: Struct) -> bytes:
-    """The message of a canonical value, without an envelope."""
-    places, names, writers, zeros, offsets = _plan(type_)
+def encode_message(value: JsonObject, struct_type: Struct) -> bytes:
+    """Encode a canonical value, without an envelope."""
+    places, names, writers, zeros, offsets = _plan(struct_type)
     out, at = [], 0
     for position in sorted({places[key] for key, item in value.items() if item is not None and key in places}):
         out.append(zeros[offsets[at] : offsets[position]])
-        # What has no name is embedded: its fields are among those of the value.
+        # A field without a name is an embedded struct, whose fields are those of the value.
         out.append(writers[position](value[names[position]] if names[position] else value))
         at = position + 1
     out.append(zeros[offsets[at] :])
@@ -74,46 +66,46 @@ def encode_message(value: JsonObject, type_: Struct) -> bytes:
 
 
 @cache
-def _plan(type_: Struct) -> _Plan:
-    fields = type_.numbered
+def _plan(struct_type: Struct) -> _Plan:
+    fields = struct_type.numbered
     names = tuple(field.name for field in fields)
-    writers = tuple(_writer(field.number, field.kind) for field in fields)
+    writers = tuple(_writer(field.number, field.type) for field in fields)
     zeros = [_zero(field, writer) for field, writer in zip(fields, writers, strict=True)]
     offsets = tuple(accumulate(map(len, zeros), initial=0))
     places = {
         own.name: position
         for position, field in enumerate(fields)
-        for own in (field.kind.fields if not field.name and isinstance(field.kind, Struct) else (field,))
+        for own in (field.type.fields if not field.name and isinstance(field.type, Struct) else (field,))
     }
     return _Plan(places, names, writers, b"".join(zeros), offsets)
 
 
 def _zero(field: Field, write: Writer) -> bytes:
-    """What is written of a field that was never set."""
-    if field.pointer or isinstance(field.kind, ListOf | MapOf | Bytes):
+    """Return the bytes of a field that was never set."""
+    if field.pointer or isinstance(field.type, ListOf | MapOf | Bytes):
         return b""
-    return write(field.kind.zero())
+    return write(field.type.zero())
 
 
-def _writer(number: int, kind: Kind) -> Writer:
-    """Writes a field of a number."""
-    if isinstance(kind, ListOf):
-        one = _writer(number, kind.item)
+def _writer(number: int, value_type: ValueType) -> Writer:
+    """Return the function that writes a field with this number."""
+    if isinstance(value_type, ListOf):
+        one = _writer(number, value_type.item)
         return lambda items: b"".join([one(item) for item in items])
-    if isinstance(kind, MapOf):
-        named = _writer(2, kind.item)
+    if isinstance(value_type, MapOf):
+        named = _writer(2, value_type.item)
         return lambda items: b"".join(
             [bytes_field(number, bytes_field(1, encode_utf8(key)) + named(items[key])) for key in sorted(items)]
         )
-    if isinstance(kind, Bool):
+    if isinstance(value_type, Bool):
         no, yes = varint_field(number, 0), varint_field(number, 1)
         return lambda value: yes if value else no
-    if isinstance(kind, Int):
+    if isinstance(value_type, Int):
         return lambda value: varint_field(number, value)
-    if isinstance(kind, Float):
+    if isinstance(value_type, Float):
         tag = encode_varint(number << 3 | FIXED64)
         return lambda value: tag + struct.pack("<d", value)
-    payload, head = _payload(kind), encode_varint(number << 3 | BYTES)
+    payload, head = _payload(value_type), encode_varint(number << 3 | BYTES)
 
     def write(value: Any) -> bytes:
         data = payload(value)
@@ -122,11 +114,11 @@ def _writer(number: int, kind: Kind) -> Writer:
     return write
 
 
-def _payload(kind: Kind) -> Writer:
-    """Writes what stands in a field behind its length."""
-    if isinstance(kind, Struct):
-        return lambda value: encode_message(value, kind)
-    for of, payload in (
+def _payload(value_type: ValueType) -> Writer:
+    """Return the function that writes the content of a length-delimited field."""
+    if isinstance(value_type, Struct):
+        return lambda value: encode_message(value, value_type)
+    for value_class, payload in (
         (String, encode_utf8),
         (Bytes, decode_base64),
         (Time, _time),
@@ -135,22 +127,22 @@ def _payload(kind: Kind) -> Writer:
         (Verbatim, _json),
         (Wrapped, _texts),
     ):
-        if isinstance(kind, of):
+        if isinstance(value_type, value_class):
             return payload
-    if isinstance(kind, SchemaOrBool | SchemaOrArray | SchemaOrStrings):
-        return lambda value: _either(value, kind)
-    raise TypeError(f"{kind.go} has no message")
+    if isinstance(value_type, SchemaOrBool | SchemaOrArray | SchemaOrStrings):
+        return lambda value: _schema_or(value, value_type)
+    raise TypeError(f"{value_type.go} has no message")
 
 
-def _either(value: Any, kind: SchemaOrBool | SchemaOrArray | SchemaOrStrings) -> bytes:
-    """A schema, or what else may stand in its place."""
-    if isinstance(kind, SchemaOrBool):
+def _schema_or(value: Any, value_type: SchemaOrBool | SchemaOrArray | SchemaOrStrings) -> bytes:
+    """Encode a schema, or the bool, list or strings in its place."""
+    if isinstance(value_type, SchemaOrBool):
         allowed = varint_field(1, int(value is not False))
-        return allowed + (bytes_field(2, encode_message(value, kind.schema)) if isinstance(value, dict) else b"")
+        return allowed + (bytes_field(2, encode_message(value, value_type.schema)) if isinstance(value, dict) else b"")
     if isinstance(value, dict):
-        return bytes_field(1, encode_message(value, kind.schema))
-    if isinstance(kind, SchemaOrArray):
-        return b"".join([bytes_field(2, encode_message(item, kind.schema)) for item in value or ()])
+        return bytes_field(1, encode_message(value, value_type.schema))
+    if isinstance(value_type, SchemaOrArray):
+        return b"".join([bytes_field(2, encode_message(item, value_type.schema)) for item in value or ()])
     return b"".join([bytes_field(2, encode_utf8(item)) for item in value or ()])
 
 

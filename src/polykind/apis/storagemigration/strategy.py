@@ -1,38 +1,25 @@
-"""StorageVersionMigrations as a resource: who wants all objects of another rewritten at its storage version."""
+"""The resource `storageversionmigrations`."""
 
 from __future__ import annotations
 
 from polykind.apis.storagemigration.types import STORAGE_VERSION_MIGRATION
-from polykind.apply.typemodel import STORAGE_VERSION_MIGRATION_MODEL
+from polykind.apis.storagemigration.validation import (
+    validate_migration,
+    validate_migration_status,
+    validate_migration_update,
+)
 from polykind.cache.watch_cache import WatchCache
-from polykind.codec.table import MIGRATIONS
 from polykind.contract import JsonObject
 from polykind.errors import FieldError
-from polykind.migration import validation
-from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, BuiltinType, unqualified
-
-_FROM_OLD = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
-"""What of the metadata a write of the status does not change."""
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, finalizer_errors, only_status_changed
 
 
 class MigrationResource(BuiltinResource):
     """The resource `storageversionmigrations`."""
 
     def __init__(self, cache: WatchCache) -> None:
-        super().__init__(cache, validation.GROUP, _TYPE, MigrationStrategy())
-
-
-_TYPE = BuiltinType(
-    STORAGE_VERSION_MIGRATION,
-    STORAGE_VERSION_MIGRATION_MODEL,
-    MIGRATIONS,
-    "storagemigration",
-    ("v1beta1",),
-    has_status=True,
-    deprecation=(
-        "storagemigration.k8s.io/v1beta1 StorageVersionMigration is deprecated in v1.38+, unavailable in v1.41+"
-    ),
-)
+        super().__init__(cache, STORAGE_VERSION_MIGRATION)
+        self.serve(STORAGE_VERSION_MIGRATION, MigrationStrategy())
 
 
 class MigrationStrategy(BuiltinStrategy):
@@ -42,22 +29,20 @@ class MigrationStrategy(BuiltinStrategy):
         obj["status"] = {}
 
     def create_errors(self, obj: JsonObject) -> list[FieldError]:
-        finalizers = unqualified(obj["metadata"].get("finalizers"), "metadata.finalizers[{}]")
-        return self._meta_errors(obj, None) + finalizers + validation.problems(obj)
+        finalizers = finalizer_errors(obj["metadata"].get("finalizers"))
+        return self.meta_errors(obj, None) + finalizers + validate_migration(obj)
 
     def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
         new["status"] = old.get("status") or {}
 
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self.create_errors(new) + self._changed_meta_errors(new, old) + validation.update_problems(new, old)
+        return self.create_errors(new) + self._changed_meta_errors(new, old) + validate_migration_update(new, old)
 
     def _changed_meta_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._meta_errors(new, old) + unqualified(new["metadata"].get("finalizers"), "metadata.finalizers[{}]")
+        return self.meta_errors(new, old) + finalizer_errors(new["metadata"].get("finalizers"))
 
     def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
-        kept = {name: old["metadata"][name] for name in _FROM_OLD if name in old["metadata"]}
-        meta = {name: value for name, value in new["metadata"].items() if name not in _FROM_OLD}
-        return {**new, "metadata": {**meta, **kept}, "spec": old["spec"]}
+        return only_status_changed(new, old)
 
     def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
-        return self._changed_meta_errors(new, old) + validation.status_problems(new, old)
+        return self._changed_meta_errors(new, old) + validate_migration_status(new, old)

@@ -9,15 +9,19 @@ from typing import Any, Final
 import orjson
 
 from polykind import __version__
+from polykind.apis.autoscaling.types import SCALE
+from polykind.apis.groups import find_kind
+from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.openapi_models import models
+from polykind.apis.machinery.value_types import ValueType
 from polykind.contract import JsonObject
-from polykind.discovery.openapi.builtin_models import BUILTIN_MODELS, builtin_model_name, builtin_models
-from polykind.discovery.openapi.models import EVERYWHERE, SCALE, SHARED, Model, dependencies, rendered
+from polykind.discovery.openapi.models import COMMON_TYPES, rendered
 from polykind.discovery.openapi.openapi_protobuf import document
 from polykind.discovery.openapi.operations import OpenAPIResource, paths_v2
 from polykind.discovery.openapi.parameters import shared_parameters
 from polykind.discovery.openapi.schemas import V2, V3, Dialect, encode, kind_schema, list_schema, model_name, ordered
 from polykind.discovery.openapi.templates import encoded_paths
-from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry, ResourceEntry
+from polykind.discovery.resource_entries import CrdEntries, GroupVersionEntry
 from polykind.golang.json import escape_html
 
 _CRD_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
@@ -49,27 +53,31 @@ def crd_document(members: Iterable[CrdEntries], version: str) -> bytes:
     """Return the v3 document of a group version that CRDs define."""
     paths: dict[str, bytes] = {}
     schemas: JsonObject = {}
-    shared = set(EVERYWHERE)
+    shared: list[ValueType] = [*COMMON_TYPES]
     for member in members:
         resource = _crd_resource(member, version)
         paths |= encoded_paths(resource, V3)
         schemas |= dict(_schemas(member, version, resource, member.structural_schemas().get(version), V3))
-        shared |= {model for _, model, _ in resource.subresources} & {SCALE}
-    schemas |= rendered(dependencies(SHARED, *shared), V3)
+        if any(model == SCALE.model for _, model, _ in resource.subresources):
+            shared.append(SCALE)
+    schemas |= rendered(models(shared), V3)
     return _v3_document(_CRD_INFO, paths, schemas)
 
 
 def builtin_document(entry: GroupVersionEntry) -> bytes:
     """Return the v3 document of a built-in group version."""
+    kinds = _kinds(entry)
     paths: dict[str, bytes] = {}
-    models: dict[str, Model] = {}
-    for resource_entry in entry.resources:
-        paths |= encoded_paths(_builtin_resource(entry, resource_entry), V3)
-        models.update(builtin_models(entry.group, entry.version, resource_entry.kind, kept=resource_entry.stored))
-    known = {**SHARED, **BUILTIN_MODELS, **models}
-    everywhere = EVERYWHERE if any(resource_entry.stored for resource_entry in entry.resources) else ()
-    schemas = rendered(dependencies(known, *everywhere, *models), V3)
-    return _v3_document(_BUILTIN_INFO, paths, schemas)
+    for kind in kinds:
+        paths |= encoded_paths(_builtin_resource(kind), V3)
+    common = COMMON_TYPES if any(kind.persistent for kind in kinds) else ()
+    return _v3_document(_BUILTIN_INFO, paths, rendered(models([*kinds, *common]), V3))
+
+
+def _kinds(entry: GroupVersionEntry) -> list[Kind]:
+    api_version = f"{entry.group}/{entry.version}" if entry.group else entry.version
+    found = (find_kind(api_version, resource_entry.kind) for resource_entry in entry.resources)
+    return [kind for kind in found if kind is not None]
 
 
 def _v3_document(info: JsonObject, paths: Mapping[str, bytes], schemas: JsonObject) -> bytes:
@@ -116,20 +124,16 @@ def _v2_parameters() -> JsonObject:
 
 def _resources(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> Iterator[OpenAPIResource]:
     for entry in builtins:
-        for resource_entry in entry.resources:
-            yield _builtin_resource(entry, resource_entry)
+        for kind in _kinds(entry):
+            yield _builtin_resource(kind)
     for member in members:
         for version in member.resources:
             yield _crd_resource(member, version)
 
 
 def _v2_schemas(builtins: list[GroupVersionEntry], members: list[CrdEntries]) -> NamedSchemas:
-    models: dict[str, Model] = {}
-    for entry in builtins:
-        for resource_entry in entry.resources:
-            models.update(builtin_models(entry.group, entry.version, resource_entry.kind, kept=resource_entry.stored))
-    known = {**SHARED, **BUILTIN_MODELS, **models}
-    yield from rendered(dependencies(known, *EVERYWHERE, SCALE, *models), V2).items()
+    kinds = [kind for entry in builtins for kind in _kinds(entry)]
+    yield from rendered(models([*COMMON_TYPES, SCALE, *kinds]), V2).items()
     for member in members:
         schemas = member.structural_schemas()
         for version in member.resources:
@@ -150,7 +154,8 @@ def _crd_resource(member: CrdEntries, version: str) -> OpenAPIResource:
         model=model,
         list_model=model_name(member.group, version, _list_kind(names)),
         subresources=tuple(
-            (sub.name, SCALE if sub.name == "scale" else model, ("get", "put", "patch")) for sub in entry.subresources
+            (sub.name, SCALE.model if sub.name == "scale" else model, ("get", "put", "patch"))
+            for sub in entry.subresources
         ),
     )
 
@@ -159,23 +164,26 @@ def _list_kind(names: JsonObject) -> str:
     return str(names.get("listKind") or f"{names['kind']}List")
 
 
-def _builtin_resource(entry: GroupVersionEntry, resource_entry: ResourceEntry) -> OpenAPIResource:
-    model = builtin_model_name(entry.group, entry.version, resource_entry.kind)
+def _builtin_resource(kind: Kind) -> OpenAPIResource:
     return OpenAPIResource(
-        group=entry.group,
-        version=entry.version,
-        kind=resource_entry.kind,
-        plural=resource_entry.name,
-        namespaced=resource_entry.namespaced,
-        model=model,
-        list_model=f"{model}List",
+        group=kind.group,
+        version=kind.version,
+        kind=kind.kind,
+        plural=kind.plural,
+        namespaced=kind.namespaced,
+        model=kind.model,
+        list_model=f"{kind.model}List",
         subresources=tuple(
-            (sub.name, model, tuple(_ITEM_ACTIONS[verb] for verb in ("get", "update", "patch") if verb in sub.verbs))
-            for sub in resource_entry.subresources
+            (
+                sub.name,
+                kind.model,
+                tuple(_ITEM_ACTIONS[verb] for verb in ("get", "update", "patch") if verb in sub.verbs),
+            )
+            for sub in kind.subresources
         ),
         builtin=True,
-        has_deletecollection="deletecollection" in resource_entry.verbs,
-        stored=resource_entry.stored,
+        has_deletecollection="deletecollection" in kind.verbs,
+        stored=kind.persistent,
     )
 
 

@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 
+from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1
+from polykind.apis.machinery.apply_types import apply_model
+from polykind.apply.model import Type
 from polykind.apply.typed_value import applied_fields, type_errors
-from polykind.apply.versiontypes import VERSIONS
+
+
+def _versions_type() -> Type:
+    spec = apply_model(CUSTOM_RESOURCE_DEFINITION_V1).root.map.fields["spec"].type  # type: ignore[union-attr]
+    return spec.map.fields["versions"].type  # type: ignore[union-attr]
+
+
+VERSIONS = _versions_type()
 
 
 def versions(schema: Any, **more: Any) -> list[Any]:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polykind.admission.policy_rules import policy_problems
+from polykind.apis.admissionregistration.policy_validation import validate_policy
 from polykind.contract import JsonObject
 from tests.admission.support import policy
 
 
 def _told(obj: JsonObject, old: JsonObject | None = None) -> list[str]:
-    return [str(found) for found in policy_problems(obj, old)]
+    return [str(found) for found in validate_policy(obj, old)]
 
 
 def test_a_policy_in_order() -> None:
@@ -156,9 +156,9 @@ def test_any_texts_are_judged_and_those_that_pass_can_be_asked(
     spec: dict[str, Any] = {"variables": [{"name": name, "expression": text} for name, text in variables]}
     if params:
         spec["paramKind"] = {"apiVersion": "x.io/v1", "kind": "A"}
-    found = policy_problems(policy(*expressions, **spec))
+    found = validate_policy(policy(*expressions, **spec))
     assert all(problem.field.startswith("spec.") for problem in found)
-    assert policy_problems(policy(*expressions, **spec)) == found
+    assert validate_policy(policy(*expressions, **spec)) == found
 
 
 def test_a_variable_that_may_be_null_may_be_anything() -> None:

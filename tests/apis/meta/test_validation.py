@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from polykind.schema import conditionrules
+from polykind.apis.meta.validation import validate_conditions
 
 SOUND = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "R", "message": ""}
 
 
 def told(**changed: Any) -> list[str]:
-    return [str(error) for error in conditionrules.problems([{**SOUND, **changed}], "c")]
+    return [str(error) for error in validate_conditions([{**SOUND, **changed}], "c")]
 
 
 def test_a_sound_one_is_not_complained_of() -> None:

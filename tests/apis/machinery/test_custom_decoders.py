@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polykind.apis.apiextensions.types import CUSTOM_RESOURCE_DEFINITION_V1 as CRD
-from polykind.apis.machinery.own_decoders import sealed
+from polykind.apis.machinery.custom_decoders import custom_decoder_paths
 
 
 def test_schemas_of_items_and_any_json_have_readers_of_their_own() -> None:
@@ -14,7 +14,7 @@ def test_schemas_of_items_and_any_json_have_readers_of_their_own() -> None:
         "spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]},
     }
     at = "spec.versions[0].schema.openAPIV3Schema.properties.a"
-    assert sorted(sealed(value, CRD)) == [
+    assert sorted(custom_decoder_paths(value, CRD)) == [
         "metadata.managedFields[0].fieldsV1",
         f"{at}.additionalProperties",
         f"{at}.default",

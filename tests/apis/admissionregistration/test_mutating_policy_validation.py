@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from polykind.admission.mutation_rules import mutating_binding_problems, mutating_policy_problems
+from polykind.apis.admissionregistration.policy_validation import validate_mutating_binding, validate_mutating_policy
 from polykind.contract import JsonObject
 
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"], "scope": "*"}
@@ -20,7 +20,7 @@ def policy(**spec: Any) -> JsonObject:
 
 
 def problems(**spec: Any) -> list[str]:
-    return [str(problem) for problem in mutating_policy_problems(policy(**spec))]
+    return [str(problem) for problem in validate_mutating_policy(policy(**spec))]
 
 
 def of_mutation(**mutation: Any) -> list[str]:
@@ -46,7 +46,7 @@ def test_what_is_deleted_cannot_be_changed() -> None:
     where = "resourceRules.operations"
     expected = [f'spec.matchConstraints.{where}: Unsupported value: "DELETE": {supported}']
     assert problems(matchConstraints=match) == expected
-    found = mutating_binding_problems({"spec": {"policyName": "p", "matchResources": match}})
+    found = validate_mutating_binding({"spec": {"policyName": "p", "matchResources": match}})
     assert [str(one) for one in found] == [f'spec.matchResources.{where}: Unsupported value: "DELETE": {supported}']
 
 
@@ -96,9 +96,9 @@ def test_variables_make_nothing() -> None:
 
 def test_conditions_that_were_there_are_not_judged_again() -> None:
     bad = policy(matchConditions=[{"name": "c", "expression": "1"}])
-    assert mutating_policy_problems(bad)
-    assert mutating_policy_problems(bad, bad) == []
+    assert validate_mutating_policy(bad)
+    assert validate_mutating_policy(bad, bad) == []
 
 
 def test_what_a_binding_must_have() -> None:
-    assert [str(one) for one in mutating_binding_problems({"spec": {}})] == ["spec.policyName: Required value"]
+    assert [str(one) for one in validate_mutating_binding({"spec": {}})] == ["spec.policyName: Required value"]

@@ -1,4 +1,4 @@
-"""What conditions must obey in a status that others than this server write."""
+"""Validation of conditions, which other clients than this server may write."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from polykind.errors import FieldError, duplicate, invalid, not_supported, requi
 from polykind.golang.utf8 import byte_length
 from polykind.names import qualified_name, regex_error
 
+MAX_MESSAGE = 32 * 1024
+_MAX_REASON = 1024
 _STATUSES = ("False", "True", "Unknown")
 _REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 _REASON_RULE = (
@@ -17,26 +19,24 @@ _REASON_RULE = (
     "characters or '_,:', and must end with an alphanumeric character or '_'"
 )
 _EXAMPLES = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
-_LONGEST_REASON = 1024
-LONGEST_MESSAGE = 32 * 1024
 _is_reason = re.compile(_REASON).fullmatch
 
 
-def problems(conditions: Sequence[JsonObject], path: str) -> list[FieldError]:
-    """What is wrong with decoded conditions, each of its own type."""
+def validate_conditions(conditions: Sequence[JsonObject], path: str) -> list[FieldError]:
+    """Validate a list of decoded conditions, whose types must be unique."""
     found: list[FieldError] = []
-    seen: set[str] = set()
+    types: set[str] = set()
     for index, condition in enumerate(conditions):
-        here = f"{path}[{index}]"
-        if condition["type"] in seen:
-            found.append(duplicate(f"{here}.type", condition["type"]))
-        seen.add(condition["type"])
-        found += _condition(condition, here)
+        at = f"{path}[{index}]"
+        if condition["type"] in types:
+            found.append(duplicate(f"{at}.type", condition["type"]))
+        types.add(condition["type"])
+        found += _validate_condition(condition, at)
     return found
 
 
-def _condition(condition: JsonObject, at: str) -> list[FieldError]:
-    found = [invalid(f"{at}.type", condition["type"], why) for why in qualified_name(condition["type"])]
+def _validate_condition(condition: JsonObject, at: str) -> list[FieldError]:
+    found = [invalid(f"{at}.type", condition["type"], reason) for reason in qualified_name(condition["type"])]
     if condition["status"] not in _STATUSES:
         found.append(not_supported(f"{at}.status", condition["status"], _STATUSES))
     observed = condition.get("observedGeneration") or 0
@@ -50,8 +50,8 @@ def _condition(condition: JsonObject, at: str) -> list[FieldError]:
     else:
         if not _is_reason(reason):
             found.append(invalid(f"{at}.reason", reason, regex_error(_REASON_RULE, _REASON, *_EXAMPLES)))
-        if byte_length(reason) > _LONGEST_REASON:
-            found.append(too_long(f"{at}.reason", _LONGEST_REASON))
-    if byte_length(condition.get("message") or "") > LONGEST_MESSAGE:
-        found.append(too_long(f"{at}.message", LONGEST_MESSAGE))
+        if byte_length(reason) > _MAX_REASON:
+            found.append(too_long(f"{at}.reason", _MAX_REASON))
+    if byte_length(condition.get("message") or "") > MAX_MESSAGE:
+        found.append(too_long(f"{at}.message", MAX_MESSAGE))
     return found

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from polykind.admission.webhook_rules import fill_in, problems
+from polykind.apis.admissionregistration.defaults import default_mutating_webhooks, default_validating_webhooks
+from polykind.apis.admissionregistration.validation import validate_webhooks
 from polykind.contract import JsonObject
 
 
@@ -21,13 +22,13 @@ def webhook(**more: Any) -> JsonObject:
 
 
 def said(*webhooks: JsonObject, old: list[JsonObject] | None = None) -> list[str]:
-    return [str(problem) for problem in problems(webhooks, old)]
+    return [str(problem) for problem in validate_webhooks(webhooks, old)]
 
 
 def test_defaults_are_filled_in() -> None:
     rule = {"operations": ["*"]}
     filled = webhook(rules=[rule], clientConfig={"service": {"namespace": "n", "name": "s"}})
-    fill_in([filled], mutating=True)
+    default_mutating_webhooks({"webhooks": [filled]})
     assert {k: v for k, v in filled.items() if k not in ("name", "sideEffects", "admissionReviewVersions")} == {
         "failurePolicy": "Fail",
         "matchPolicy": "Equivalent",
@@ -39,7 +40,7 @@ def test_defaults_are_filled_in() -> None:
         "clientConfig": {"service": {"namespace": "n", "name": "s", "port": 443}},
     }
     plain = webhook()
-    fill_in([plain], mutating=False)
+    default_validating_webhooks({"webhooks": [plain]})
     assert "reinvocationPolicy" not in plain
 
 

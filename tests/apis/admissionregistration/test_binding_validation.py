@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polykind.admission.policy_binding_rules import binding_problems
+from polykind.apis.admissionregistration.policy_validation import validate_binding
 from polykind.contract import JsonObject
 from tests.admission.support import binding
 
@@ -64,4 +64,4 @@ _EXCLUSIVE = "Forbidden: name and selector are mutually exclusive"
     ],
 )
 def test_what_is_wrong(spec: JsonObject, expected: list[str]) -> None:
-    assert [str(found) for found in binding_problems(binding(**spec))] == expected
+    assert [str(found) for found in validate_binding(binding(**spec))] == expected

@@ -1,0 +1,200 @@
+"""The resources of admission control: webhook configurations, admission policies and their bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from polykind.apis.admissionregistration.defaults import (
+    default_binding,
+    default_mutating_webhooks,
+    default_policy,
+    default_validating_webhooks,
+)
+from polykind.apis.admissionregistration.types import (
+    MUTATING_ADMISSION_POLICY,
+    MUTATING_ADMISSION_POLICY_BINDING,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_ADMISSION_POLICY,
+    VALIDATING_ADMISSION_POLICY_BINDING,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+)
+from polykind.apis.admissionregistration.validation import validate_webhooks
+from polykind.cache.watch_cache import WatchCache
+from polykind.contract import JsonObject
+from polykind.errors import FieldError
+from polykind.resources.builtin import BuiltinResource, BuiltinStrategy, builtin_resource, only_status_changed
+from polykind.schema import metadata_validation
+from polykind.schema.equality import deep_equal
+
+_STATIC_SUFFIX = ".static.k8s.io"
+
+ContentErrors = Callable[[JsonObject, JsonObject | None], list[FieldError]]
+"""Validates the spec of a new object, or of an update if the old object is given."""
+
+
+def validating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
+    """Return the resources of validating policies and of their bindings."""
+    return (
+        builtin_resource(cache, VALIDATING_ADMISSION_POLICY, ValidatingPolicyStrategy(), defaults=default_policy),
+        builtin_resource(
+            cache,
+            VALIDATING_ADMISSION_POLICY_BINDING,
+            PolicyStrategy(_validate_binding, "matchResources"),
+            defaults=default_binding,
+        ),
+    )
+
+
+def mutating_policies(cache: WatchCache) -> tuple[BuiltinResource, BuiltinResource]:
+    """Return the resources of mutating policies and of their bindings."""
+    return (
+        builtin_resource(
+            cache,
+            MUTATING_ADMISSION_POLICY,
+            PolicyStrategy(_validate_mutating_policy, "matchConstraints"),
+            defaults=default_policy,
+        ),
+        builtin_resource(
+            cache,
+            MUTATING_ADMISSION_POLICY_BINDING,
+            PolicyStrategy(_validate_mutating_binding, "matchResources"),
+            defaults=default_binding,
+        ),
+    )
+
+
+def webhook_configurations(cache: WatchCache, *, mutating: bool) -> BuiltinResource:
+    """Return the resource of mutating or of validating webhook configurations."""
+    if mutating:
+        return builtin_resource(
+            cache, MUTATING_WEBHOOK_CONFIGURATION, WebhookConfigurationStrategy(), defaults=default_mutating_webhooks
+        )
+    return builtin_resource(
+        cache, VALIDATING_WEBHOOK_CONFIGURATION, WebhookConfigurationStrategy(), defaults=default_validating_webhooks
+    )
+
+
+class AdmissionStrategy(BuiltinStrategy):
+    """Prepares and validates the kinds of admission control, which count their generations."""
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        obj["metadata"]["generation"] = 1
+
+    def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        """Validate the fields other than the metadata."""
+        raise NotImplementedError
+
+    def create_errors(self, obj: JsonObject) -> list[FieldError]:
+        return self.meta_errors(obj, None) + self.content_errors(obj, None)
+
+    def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        found = metadata_validation.validate_object_meta(new["metadata"], namespaced=False)
+        return found + self.content_errors(new, old)
+
+    def warnings(self, new: JsonObject, old: JsonObject | None) -> list[str]:
+        return name_warnings(new["metadata"].get("name", ""))
+
+
+def name_warnings(name: str) -> list[str]:
+    """Return a warning if the name has the suffix that kube-apiserver reserves for static configurations."""
+    if not name.endswith(_STATIC_SUFFIX):
+        return []
+    return [
+        f'metadata.name: names ending with "{_STATIC_SUFFIX}" are reserved for static manifest-based configurations '
+        "and cannot be managed via the API"
+    ]
+
+
+class WebhookConfigurationStrategy(AdmissionStrategy):
+    """Prepares and validates webhook configurations."""
+
+    def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        return validate_webhooks(obj.get("webhooks") or (), None if old is None else old.get("webhooks") or ())
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        changed = not deep_equal(new.get("webhooks") or [], old.get("webhooks") or [])
+        new["metadata"]["generation"] = old["metadata"].get("generation", 0) + changed
+        if not new["metadata"]["generation"]:
+            del new["metadata"]["generation"]
+
+
+class PolicyStrategy(AdmissionStrategy):
+    """Prepares and validates policies or bindings, whose spec has its MatchResources in `match_field`."""
+
+    reads_params = True
+
+    def __init__(self, content_errors: ContentErrors, match_field: str) -> None:
+        super().__init__()
+        self._content_errors = content_errors
+        self._match_field = match_field
+
+    def content_errors(self, obj: JsonObject, old: JsonObject | None) -> list[FieldError]:
+        return self._content_errors(obj, old)
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        super().prepare_create(obj)
+        _drop_empty_names(obj["spec"].get(self._match_field))
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        _drop_empty_names(new["spec"].get(self._match_field))
+        generation = old["metadata"].get("generation", 0)
+        new["metadata"]["generation"] = generation + (new["spec"] != old["spec"])
+
+
+def _drop_empty_names(match: Any) -> None:
+    """Drop empty lists of resource names. Only field ownership depends on them, so they are kept until then."""
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in (match or {}).get(name) or ():
+            if rule.get("resourceNames") == []:
+                del rule["resourceNames"]
+
+
+class ValidatingPolicyStrategy(PolicyStrategy):
+    """Prepares and validates validating policies, which have a status."""
+
+    def __init__(self) -> None:
+        super().__init__(_validate_policy, "matchConstraints")
+
+    def prepare_create(self, obj: JsonObject) -> None:
+        super().prepare_create(obj)
+        obj["status"] = {}
+
+    def prepare_update(self, new: JsonObject, old: JsonObject) -> None:
+        super().prepare_update(new, old)
+        new["status"] = old.get("status") or {}
+
+    def prepare_status(self, new: JsonObject, old: JsonObject) -> JsonObject:
+        return only_status_changed(new, old)
+
+    def status_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
+        from polykind.apis.admissionregistration.policy_validation import validate_policy_status
+
+        return validate_policy_status(new.get("status") or {})
+
+
+# The validation of policies compiles CEL, so it is imported when the first policy is written.
+
+
+def _validate_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    from polykind.apis.admissionregistration.policy_validation import validate_policy
+
+    return validate_policy(policy, old)
+
+
+def _validate_binding(binding: JsonObject, _old: JsonObject | None) -> list[FieldError]:
+    from polykind.apis.admissionregistration.policy_validation import validate_binding
+
+    return validate_binding(binding)
+
+
+def _validate_mutating_policy(policy: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    from polykind.apis.admissionregistration.policy_validation import validate_mutating_policy
+
+    return validate_mutating_policy(policy, old)
+
+
+def _validate_mutating_binding(binding: JsonObject, _old: JsonObject | None) -> list[FieldError]:
+    from polykind.apis.admissionregistration.policy_validation import validate_mutating_binding
+
+    return validate_mutating_binding(binding)

@@ -1,0 +1,41 @@
+"""The built-in kinds that are served, by group and version."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polykind.apis.machinery.kinds import Kind
+    from polykind.apis.machinery.structs import GroupVersion
+
+_PACKAGES = (
+    "core",
+    "admissionregistration",
+    "apiextensions",
+    "authentication",
+    "authorization",
+    "rbac",
+    "storagemigration",
+)
+"""The packages of `polykind.apis` whose `types` modules have a tuple KINDS, in the order of discovery."""
+
+
+@cache
+def kinds_by_group_version() -> dict[GroupVersion, tuple[Kind, ...]]:
+    """Return all served kinds, those of a group version sorted by their plural names. Imports the declarations."""
+    found: dict[GroupVersion, list[Kind]] = {}
+    for package in _PACKAGES:
+        for kind in import_module(f"polykind.apis.{package}.types").KINDS:
+            found.setdefault(kind.group_version, []).append(kind)
+    return {version: tuple(sorted(kinds, key=lambda kind: kind.plural)) for version, kinds in found.items()}
+
+
+@cache
+def find_kind(api_version: str, name: str) -> Kind | None:
+    """Return the kind that is served at an apiVersion. Return None if there is none."""
+    for group_version, kinds in kinds_by_group_version().items():
+        if group_version.api_version == api_version:
+            return next((kind for kind in kinds if kind.kind == name), None)
+    return None

@@ -1,0 +1,95 @@
+"""Types for server-side apply and strategies for strategic merge patches, derived from declared structs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import (
+    Bool,
+    Bytes,
+    Float,
+    Int,
+    IntOrString,
+    ListOf,
+    MapOf,
+    String,
+    Time,
+    ValueType,
+    Verbatim,
+    Wrapped,
+)
+from polykind.apply import model
+from polykind.apply.model import ANY, BOOLEAN, DEDUCED, NUMERIC, SCALAR, STRING, ListType, MapType, Type
+from polykind.apply.strategic_merge_patch import Strategy
+from polykind.apply.typemodel import TypeModel
+
+
+@cache
+def apply_model(struct: Struct) -> TypeModel:
+    """Return the types of a kind, with the object that exists before the first write: required fields are zero."""
+    return TypeModel(None, root=_type(struct, {}), zero=struct.zero(), ordered=True)
+
+
+def _type(value_type: ValueType, known: dict[Struct, Type]) -> Type:
+    """Return the apply type of a value; `known` has all structs so far, because structs can be recursive."""
+    if isinstance(value_type, Struct):
+        if value_type not in known:
+            if value_type.model and not value_type.fields:
+                return ANY
+            fields: dict[str, model.Field] = {}
+            known[value_type] = Type(map_type=MapType(fields, None, atomic=value_type.atomic))
+            for field in value_type.fields:
+                fields[field.name] = model.Field(f"f:{field.name}", _field_type(field, known), _key_default(field))
+        return known[value_type]
+    if isinstance(value_type, MapOf):
+        return Type(map_type=MapType({}, _type(value_type.item, known), atomic=False))
+    if isinstance(value_type, ListOf):
+        return Type(list_type=ListType(_type(value_type.item, known), atomic=True))
+    for classes, scalar in (
+        ((String, Bytes), STRING),
+        ((Bool,), BOOLEAN),
+        ((Int, Float), NUMERIC),
+        ((Time, IntOrString), SCALAR),
+    ):
+        if isinstance(value_type, classes):
+            return scalar
+    if isinstance(value_type, Verbatim):
+        return Type(map_type=MapType({}, DEDUCED, atomic=False))
+    if isinstance(value_type, Wrapped):
+        return Type(list_type=ListType(STRING, atomic=True))
+    return ANY
+
+
+def _field_type(field: Field, known: dict[Struct, Type]) -> Type:
+    value_type = field.type
+    if isinstance(value_type, ListOf) and field.list_type in ("map", "set"):
+        return Type(list_type=ListType(_type(value_type.item, known), atomic=False, keys=field.keys))
+    if isinstance(value_type, MapOf) and field.map_type == "atomic":
+        return Type(map_type=MapType({}, _type(value_type.item, known), atomic=True))
+    return _type(value_type, known)
+
+
+def _key_default(field: Field) -> object:
+    """Return the value that a missing list map key stands for: kube-apiserver defaults required strings to ""."""
+    return "" if isinstance(field.type, String) and not field.omitempty else field.default
+
+
+@cache
+def merge_strategy(struct: Struct) -> Strategy:
+    """Return how strategic merge patches merge the lists of an object."""
+    return _struct_strategy(struct, None, {})
+
+
+def _struct_strategy(struct: Struct, key: str | None, known: dict[Struct, dict[str, Strategy]]) -> Strategy:
+    fields = known.get(struct)
+    if fields is None:
+        fields = known[struct] = {}
+        for field in struct.fields:
+            merged = field.merge_key if field.merge_key or field.patch_strategy else None
+            inner = field.type.item if isinstance(field.type, ListOf) and merged is not None else field.type
+            if isinstance(inner, Struct):
+                fields[field.name] = _struct_strategy(inner, merged, known)
+            elif merged is not None:
+                fields[field.name] = Strategy(key=merged)
+    return Strategy(fields, key)

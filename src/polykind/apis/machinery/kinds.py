@@ -1,0 +1,104 @@
+"""Built-in kinds: the declaration of a served resource, and what discovery and tables derive from it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from polykind.apis.machinery.structs import Field, Fields, GroupVersion, Struct
+from polykind.apis.meta.types import OBJECT_META, TYPE_META
+from polykind.codec.table import CREATED_AT, Column, TableFormat
+
+_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_METADATA = Field("metadata", 1, OBJECT_META, default={}, doc="The standard metadata of objects.")
+
+
+class Subresource(NamedTuple):
+    """A subresource in discovery. `kind`, `group` and `version` are set if its kind is not that of the resource."""
+
+    name: str
+    verbs: tuple[str, ...] = ("get", "patch", "update")
+    kind: str = ""
+    group: str = ""
+    version: str = ""
+
+
+class Kind(Struct):
+    """A kind at one version, served as a resource.
+
+    The declaration adds apiVersion, kind and metadata to `fields`.
+    """
+
+    def __init__(
+        self,
+        group_version: GroupVersion,
+        name: str,
+        plural: str = "",
+        fields: Fields = (),
+        *,
+        doc: str = "",
+        namespaced: bool = False,
+        short_names: tuple[str, ...] = (),
+        categories: tuple[str, ...] = (),
+        verbs: tuple[str, ...] = _VERBS,
+        without_verbs: tuple[str, ...] = (),
+        subresources: tuple[Subresource, ...] = (),
+        columns: Sequence[Column] = (CREATED_AT,),
+        name_format: str = "name",
+        selectable: tuple[str, ...] | None = None,
+        deprecation: str = "",
+        known_versions: tuple[str, ...] = (),
+        stored_version: str = "",
+        opaque: bool = False,
+    ) -> None:
+        def all_fields() -> Sequence[Field]:
+            return (*TYPE_META, _METADATA, *(fields() if callable(fields) else fields))
+
+        super().__init__(
+            f"{group_version.version}.{name}",
+            all_fields,
+            kind=name,
+            version=group_version.version,
+            model=f"{group_version.models}.{name}",
+            doc=doc,
+            publishes_defaults=group_version.publishes_defaults,
+        )
+        self.group_version = group_version
+        self.group = group_version.group
+        self.plural = plural or f"{name.lower()}s"
+        self.singular = name.lower()
+        self.namespaced = namespaced
+        self.short_names, self.categories = short_names, categories
+        self.verbs = tuple(verb for verb in verbs if verb not in without_verbs)
+        self.subresources = subresources
+        self.selectable = selectable
+        """The JSON paths for field selectors besides metadata.name. None: only metadata.namespace."""
+        self.deprecation = deprecation
+        """The warning that clients get with every response."""
+        self.known_versions = known_versions or (self.version,)
+        """The versions of this kind that kube-apiserver can decode, served here or not."""
+        self.opaque = opaque
+        """True if OpenAPI does not publish the fields."""
+        self._columns, self._name_format = columns, name_format
+        self._stored_version = stored_version or self.version
+
+    @property
+    def persistent(self) -> bool:
+        """True if objects of this kind are stored, and not only answered as SubjectAccessReviews are."""
+        return "get" in self.verbs
+
+    @property
+    def storage_hash(self) -> str:
+        """The storageVersionHash of discovery, which names the version at which kube-apiserver stores this kind."""
+        if not self.persistent:
+            return ""
+        stored_as = f"{self.group}/{self._stored_version}/{self.kind}"
+        return base64.b64encode(hashlib.sha256(stored_as.encode()).digest()[:8]).decode()
+
+    @cached_property
+    def table(self) -> TableFormat:
+        """The columns of `kubectl get`."""
+        return TableFormat.of_columns(self._columns, name_format=self._name_format)

@@ -1,0 +1,183 @@
+"""OpenAPI models, derived from declared structs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from polykind.apis.machinery.kinds import Kind
+from polykind.apis.machinery.structs import Field, Struct
+from polykind.apis.machinery.value_types import (
+    Bool,
+    Bytes,
+    Float,
+    Int,
+    IntOrString,
+    ListOf,
+    MapOf,
+    String,
+    Time,
+    ValueType,
+    Verbatim,
+    Wrapped,
+)
+from polykind.apis.meta.types import LIST_META, TYPE_META
+from polykind.contract import JsonObject
+
+Model = Mapping[str, Any]
+"""A schema in which `$ref` is the name of a model."""
+
+
+def models(types: Iterable[ValueType]) -> dict[str, Model]:
+    """Return the models of the given types, of the lists of kinds among them and of all types they refer to, sorted."""
+    out: dict[str, Model] = {}
+    pending = list(types)
+    while pending:
+        value_type = pending.pop()
+        if value_type.model in out:
+            continue
+        if value_type.model:
+            out[value_type.model] = _model(value_type)
+        if isinstance(value_type, Kind) and value_type.persistent:
+            out[f"{value_type.model}List"] = _list_model(value_type)
+            pending.append(LIST_META)
+        pending += _children(value_type)
+    return {name: out[name] for name in sorted(out)}
+
+
+def _children(value_type: ValueType) -> Iterator[ValueType]:
+    if isinstance(value_type, Struct):
+        for field in _published_fields(value_type):
+            yield from _with_model(field.type)
+
+
+def _with_model(value_type: ValueType) -> Iterator[ValueType]:
+    while isinstance(value_type, ListOf | MapOf):
+        value_type = value_type.item
+    if value_type.model:
+        yield value_type
+
+
+def _published_fields(struct: Struct) -> tuple[Field, ...]:
+    if isinstance(struct, Kind) and struct.opaque:
+        return struct.fields[: len(TYPE_META) + 1]
+    return struct.fields
+
+
+def _model(value_type: ValueType) -> Model:
+    if isinstance(value_type, Time):
+        return {"description": "A time in RFC 3339 format.", "type": "string", "format": "date-time"}
+    if isinstance(value_type, Verbatim):
+        return {"description": "A set of fields, as nested objects.", "type": "object"}
+    if not isinstance(value_type, Struct):
+        return {"description": value_type.doc}
+    out: JsonObject = {"description": value_type.doc, "type": "object"}
+    fields = _published_fields(value_type)
+    if required := [field.name for field in fields if _required(field)]:
+        out["required"] = required
+    if fields:
+        out["properties"] = {
+            field.name: _property(field, value_type) for field in sorted(fields, key=lambda field: field.name)
+        }
+    if value_type.kind:
+        group = value_type.group if isinstance(value_type, Kind) else ""
+        out["x-kubernetes-group-version-kind"] = [
+            {"group": group, "kind": value_type.kind, "version": value_type.version}
+        ]
+    if value_type.atomic:
+        out["x-kubernetes-map-type"] = "atomic"
+    if isinstance(value_type, Kind) and value_type.opaque:
+        out["x-kubernetes-preserve-unknown-fields"] = True
+    return out
+
+
+def _required(field: Field) -> bool:
+    return field.required if field.required is not None else not field.omitempty and not field.pointer
+
+
+def _list_model(kind: Kind) -> Model:
+    api_version, kind_name = (_schema(field.type, field.doc) for field in sorted(TYPE_META, key=lambda f: f.name))
+    return {
+        "description": f"{kind.kind}List is a list of {kind.kind}",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": api_version,
+            "items": {"description": "The objects of the list.", "type": "array", "items": {"$ref": kind.model}},
+            "kind": kind_name,
+            "metadata": {"description": "The standard metadata of lists.", "$ref": LIST_META.model},
+        },
+        "x-kubernetes-group-version-kind": [{"group": kind.group, "kind": f"{kind.kind}List", "version": kind.version}],
+    }
+
+
+def _property(field: Field, struct: Struct) -> Model:
+    default = field.default
+    if default is None and struct.publishes_defaults and not field.pointer:
+        default = _zero_default(field.type, omitempty=field.omitempty)
+    value_type = field.type
+    if not isinstance(value_type, ListOf):
+        out = _schema(value_type, field.doc, default, field.enum, struct.publishes_defaults)
+        return {**out, "x-kubernetes-map-type": field.map_type} if field.map_type else out
+    out = _list_schema(value_type, field.doc, field.enum, struct.publishes_defaults)
+    if field.keys:
+        out["x-kubernetes-list-map-keys"] = list(field.keys)
+    if field.list_type:
+        out["x-kubernetes-list-type"] = field.list_type
+    if field.merge_key:
+        out["x-kubernetes-patch-merge-key"] = field.merge_key
+    if field.merge_key or field.patch_strategy:
+        out["x-kubernetes-patch-strategy"] = field.patch_strategy or "merge"
+    return out
+
+
+def _zero_default(value_type: ValueType, *, omitempty: bool) -> Any:
+    """Return the default that kube-openapi publishes for a field that is not a pointer: its Go zero value, or None."""
+    if isinstance(value_type, Struct):
+        return {}
+    return value_type.zero() if isinstance(value_type, String | Bool | Int) and not omitempty else None
+
+
+def _list_schema(value_type: ListOf, doc: str, enum: tuple[str, ...], defaults: bool) -> JsonObject:
+    default = _zero_default(value_type.item, omitempty=False) if defaults else None
+    items = _schema(value_type.item, "", default, enum, defaults)
+    return {"description": doc, "type": "array", "items": items}
+
+
+def _schema(
+    value_type: ValueType, doc: str = "", default: Any = None, enum: tuple[str, ...] = (), defaults: bool = False
+) -> JsonObject:
+    """Return the schema of a value; `defaults` says whether elements of lists and maps have their zero value."""
+    out: JsonObject = {"description": doc}
+    if value_type.model:
+        return out | ({} if default is None else {"default": default}) | {"$ref": value_type.model}
+    if isinstance(value_type, ListOf):
+        return _list_schema(value_type, doc, enum, defaults)
+    if isinstance(value_type, Wrapped):
+        item: JsonObject = {"description": "", "type": "string"}
+        return {**out, "type": "array", "items": {**item, "default": ""} if defaults else item}
+    if isinstance(value_type, MapOf):
+        element = _zero_default(value_type.item, omitempty=False) if defaults else None
+        values = _schema(value_type.item, "", element, (), defaults)
+        return {**out, "type": "object", "additionalProperties": values}
+    for classes, schema in (
+        (Bytes, {"type": "string", "format": "byte"}),
+        (IntOrString, {"type": "string", "format": "int-or-string"}),
+        (String, {"type": "string"}),
+        (Bool, {"type": "boolean"}),
+        (Float, {"type": "number", "format": "double"}),
+    ):
+        if isinstance(value_type, classes):
+            out |= schema
+            break
+    else:
+        out |= (
+            {"type": "integer", "format": f"int{value_type.bits}"}
+            if isinstance(value_type, Int)
+            else {"type": "object"}
+        )
+    if default is not None:
+        out["default"] = default
+    if enum:
+        out["enum"] = list(enum)
+    return out

@@ -1,0 +1,189 @@
+"""Go structs: their fields, with everything that JSON, protobuf, patches, apply and OpenAPI need to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polykind.apis.machinery.decoding import Decoding, Location, PromotedName, next_depth
+from polykind.apis.machinery.value_types import Time, ValueType
+from polykind.contract import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct: its JSON name, its protobuf number (0: none) and its type.
+
+    A field without a name is an embedded struct: in JSON its fields belong to the enclosing struct, in protobuf it is a
+    message of its own.
+    """
+
+    name: str
+    number: int
+    type: ValueType
+    omitempty: bool = True
+    pointer: bool = False
+    omitzero: bool = False
+    keep_empty: bool = False
+    """Keep an empty list or map after decoding, because validation and field ownership depend on it."""
+    doc: str = ""
+    """The OpenAPI description."""
+    required: bool | None = None
+    """True if OpenAPI lists the field as required. None: a field without `omitempty` that is not a pointer."""
+    default: Any = None
+    """The OpenAPI default, which is also the default of a list map key."""
+    enum: tuple[str, ...] = ()
+    """The allowed strings, of a list those of its items."""
+    list_type: str = "atomic"
+    """x-kubernetes-list-type: atomic, set, map, or empty if Kubernetes publishes none."""
+    keys: tuple[str, ...] = ()
+    """x-kubernetes-list-map-keys."""
+    map_type: str = ""
+    """x-kubernetes-map-type of a map."""
+    merge_key: str = ""
+    """The patchMergeKey of strategic merge patches; implies the patch strategy `merge`."""
+    patch_strategy: str = ""
+
+    @property
+    def always(self) -> bool:
+        """True if Go writes the field even if it was never set. Without `omitzero`, Go never omits a struct."""
+        if self.pointer or self.omitzero:
+            return False
+        return not self.omitempty or isinstance(self.type, Struct | Time)
+
+
+Fields = Sequence[Field] | Callable[[], Sequence[Field]]
+"""The fields of a struct, or a function that returns them at the first use of the struct."""
+
+_DERIVED = frozenset(("_always", "_index", "fields", "numbered", "promoted"))
+
+
+class Struct(ValueType):
+    """A Go struct. `kind` and `version` are set if it is an object with an apiVersion and a kind.
+
+    `atomic` is structType=atomic: field managers own the struct as one value. Unless
+    `publishes_defaults`, OpenAPI omits the Go zero values of required fields, as it did in earlier releases.
+    """
+
+    __slots__ = ("_declared", "atomic", "kind", "name", "publishes_defaults", "version", *sorted(_DERIVED))
+
+    fields: tuple[Field, ...]
+    numbered: tuple[Field, ...]
+    promoted: dict[str, PromotedName]
+
+    def __init__(
+        self,
+        go: str,
+        fields: Fields = (),
+        *,
+        kind: str = "",
+        version: str = "",
+        model: str = "",
+        doc: str = "",
+        atomic: bool = False,
+        publishes_defaults: bool = True,
+    ) -> None:
+        super().__init__(go, model, doc)
+        self.name = go.rpartition(".")[2]
+        self.kind, self.version = kind, version
+        self.atomic, self.publishes_defaults = atomic, publishes_defaults
+        self._declared = fields
+
+    def __getattr__(self, name: str) -> Any:
+        """Derive the field tables at their first use: it makes declarations cheap, and lets structs be recursive."""
+        if name not in _DERIVED:
+            raise AttributeError(name)
+        self._define(self._declared() if callable(self._declared) else self._declared)
+        return getattr(self, name)
+
+    def _define(self, fields: Sequence[Field]) -> None:
+        self.numbered = tuple(sorted((f for f in fields if f.number), key=lambda f: f.number))
+        self.fields = tuple(
+            own for f in fields for own in (f.type.fields if not f.name and isinstance(f.type, Struct) else (f,))
+        )
+        self.promoted = {
+            own.name: PromotedName(
+                own.name, f"{f.type.name}.{getattr(f.type.promoted.get(own.name), 'path', own.name)}"
+            )
+            for f in fields
+            if not f.name and isinstance(f.type, Struct)
+            for own in f.type.fields
+        }
+        self._index = {
+            f.name: (position, f.type, f.always, f.pointer or f.keep_empty, f.type.plain)
+            for position, f in enumerate(self.fields)
+        }
+        self._always = tuple((position, f.name, f.type) for position, f in enumerate(self.fields) if f.always)
+
+    def zero(self) -> JsonObject:
+        return {name: value_type.zero() for _, name, value_type in self._always}
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is not dict:
+            run.mismatch(value, self.go, at)
+            return self.zero()
+        depth = next_depth(at)
+        index, struct = self._index, self.name
+        found: list[tuple[int, str, Any]] = []
+        for key, item in value.items():
+            known = index.get(key)
+            if known is None:
+                if run.report_unknown:
+                    run.unknown_field(at, key)
+                continue
+            if item is None:
+                continue
+            position, value_type, always, kept, plain = known
+            if type(item) is plain:
+                decoded = item
+            else:
+                decoded = value_type.decode(item, Location(at, self.promoted.get(key) or key, struct, depth), run)
+            if decoded or always or (kept and decoded is not None):
+                found.append((position, key, decoded))
+        if self._always:
+            present = {key for _, key, _ in found}
+            found += [(position, name, t.zero()) for position, name, t in self._always if name not in present]
+        # Positions are unique, so the sort never compares values.
+        found.sort()
+        return {key: decoded for _, key, decoded in found}
+
+
+@dataclass(frozen=True)
+class GroupVersion:
+    """An API group at one version, in which structs are declared."""
+
+    group: str
+    version: str
+    models: str = ""
+    """The prefix of OpenAPI model names."""
+    publishes_defaults: bool = True
+    group_priority: int = 0
+    version_priority: int = 0
+    """kube-apiserver's priorities, which order groups and versions in discovery."""
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def struct(
+        self,
+        name: str,
+        fields: Fields = (),
+        *,
+        doc: str = "",
+        atomic: bool = False,
+        publishes_defaults: bool | None = None,
+        kind: bool = False,
+    ) -> Struct:
+        """Declare a struct of this group version. `kind` says that it is an object with an apiVersion and a kind."""
+        return Struct(
+            f"{self.version}.{name}",
+            fields,
+            kind=name if kind else "",
+            version=self.version if kind else "",
+            model=f"{self.models}.{name}" if self.models else "",
+            doc=doc,
+            atomic=atomic,
+            publishes_defaults=self.publishes_defaults if publishes_defaults is None else publishes_defaults,
+        )

@@ -1,0 +1,295 @@
+"""Value types of built-in kinds. Decoding a JSON value yields at once the JSON that Go would write for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from polykind.apis.machinery.decoding import MAX_DEPTH, DecodeError, Decoding, Location, describe, next_depth
+from polykind.contract import JsonObject
+from polykind.golang.base64 import Base64Error, decode_base64, encode_base64
+from polykind.golang.json import NumberLiteral
+from polykind.golang.strconv import shortest_int
+from polykind.golang.time import normalize_time
+
+
+class ValueType:
+    """The type of a value. `go` is its Go type as error texts name it; `model` is its OpenAPI model, if it has one."""
+
+    __slots__ = ("doc", "go", "model")
+
+    plain: type | None = None
+    """The Python type whose values need no conversion."""
+    custom_decoder = False
+    """True if the Go type has its own UnmarshalJSON, inside which duplicate and unknown fields go unnoticed."""
+
+    def __init__(self, go: str, model: str = "", doc: str = "") -> None:
+        self.go = go
+        self.model = model
+        self.doc = doc
+
+    def zero(self) -> Any:
+        """Return the JSON that Go writes for the zero value."""
+        return None
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        """Return the canonical form of a JSON value that is not null."""
+        raise NotImplementedError
+
+    def element(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        """Decode an element of a list or map, where null stands for the zero value."""
+        return self.zero() if value is None else self.decode(value, at, run)
+
+
+class String(ValueType):
+    __slots__ = ()
+    plain = str
+
+    def zero(self) -> str:
+        return ""
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is str:
+            return value
+        run.mismatch(value, self.go, at)
+        return ""
+
+
+class Bool(ValueType):
+    __slots__ = ()
+    plain = bool
+
+    def zero(self) -> bool:
+        return False
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if value is True or value is False:
+            return value
+        run.mismatch(value, self.go, at)
+        return False
+
+
+class Int(ValueType):
+    """A signed integer of `bits` bits. Fractions and out-of-range numbers are rejected with their digits."""
+
+    __slots__ = ("bits", "bound")
+
+    def __init__(self, go: str, bits: int) -> None:
+        super().__init__(go)
+        self.bits = bits
+        self.bound = 1 << (bits - 1)
+
+    def zero(self) -> int:
+        return 0
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is int and self.holds(value):
+            return value
+        run.mismatch(value, self.go, at, literal=True)
+        return 0
+
+    def holds(self, value: int) -> bool:
+        """True if an integer is within the range."""
+        return -self.bound <= value < self.bound
+
+
+class Float(ValueType):
+    """A float64. Integers are rounded to a float64 and written without a fraction."""
+
+    __slots__ = ()
+
+    def zero(self) -> float:
+        return 0
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is int and -(1 << 53) <= value <= 1 << 53:
+            return value
+        if type(value) in (int, float, NumberLiteral):
+            number = finite(value)
+            if number is not None:
+                return shortest_int(number) if number.is_integer() and abs(number) < 1e21 else number
+        run.mismatch(value, self.go, at, literal=True)
+        return 0
+
+
+class Bytes(ValueType):
+    """Bytes, in base64 on the wire. Go also accepts a list of numbers."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is list:
+            return encode_base64(bytes(self._byte(item, at, run) for item in value))
+        if type(value) is not str:
+            run.mismatch(value, self.go, at)
+            return None
+        try:
+            return encode_base64(decode_base64(value))
+        except Base64Error as error:
+            run.fail(str(error))
+            return None
+
+    def _byte(self, value: Any, at: Location | None, run: Decoding) -> int:
+        if type(value) is int and 0 <= value < 256:
+            return value
+        if value is not None:
+            run.mismatch(value, "uint8", at, literal=True)
+        return 0
+
+
+class Time(ValueType):
+    """A time with second precision, written in UTC. The zero time is null."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is not str:
+            raise DecodeError(got=describe(value), wanted="string").located(at)
+        try:
+            return normalize_time(value)
+        except ValueError as error:
+            raise DecodeError(str(error)) from None
+
+
+class IntOrString(ValueType):
+    """An int32 or a string, such as a port number or a port name."""
+
+    __slots__ = ()
+
+    def zero(self) -> int:
+        return 0
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is int and -(1 << 31) <= value < 1 << 31:
+            return value
+        if type(value) is str:
+            return value
+        numeric = type(value) in (int, float, NumberLiteral)
+        run.mismatch(value, "int32" if numeric else "string", at, literal=numeric)
+        return 0
+
+
+class Raw(ValueType):
+    """Any JSON value, written with sorted keys."""
+
+    __slots__ = ()
+    custom_decoder = True
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        return sorted_keys(value, run, at.depth if at else 0)
+
+
+class Verbatim(ValueType):
+    """Any JSON object, written with its keys in the order of the input."""
+
+    __slots__ = ()
+    custom_decoder = True
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        return sorted_keys(value, run, at.depth if at else 0, order=list)
+
+
+class ListOf(ValueType):
+    __slots__ = ("item",)
+
+    def __init__(self, item: ValueType, go: str = "") -> None:
+        super().__init__(go or f"[]{item.go}")
+        self.item = item
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is not list:
+            run.mismatch(value, self.go, at)
+            return None
+        depth = next_depth(at)
+        element, plain = self.item.element, self.item.plain
+        return [
+            item if type(item) is plain else element(item, Location(at, index, "", depth), run)
+            for index, item in enumerate(value)
+        ]
+
+
+class Wrapped(ValueType):
+    """A list of strings that is a protobuf message of its own, so that protobuf can have a map of such lists."""
+
+    __slots__ = ()
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        return ListOf(STRING, self.go).decode(value, at, run)
+
+
+class MapOf(ValueType):
+    """A map with string keys, written in the order of its keys."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: ValueType, go: str = "") -> None:
+        super().__init__(go or f"map[string]{item.go}")
+        self.item = item
+
+    def decode(self, value: Any, at: Location | None, run: Decoding) -> Any:
+        if type(value) is not dict:
+            run.mismatch(value, self.go, at)
+            return None
+        depth = next_depth(at)
+        element, plain = self.item.element, self.item.plain
+        out = {
+            key: item if type(item) is plain else element(item, Location(at, key, "", depth), run)
+            for key, item in value.items()
+        }
+        return dict(sorted(out.items()))
+
+
+def sorted_keys(
+    value: Any, run: Decoding, depth: int = 0, order: Callable[[JsonObject], Iterable[str]] = sorted
+) -> Any:
+    """Return untyped JSON with all keys in `order`, and with numbers converted as Go converts untyped numbers."""
+    python_type = type(value)
+    if python_type is dict:
+        if depth > MAX_DEPTH:
+            raise DecodeError("exceeded max depth")
+        return {key: sorted_keys(value[key], run, depth + 1, order) for key in order(value)}
+    if python_type is list:
+        if depth > MAX_DEPTH:
+            raise DecodeError("exceeded max depth")
+        return [sorted_keys(item, run, depth + 1, order) for item in value]
+    if python_type is NumberLiteral or (python_type is int and not INT64.holds(value)):
+        number = finite(value)
+        if number is None:
+            run.fail(str(DecodeError(got=describe(value, literal=True), wanted="float64")))
+        return number
+    return value
+
+
+def finite(value: float) -> float | None:
+    """Return a number as a float. Return None if it is too large for a float64."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if number - number == 0.0 else None
+
+
+def decode_separately(value_type: ValueType, value: Any, at: Location | None) -> Any:
+    """Decode as a Go type with its own UnmarshalJSON does: report no unknown fields and raise the first error."""
+    run = Decoding(report_unknown=False)
+    # The root location only carries the depth. The path to `at` is added to an error below.
+    root = Location(None, "", "", at.depth if at is not None else 0)
+    try:
+        decoded = value_type.decode(value, root, run)
+    except DecodeError as error:
+        raise error.located(at) from None
+    if run.error is not None:
+        raise run.error.located(at)
+    return decoded
+
+
+STRING = String("string")
+BOOL = Bool("bool")
+INT32 = Int("int32", 32)
+INT64 = Int("int64", 64)
+FLOAT64 = Float("float64")
+BYTES = Bytes("[]uint8")
+TIME = Time("v1.Time", "io.k8s.apimachinery.pkg.apis.meta.v1.Time")
+INT_OR_STRING = IntOrString("intstr.IntOrString")
+STRINGS = ListOf(STRING)
+STRING_MAP = MapOf(STRING)
