@@ -1,4 +1,4 @@
-"""`polykind host`: as a user runs it, and what it says when it cannot run."""
+"""`polykind host`: as a process, and its error messages."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ PATIENCE = 30.0
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, with conversions in it and no kubeconfig anywhere."""
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current directory, with conversions in it and without a kubeconfig."""
     (tmp_path / "hosted_conversions.py").write_text(CONVERSIONS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -61,7 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (["crontabs"], "cannot tell how the API server reaches this host: use --service NAMESPACE/NAME or --url URL, "),
         (["crontabs", "--service=x"], "--service x: must be namespace/name, or namespace/name:port/path"),
@@ -85,28 +85,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["crontabs", "--print-manifests", "--service=a/b", "--image=i"], "--print-manifests requires --crd"),
     ],
 )
-def test_what_cannot_be_done(folder: Path, capsys: pytest.CaptureFixture[str], flags: list[str], said: str) -> None:
+def test_invalid_flags_are_reported(
+    directory: Path, capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
     assert main(["host", f"--converter=hosted_conversions:{flags[0]}", *flags[1:]]) == 2
-    assert capsys.readouterr().err.startswith(f"polykind host: {said}")
-    assert not (folder / ".polykind").exists()
+    assert capsys.readouterr().err.startswith(f"polykind host: {message}")
+    assert not (directory / ".polykind").exists()
 
 
-def test_what_does_not_say_which_kinds_it_converts_needs_them_named(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_converter_without_declared_kinds_requires_crd_names(
+    directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = {
         "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
         "contexts": [{"name": "c", "context": {"cluster": "c"}}],
         "current-context": "c",
     }
-    (folder / "config").write_text(json.dumps(config))
+    (directory / "config").write_text(json.dumps(config))
     flags = ["--url=https://x", "--kubeconfig=config", "--converter=hosted_conversions:everything"]
     assert main(["host", *flags]) == 2
-    said = "hosted_conversions:everything: it does not say which kinds it converts; name them by --crd\n"
-    assert capsys.readouterr().err == f"polykind host: {said}"
+    message = "hosted_conversions:everything: it does not say which kinds it converts; name them by --crd\n"
+    assert capsys.readouterr().err == f"polykind host: {message}"
 
 
-def test_manifests_are_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_print_manifests(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--service=crontabs/converter", "--image=me/crontabs:1", "--crd=crontabs.stable.example.com"]
     assert main(["host", "--converter=hosted_conversions:crontabs", "--print-manifests", *flags]) == 0
     printed = capsys.readouterr().out
@@ -115,15 +117,15 @@ def test_manifests_are_printed(folder: Path, capsys: pytest.CaptureFixture[str])
 
 
 class HostProcess:
-    """`polykind host` in a folder, with what it prints."""
+    """A running `polykind host` with its output."""
 
-    def __init__(self, folder: Path, *flags: str) -> None:
+    def __init__(self, directory: Path, *flags: str) -> None:
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
-        self.log = folder / "host.log"
+        self.log = directory / "host.log"
         command = [str(Path(sys.executable).with_name("polykind")), "host", f"--secure-port={self.port}", *flags]
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(command, cwd=directory, stdout=log, stderr=subprocess.STDOUT)
 
     def get(self, page: str, context: ssl.SSLContext | None = None) -> tuple[int, str]:
         try:
@@ -148,8 +150,8 @@ class HostProcess:
 
 
 @contextmanager
-def hosting(folder: Path, *flags: str) -> Iterator[HostProcess]:
-    host = HostProcess(folder, "--converter=hosted_conversions:crontabs", *flags)
+def running_host(directory: Path, *flags: str) -> Iterator[HostProcess]:
+    host = HostProcess(directory, "--converter=hosted_conversions:crontabs", *flags)
     try:
         yield host
     finally:
@@ -159,20 +161,20 @@ def hosting(folder: Path, *flags: str) -> Iterator[HostProcess]:
 
 
 @contextmanager
-def served(folder: Path, *flags: str) -> Iterator[tuple[ServerProcess, Kubectl]]:
-    with serving(folder, *flags) as server:
-        kubectl = Kubectl(server.kubeconfig, folder)
+def running_server(directory: Path, *flags: str) -> Iterator[tuple[ServerProcess, Kubectl]]:
+    with serving(directory, *flags) as server:
+        kubectl = Kubectl(server.kubeconfig, directory)
         kubectl("create", "-f", "-", stdin=json.dumps(crd(HOST, HOSTS)))
         kubectl("wait", "--for=condition=Established", "crd/crontabs.stable.example.com")
         yield server, kubectl
 
 
-def test_a_server_on_this_machine_converts_through_it(folder: Path) -> None:
-    with served(folder, "--conversion-cache=false") as (server, kubectl):
+def test_local_server_converts_through_the_host(directory: Path) -> None:
+    with running_server(directory, "--conversion-cache=false") as (server, kubectl):
         flags = ["--bind-address=127.0.0.1", f"--kubeconfig={server.kubeconfig}"]
-        with hosting(folder, *flags) as host:
-            said = host.until("/readyz")
-            assert said == "ok\ncrontabs.stable.example.com: wired; there is no object to try yet\n"
+        with running_host(directory, *flags) as host:
+            message = host.until("/readyz")
+            assert message == "ok\ncrontabs.stable.example.com: wired; there is no object to try yet\n"
             manifest = {
                 "apiVersion": "stable.example.com/v1",
                 "kind": "CronTab",
@@ -190,25 +192,25 @@ def test_a_server_on_this_machine_converts_through_it(folder: Path) -> None:
         assert "connection refused" in refused.err
 
 
-def test_a_service_leads_to_it(folder: Path) -> None:
+def test_host_is_reached_through_a_service(directory: Path) -> None:
     port = free_port()
-    with served(folder, f"--resolve=crontabs/converter=127.0.0.1:{port}") as (server, kubectl):
+    with running_server(directory, f"--resolve=crontabs/converter=127.0.0.1:{port}") as (server, kubectl):
         flags = ["--service=crontabs/converter", f"--kubeconfig={server.kubeconfig}", f"--secure-port={port}"]
-        with hosting(folder, *flags) as host:
+        with running_host(directory, *flags) as host:
             host.port, host.url = port, f"https://127.0.0.1:{port}"
             host.until("/readyz")
             made = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": {"name": "one"}}
             kubectl("create", "-f", "-", stdin=json.dumps({**made, "spec": {"host": "b.example"}}))
             config = kubectl.json("get", "crd", "crontabs.stable.example.com")["spec"]["conversion"]["webhook"]
             trusted = base64.b64decode(config["clientConfig"]["caBundle"])
-            assert trusted == (folder / ".polykind" / "host" / "ca.crt").read_bytes()
+            assert trusted == (directory / ".polykind" / "host" / "ca.crt").read_bytes()
             assert kubectl.json("get", "crontabs.v2.stable.example.com", "one")["spec"]["hosts"] == ["b.example"]
 
 
-def test_unwired_it_says_whom_to_trust_and_stays_a_while_when_told_to_stop(folder: Path) -> None:
-    with hosting(folder, "--wire=false", "--cert-dir=pki", "--shutdown-delay-duration=1s") as host:
+def test_unwired_host_prints_its_ca_and_delays_its_shutdown(directory: Path) -> None:
+    with running_host(directory, "--wire=false", "--cert-dir=pki", "--shutdown-delay-duration=1s") as host:
         assert host.until("/readyz") == "ok"
-        context = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
+        context = ssl.create_default_context(cafile=str(directory / "pki" / "ca.crt"))
         assert host.get("/healthz", context) == (200, "ok")
         host.process.send_signal(signal.SIGTERM)
         assert host.until("/readyz", 503) == "stopping"
@@ -217,9 +219,9 @@ def test_unwired_it_says_whom_to_trust_and_stays_a_while_when_told_to_stop(folde
         assert "caBundle of the CRDs: pki/ca.crt\n" in host.log.read_text()
 
 
-def test_a_port_that_is_taken(folder: Path) -> None:
-    with hosting(folder, "--wire=false") as host:
+def test_port_in_use_is_reported(directory: Path) -> None:
+    with running_host(directory, "--wire=false") as host:
         host.until("/healthz")
-        with hosting(folder, "--wire=false", f"--secure-port={host.port}") as other:
+        with running_host(directory, "--wire=false", f"--secure-port={host.port}") as other:
             assert other.process.wait(PATIENCE) == 1
             assert f"polykind host: [Errno 98] Address already in use: 0.0.0.0:{host.port}\n" in other.log.read_text()

@@ -28,7 +28,7 @@ def prove(crd: Path, name: str, *more: str) -> int:
     return main(["prove", "--converter", f"{__name__}:{name}", "--crd", str(crd), *more])
 
 
-def test_what_is_proven_is_a_table_and_a_line(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_success_prints_a_table_and_a_summary(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "good") == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -45,7 +45,7 @@ def test_what_is_proven_is_a_table_and_a_line(crd: Path, capsys: pytest.CaptureF
     assert err == ""
 
 
-def test_a_failure_is_told_with_the_command_that_shows_it_again(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failure_prints_the_command_that_repeats_it(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "lossy", "--seed", "3") == 1
     out = capsys.readouterr().out
     again = f"prove --converter {__name__}:lossy --crd {crd} --property there-and-back --pair v2:v1 --seed 3"
@@ -58,19 +58,19 @@ def test_a_failure_is_told_with_the_command_that_shows_it_again(crd: Path, capsy
     assert failure in shown
 
 
-def test_acknowledged_losses_are_listed_and_forgiven(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_acknowledged_losses_are_listed_and_accepted(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "acknowledged") == 0
     out = capsys.readouterr().out
     assert "acknowledged: UTC only" in out
     assert "all is proven" in out
 
 
-def test_an_acknowledged_loss_that_is_none_is_not_proven(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_acknowledged_loss_that_never_happens_fails(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "stale") == 1
     assert "loses spec.timeZone (UTC only), but the field was never lost" in capsys.readouterr().out
 
 
-def test_only_some_properties_and_pairs(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_properties_and_pairs_can_be_selected(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--property", "deterministic", "--property", "order-kept", "--pair", "v1:v2", "--examples", "7")
     assert prove(crd, "lossy", *options) == 0
     out = capsys.readouterr().out
@@ -78,7 +78,7 @@ def test_only_some_properties_and_pairs(crd: Path, capsys: pytest.CaptureFixture
     assert "(7 objects, 1 pair of versions, seed 0," in out
 
 
-def test_as_json(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_report(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "lossy", "--json") == 1
     out = json.loads(capsys.readouterr().out)
     assert [r["property"] for r in out["results"] if not r["ok"]] == ["there-and-back"]
@@ -86,12 +86,12 @@ def test_as_json(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(r["ok"] for r in json.loads(capsys.readouterr().out)["results"])
 
 
-def test_a_random_seed_is_told(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_random_seed_is_printed(crd: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert prove(crd, "good", "--seed", "random", "--examples", "3") == 0
     assert re.search(r"seed [1-9]\d+,", capsys.readouterr().out)
 
 
-def test_samples_come_from_files(crd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_samples_are_read_from_files(crd: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "samples.yaml"
     sample = {"apiVersion": "stable.example.com/v2", "kind": "CronTab", "metadata": {"name": "real"}, "spec": {}}
     file.write_text(yaml.safe_dump({"kind": "List", "items": [sample, {"kind": "Pod"}]}))
@@ -111,7 +111,7 @@ def test_samples_come_from_files(crd: Path, tmp_path: Path, capsys: pytest.Captu
         (["--converter", "nowhere:it"], "--converter nowhere:it: No module named 'nowhere'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_flags_are_rejected(
     crd: Path, capsys: pytest.CaptureFixture[str], options: list[str], says: str
 ) -> None:
     assert prove(crd, "good", *[str(crd) if option == "CRD" else option for option in options]) == 2
@@ -121,7 +121,7 @@ def test_what_makes_no_sense_is_refused(
     assert out == ""
 
 
-def test_one_version_needs_no_conversions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_crd_with_one_version_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = c.manifest()
     del manifest["spec"]["versions"][0]
     file = tmp_path / "crd.yaml"

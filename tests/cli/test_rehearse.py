@@ -12,7 +12,7 @@ from tests.toolkit.rehearsal.test_rehearsal import OBJECT, ONE, TWO
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     def write(name: str, value: Any) -> None:
         (tmp_path / name).write_text(json.dumps(value))
 
@@ -24,13 +24,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def rehearse(folder: Path, *crds: str, more: tuple[str, ...] = (), objects: str = "objects.json") -> int:
-    flags = [f"--crd={folder / crd}" for crd in crds]
-    return main(["rehearse", *flags, f"--converter={folder / 'rules.json'}", *more, str(folder / objects)])
+def rehearse(directory: Path, *crds: str, more: tuple[str, ...] = (), objects: str = "objects.json") -> int:
+    flags = [f"--crd={directory / crd}" for crd in crds]
+    return main(["rehearse", *flags, f"--converter={directory / 'rules.json'}", *more, str(directory / objects)])
 
 
-def test_each_release_is_a_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert rehearse(folder, "one.json", "two.json", more=("--back=false",)) == 0
+def test_each_release_prints_a_line(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rehearse(directory, "one.json", "two.json", more=("--back=false",)) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["one.json", "v1*", "1", "object,", "migrated", "to", "v1", "ok"],
         ["two.json", "v1", "v2*", "1", "object,", "migrated", "to", "v2", "ok"],
@@ -38,8 +38,8 @@ def test_each_release_is_a_line(folder: Path, capsys: pytest.CaptureFixture[str]
     ]
 
 
-def test_what_is_found_is_told_and_in_the_exit_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert rehearse(folder, "one.json", "two.json") == 1
+def test_findings_are_printed_and_exit_with_1(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rehearse(directory, "one.json", "two.json") == 1
     said = capsys.readouterr().out
     assert "back to one.json" in said
     assert "stuck" in said
@@ -54,10 +54,10 @@ def test_what_is_found_is_told_and_in_the_exit_status(folder: Path, capsys: pyte
         ("gone.json", "objects.json", "gone.json"),
     ],
 )
-def test_what_cannot_begin_says_why(
-    folder: Path, capsys: pytest.CaptureFixture[str], crd: str, objects: str, says: str
+def test_invalid_input_exits_with_2(
+    directory: Path, capsys: pytest.CaptureFixture[str], crd: str, objects: str, says: str
 ) -> None:
-    assert rehearse(folder, crd, objects=objects) == 2
+    assert rehearse(directory, crd, objects=objects) == 2
     said = capsys.readouterr().err
     assert said.startswith("polykind rehearse: ")
     assert says in said

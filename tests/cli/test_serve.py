@@ -1,4 +1,4 @@
-"""`polykind serve`: from flags to settings, and what it says when it cannot run."""
+"""`polykind serve`: settings from flags, and error messages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from polykind.cli.serve import settings
 from polykind.server.settings import Settings, SettingsError
 
 
-def flags(*given: str) -> Settings:
-    return settings(parser().parse_args(["serve", *given]))
+def flags(*arguments: str) -> Settings:
+    return settings(parser().parse_args(["serve", *arguments]))
 
 
-def test_without_flags_the_settings_are_the_defaults() -> None:
+def test_settings_without_flags_are_the_defaults() -> None:
     assert flags() == Settings()
 
 
@@ -62,9 +62,9 @@ def test_flags_become_settings() -> None:
     )
 
 
-@pytest.mark.parametrize(("text", "meant"), [("", True), ("=true", True), ("=1", True), ("=F", False), ("=0", False)])
-def test_truths_are_spelled_as_go_spells_them(text: str, meant: bool) -> None:
-    assert flags(f"--conversion-cache{text}").conversion_cache is meant
+@pytest.mark.parametrize(("text", "value"), [("", True), ("=true", True), ("=1", True), ("=F", False), ("=0", False)])
+def test_booleans_are_spelled_as_in_go(text: str, value: bool) -> None:
+    assert flags(f"--conversion-cache{text}").conversion_cache is value
 
 
 @pytest.mark.parametrize(
@@ -76,54 +76,52 @@ def test_truths_are_spelled_as_go_spells_them(text: str, meant: bool) -> None:
         ("--resolve=nonsense", "nonsense"),
     ],
 )
-def test_flags_that_make_no_sense_are_named(flag: str, text: str) -> None:
+def test_invalid_flag_values_are_named(flag: str, text: str) -> None:
     with pytest.raises(SettingsError, match=text):
         flags(flag)
 
 
 @pytest.mark.parametrize("flag", ["--secure-port=many", "--conversion-cache=perhaps", "--nonsense"])
-def test_flags_that_do_not_parse_end_with_2(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unparsable_flags_exit_with_2(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         parser().parse_args(["serve", flag])
     assert caught.value.code == 2
     assert flag.partition("=")[0] in capsys.readouterr().err
 
 
-def run(capsys: pytest.CaptureFixture[str], folder: Path, *given: str) -> tuple[int, str]:
-    code = main(["serve", f"--data-dir={folder / 'data'}", "--secure-port=0", *given])
+def run(capsys: pytest.CaptureFixture[str], directory: Path, *arguments: str) -> tuple[int, str]:
+    code = main(["serve", f"--data-dir={directory / 'data'}", "--secure-port=0", *arguments])
     return code, capsys.readouterr().err
 
 
-def refusals(folder: Path) -> list[tuple[str, int, str]]:
-    (folder / "file").write_text("nonsense")
-    (folder / "tokens").write_text("only-a-token\n")
-    (folder / "pem").write_text("nonsense")
-    pair = f"--tls-cert-file={folder / 'pem'} --tls-private-key-file={folder / 'pem'}"
+def invalid_starts(directory: Path) -> list[tuple[str, int, str]]:
+    (directory / "file").write_text("nonsense")
+    (directory / "tokens").write_text("only-a-token\n")
+    (directory / "pem").write_text("nonsense")
+    pair = f"--tls-cert-file={directory / 'pem'} --tls-private-key-file={directory / 'pem'}"
     return [
         ("--authorization-mode=ABAC", 2, "--authorization-mode ABAC is not supported"),
-        (f"--token-auth-file={folder / 'tokens'}", 2, "line 1: needs at least 3 columns: token,user,uid"),
-        (f"--token-auth-file={folder / 'absent'}", 2, "No such file"),
-        (f"--client-ca-file={folder / 'absent'}", 2, "--client-ca-file"),
+        (f"--token-auth-file={directory / 'tokens'}", 2, "line 1: needs at least 3 columns: token,user,uid"),
+        (f"--token-auth-file={directory / 'absent'}", 2, "No such file"),
+        (f"--client-ca-file={directory / 'absent'}", 2, "--client-ca-file"),
         (pair, 2, "cannot load the certificate"),
-        (f"--data-dir={folder / 'file'}", 1, "File exists"),
+        (f"--data-dir={directory / 'file'}", 1, "File exists"),
         ("--converter=no.such.module:x", 2, "no.such.module"),
         ("--bind-address=192.0.2.1", 1, "192.0.2.1"),
     ]
 
 
 @pytest.mark.parametrize("number", range(8))
-def test_what_keeps_the_server_from_running_is_said_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int
-) -> None:
-    given, code, text = refusals(tmp_path)[number]
-    status, said = run(capsys, tmp_path, *given.split())
+def test_start_errors_are_printed_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int) -> None:
+    arguments, code, text = invalid_starts(tmp_path)[number]
+    status, said = run(capsys, tmp_path, *arguments.split())
     assert status == code
     assert said.startswith("polykind serve: ")
     assert text in said
     assert len(said.splitlines()) == 1
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_flag(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == 0

@@ -1,4 +1,4 @@
-"""Definitions: served at once, gone with all that was made of them, and none the worse for what lies in the store."""
+"""The CRD controller and finalizer on a running server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def fill(running: Live, count: int) -> None:
     await asyncio.gather(*(worker() for _ in range(16)))
 
 
-async def test_a_definition_is_served_when_its_creation_is_answered(tmp_path: Path) -> None:
+async def test_crd_is_served_when_its_create_returns(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         for number in range(20):
             plural = f"things{number}"
@@ -41,18 +41,18 @@ async def test_a_definition_is_served_when_its_creation_is_answered(tmp_path: Pa
             assert plural in {r["name"] for r in served["resources"]}
 
 
-async def test_of_definitions_made_at_once_one_gets_the_name_that_all_want(tmp_path: Path) -> None:
+async def test_only_one_of_concurrent_crds_gets_a_contested_name(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         plurals = ("ants", "bees", "cows")
 
-        async def make(plural: str) -> None:
+        async def create(plural: str) -> None:
             async with running.another() as client:
                 assert (await client.call("POST", DEFINITIONS, definition(plural, "Animal"))).status == 201
 
         for _ in range(5):
-            await asyncio.gather(*map(make, plurals))
-            made = [await running.ask("GET", f"{DEFINITIONS}/{plural}.{GROUP}") for plural in plurals]
-            kinds = [crd["status"]["acceptedNames"]["kind"] for crd in made]
+            await asyncio.gather(*map(create, plurals))
+            crds = [await running.ask("GET", f"{DEFINITIONS}/{plural}.{GROUP}") for plural in plurals]
+            kinds = [crd["status"]["acceptedNames"]["kind"] for crd in crds]
             assert sorted(kinds) == ["", "", "Animal"]
             for plural in plurals:
                 await running.ask("DELETE", f"{DEFINITIONS}/{plural}.{GROUP}")
@@ -60,24 +60,24 @@ async def test_of_definitions_made_at_once_one_gets_the_name_that_all_want(tmp_p
                 await running.gone(DEFINITIONS, f"{plural}.{GROUP}")
 
 
-async def test_a_deleted_definition_takes_its_objects_along(running: Live) -> None:
+async def test_crd_deletion_deletes_its_instances(running: Live) -> None:
     await fill(running, 500)
     await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
     await running.gone(DEFINITIONS, NAME)
     assert await running.ask("GET", ALL, expect=404) == b"404 page not found\n"
-    left = await running.server.store.range(f"/registry/{GROUP}/widgets/")
-    assert left.items == []
+    remaining = await running.server.store.range(f"/registry/{GROUP}/widgets/")
+    assert remaining.items == []
     await running.define(definition())
     assert (await running.ask("GET", ALL))["items"] == []
 
 
-async def test_a_definition_waits_for_finalizers_and_refuses_what_is_new(running: Live) -> None:
+async def test_terminating_crd_waits_for_finalizers_and_rejects_creates(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("kept", meta={"finalizers": ["example.com/x"]}))
     await running.ask("POST", WIDGETS, widget("free"))
     await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
     await running.gone(WIDGETS, "free")
-    refused = await running.ask("POST", WIDGETS, widget("new"), expect=403)
-    assert refused["message"] == (
+    error = await running.ask("POST", WIDGETS, widget("new"), expect=403)
+    assert error["message"] == (
         f'widgets.{GROUP} "new" is forbidden: create not allowed while custom resource definition is terminating'
     )
     crd = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
@@ -87,7 +87,7 @@ async def test_a_definition_waits_for_finalizers_and_refuses_what_is_new(running
     await running.gone(DEFINITIONS, NAME)
 
 
-async def test_what_was_never_established_had_no_instances(running: Live) -> None:
+async def test_deleted_crd_that_was_never_established_gets_the_condition(running: Live) -> None:
     rival = definition("gadgets", "Widget")
     rival["metadata"]["finalizers"] = ["example.com/hold"]
     await running.ask("POST", DEFINITIONS, rival)
@@ -103,7 +103,7 @@ async def test_what_was_never_established_had_no_instances(running: Live) -> Non
     assert {"f:message", "f:reason", "f:status"} <= owned["f:status"]["f:conditions"]['k:{"type":"Terminating"}'].keys()
 
 
-async def test_a_name_that_is_freed_by_its_own_definition_is_accepted(running: Live) -> None:
+async def test_crd_can_reuse_a_name_that_it_frees_itself(running: Live) -> None:
     path = f"{DEFINITIONS}/{NAME}"
     for names in ({"shortNames": ["w"]}, {"shortNames": None, "singular": "w"}):
         await running.ask("PATCH", path, {"spec": {"names": names}}, kind=MERGE)
@@ -113,17 +113,17 @@ async def test_a_name_that_is_freed_by_its_own_definition_is_accepted(running: L
     assert accepted["reason"] == "NoConflicts"
 
 
-async def test_names_struck_from_a_status_come_back_to_whom_they_were_struck_from(running: Live) -> None:
+async def test_names_cleared_from_a_status_return_to_the_same_crd(running: Live) -> None:
     await running.define(definition("gadgets", "Widget"))
-    struck = {"status": {"acceptedNames": {"kind": ""}}}
-    await running.ask("PATCH", f"{DEFINITIONS}/{NAME}/status", struck, kind=MERGE)
+    cleared = {"status": {"acceptedNames": {"kind": ""}}}
+    await running.ask("PATCH", f"{DEFINITIONS}/{NAME}/status", cleared, kind=MERGE)
     crd = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
     assert crd["status"]["acceptedNames"]["kind"] == "Widget"
     rival = await running.ask("GET", f"{DEFINITIONS}/gadgets.{GROUP}")
     assert rival["status"]["acceptedNames"]["kind"] == ""
 
 
-async def test_a_deletion_goes_on_after_a_restart(tmp_path: Path) -> None:
+async def test_crd_deletion_continues_after_a_restart(tmp_path: Path) -> None:
     async with live(tmp_path) as before:
         await before.define(definition())
         await before.ask("POST", WIDGETS, widget("kept", meta={"finalizers": ["example.com/x"]}))
@@ -133,7 +133,7 @@ async def test_a_deletion_goes_on_after_a_restart(tmp_path: Path) -> None:
         await after.gone(DEFINITIONS, NAME)
 
 
-async def test_watches_end_when_their_definition_changes_or_goes(running: Live) -> None:
+async def test_watches_end_when_the_crd_changes_or_is_deleted(running: Live) -> None:
     async def follow() -> list[str]:
         return [e["type"] async for e in running.watch(f"{WIDGETS}?watch=1")]
 
@@ -146,14 +146,14 @@ async def test_watches_end_when_their_definition_changes_or_goes(running: Live) 
     await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", patch, kind="application/json-patch+json")
     async with asyncio.timeout(10):
         assert await watching == ["ADDED"]
-    again = asyncio.create_task(follow())
+    second_watch = asyncio.create_task(follow())
     await asyncio.sleep(0.05)
     await running.ask("DELETE", f"{DEFINITIONS}/{NAME}")
     async with asyncio.timeout(10):
-        assert await again == ["ADDED", "DELETED"]
+        assert await second_watch == ["ADDED", "DELETED"]
 
 
-async def test_a_changed_schema_holds_for_what_was_stored_before(running: Live) -> None:
+async def test_changed_schema_applies_to_stored_objects(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("w", size=5, note="x"))
     crd = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
     for version in crd["spec"]["versions"]:
@@ -162,13 +162,13 @@ async def test_a_changed_schema_holds_for_what_was_stored_before(running: Live) 
         spec["color"] = {"type": "string", "default": "red"}
     await running.ask("PUT", f"{DEFINITIONS}/{NAME}", crd)
     for version in ("v1", "v2"):
-        found = await running.ask("GET", f"/apis/{GROUP}/{version}/namespaces/default/widgets/w")
-        assert found["spec"] == {"size": 5, "color": "red"}
+        obj = await running.ask("GET", f"/apis/{GROUP}/{version}/namespaces/default/widgets/w")
+        assert obj["spec"] == {"size": 5, "color": "red"}
     listed = await running.ask("GET", WIDGETS)
     assert [item["spec"] for item in listed["items"]] == [{"size": 5, "color": "red"}]
 
 
-ODD = {
+INVALID_CRDS = {
     "bytes": b"\x00\xffnonsense",
     "no object": b"[1]",
     "no spec": b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"odd"}}',
@@ -184,14 +184,14 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD)
-async def test_what_others_left_in_the_store_does_not_keep_the_server_from_its_work(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, odd: str
+@pytest.mark.parametrize("case", INVALID_CRDS)
+async def test_invalid_stored_crd_does_not_affect_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, case: str
 ) -> None:
     key = "/registry/apiextensions.k8s.io/customresourcedefinitions/odd"
     async with live(tmp_path) as before:
         await before.define(definition())
-        await before.server.store.put(key, ODD[odd], expect=0)
+        await before.server.store.put(key, INVALID_CRDS[case], expect=0)
         await before.ask("POST", WIDGETS, widget("w"))
         await before.ask("GET", "/apis")
     async with live(tmp_path) as after:
@@ -205,4 +205,4 @@ async def test_what_others_left_in_the_store_does_not_keep_the_server_from_its_w
             assert reply.json()["reason"] == "InternalError"
         await after.server.store.delete(key, expect=None)
         assert len((await after.ask("GET", DEFINITIONS))["items"]) == 2
-    assert odd == "no spec" or "stored CRD odd" in caplog.text
+    assert case == "no spec" or "stored CRD odd" in caplog.text

@@ -1,4 +1,4 @@
-"""What is owned goes with its owners, before them, or is let free."""
+"""The garbage collector on a running server: background, foreground and orphan deletion."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ async def names(garden: Live, collection: str = PLANTS) -> list[str]:
     return [item["metadata"]["name"] for item in (await garden.ask("GET", collection))["items"]]
 
 
-async def settled(garden: Live) -> None:
-    """Wait until the collector has looked at everything written before: a dangling marker is gone."""
+async def until_processed(garden: Live) -> None:
+    """Wait until the collector has processed all earlier writes: it deletes a new object with an absent owner."""
     marker = {"apiVersion": f"{GROUP}/v1", "kind": "Plant", "name": "none", "uid": "none"}
     await garden.ask("POST", PLANTS, plant("marker", marker))
     await garden.gone(PLANTS, "marker")
 
 
-async def test_dependents_follow_their_owner_in_the_background(garden: Live) -> None:
+async def test_background_deletion_deletes_dependents(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     branch = await garden.ask("POST", PLANTS, plant("branch", owner(tree)))
     await garden.ask("POST", PLANTS, plant("leaf", owner(branch)))
@@ -87,21 +87,21 @@ async def test_dependents_follow_their_owner_in_the_background(garden: Live) -> 
     assert await names(garden) == ["stone"]
 
 
-async def test_a_dependent_stays_while_one_owner_does(garden: Live) -> None:
+async def test_dependent_stays_while_one_owner_exists(garden: Live) -> None:
     one, two = [await garden.ask("POST", PLANTS, plant(name)) for name in ("one", "two")]
     await garden.ask("POST", PLANTS, plant("graft", owner(one), owner(two)))
     await garden.ask("DELETE", f"{PLANTS}/one")
 
-    def left_by_one(_: str, obj: JsonObject) -> bool:
-        found = [o["name"] for o in obj["metadata"].get("ownerReferences", [])]
-        return bool(obj["metadata"]["name"] == "graft" and found == ["two"])
+    def has_one_owner_left(_: str, obj: JsonObject) -> bool:
+        owners = [o["name"] for o in obj["metadata"].get("ownerReferences", [])]
+        return bool(obj["metadata"]["name"] == "graft" and owners == ["two"])
 
-    await garden.until(PLANTS, left_by_one)
+    await garden.until(PLANTS, has_one_owner_left)
     await garden.ask("DELETE", f"{PLANTS}/two")
     await garden.gone(PLANTS, "graft")
 
 
-async def test_cluster_scoped_owners_own_across_namespaces(garden: Live) -> None:
+async def test_cluster_scoped_owner_has_dependents_in_all_namespaces(garden: Live) -> None:
     flowers = await garden.ask("POST", BEDS, bed("flowers"))
     await garden.ask("POST", PLANTS, plant("rose", owner(flowers)))
     await garden.ask("POST", PLANTS.replace("default", "kube-public"), plant("tulip", owner(flowers)))
@@ -110,32 +110,32 @@ async def test_cluster_scoped_owners_own_across_namespaces(garden: Live) -> None
     await garden.gone(PLANTS.replace("default", "kube-public"), "tulip")
 
 
-async def test_namespaces_and_definitions_may_own(garden: Live) -> None:
-    space = await garden.ask(
+async def test_namespaces_and_crds_can_be_owners(garden: Live) -> None:
+    namespace = await garden.ask(
         "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plot"}}
     )
     crd = await garden.define(definition("tools", "Tool", "Cluster"))
-    await garden.ask("POST", BEDS, bed("of-space", owner(space)))
+    await garden.ask("POST", BEDS, bed("of-space", owner(namespace)))
     await garden.ask("POST", BEDS, bed("of-tools", owner(crd)))
     await garden.ask("DELETE", "/api/v1/namespaces/plot")
     await garden.ask("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tools.{GROUP}")
     await garden.gone(BEDS, "of-space", "of-tools")
 
 
-async def test_an_owner_in_another_namespace_is_none(garden: Live) -> None:
+async def test_owner_in_another_namespace_counts_as_absent(garden: Live) -> None:
     elsewhere = await garden.ask("POST", PLANTS.replace("default", "kube-public"), plant("tree"))
     await garden.ask("POST", PLANTS, plant("lost", owner(elsewhere)))
     await garden.gone(PLANTS, "lost")
 
 
-async def test_an_owner_of_that_name_but_another_uid_is_none(garden: Live) -> None:
+async def test_owner_with_another_uid_counts_as_absent(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", PLANTS, plant("cuckoo", owner(tree, uid="another")))
     await garden.gone(PLANTS, "cuckoo")
     assert await names(garden) == ["tree"]
 
 
-async def test_an_owner_that_nobody_has_seen_is_doubted_for_a_while(garden: Live) -> None:
+async def test_dependent_of_a_never_observed_owner_is_kept_for_a_while(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", PLANTS, plant("leaf", owner(tree)))
     garden.server.garbage_collector.absent_owner_delay = 3600.0
@@ -145,32 +145,32 @@ async def test_an_owner_that_nobody_has_seen_is_doubted_for_a_while(garden: Live
     assert await names(garden) == ["cuckoo"]
 
 
-async def test_owners_of_kinds_that_are_not_served_are_believed(garden: Live) -> None:
+async def test_owner_of_an_unserved_kind_keeps_its_dependents(garden: Live) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}
     await garden.ask("POST", PLANTS, plant("of-pod", pod))
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", BEDS, bed("of-tree", owner(tree)))
-    await settled(garden)
+    await until_processed(garden)
     assert await names(garden) == ["of-pod", "tree"]
     assert await names(garden, BEDS) == ["of-tree"]
 
 
-async def test_a_kind_that_comes_to_be_served_has_its_dependents_judged(garden: Live) -> None:
+async def test_dependents_are_processed_when_their_owners_kind_is_served(garden: Live) -> None:
     tool = {"apiVersion": f"{GROUP}/v1", "kind": "Tool", "name": "spade", "uid": "gone"}
     await garden.ask("POST", PLANTS, plant("of-spade", tool))
-    await settled(garden)
+    await until_processed(garden)
     assert await names(garden) == ["of-spade"]
     await garden.define(definition("tools", "Tool", "Cluster"))
     await garden.gone(PLANTS, "of-spade")
 
 
-async def test_in_the_foreground_the_owner_goes_last(garden: Live) -> None:
+async def test_foreground_deletion_deletes_the_owner_last(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     branch = await garden.ask("POST", PLANTS, plant("branch", owner(tree, blocks=True)))
     await garden.ask("POST", PLANTS, plant("leaf", owner(branch, blocks=True), finalizers=["example.com/hold"]))
     since = (await garden.ask("GET", PLANTS))["metadata"]["resourceVersion"]
-    marked = await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
-    assert marked["metadata"]["finalizers"] == ["foregroundDeletion"]
+    terminating = await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
+    assert terminating["metadata"]["finalizers"] == ["foregroundDeletion"]
     order: list[str] = []
     async with asyncio.timeout(20):
         async for event in garden.watch(f"{PLANTS}?watch=1&resourceVersion={since}"):
@@ -186,7 +186,7 @@ async def test_in_the_foreground_the_owner_goes_last(garden: Live) -> None:
     assert order == ["leaf", "branch", "tree"]
 
 
-async def test_a_dependent_that_does_not_block_is_deleted_but_not_waited_for(garden: Live) -> None:
+async def test_foreground_deletion_does_not_wait_for_nonblocking_dependents(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", PLANTS, plant("moss", owner(tree), finalizers=["example.com/hold"]))
     await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
@@ -194,7 +194,7 @@ async def test_a_dependent_that_does_not_block_is_deleted_but_not_waited_for(gar
     await garden.until(PLANTS, lambda _, o: bool(o["metadata"].get("deletionTimestamp")))
 
 
-async def test_a_blocked_owner_goes_when_its_dependent_lets_go(garden: Live) -> None:
+async def test_foreground_deletion_ends_when_the_dependent_drops_its_owner(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     await garden.ask("POST", PLANTS, plant("nest", owner(tree, blocks=True), finalizers=["example.com/hold"]))
     await garden.ask("DELETE", f"{PLANTS}/tree", policy("Foreground"))
@@ -203,7 +203,7 @@ async def test_a_blocked_owner_goes_when_its_dependent_lets_go(garden: Live) -> 
     await garden.gone(PLANTS, "tree")
 
 
-async def test_a_circle_of_owners_goes_in_the_foreground(garden: Live) -> None:
+async def test_foreground_deletion_resolves_an_owner_cycle(garden: Live) -> None:
     one = await garden.ask("POST", PLANTS, plant("one"))
     two = await garden.ask("POST", PLANTS, plant("two", owner(one, blocks=True)))
     patch = {"metadata": {"ownerReferences": [owner(two, blocks=True)]}}
@@ -212,7 +212,7 @@ async def test_a_circle_of_owners_goes_in_the_foreground(garden: Live) -> None:
     await garden.gone(PLANTS, "one", "two")
 
 
-async def test_who_owns_itself_can_go(garden: Live) -> None:
+async def test_object_that_owns_itself_can_be_deleted(garden: Live) -> None:
     narcissus = await garden.ask("POST", PLANTS, plant("narcissus"))
     patch = {"metadata": {"ownerReferences": [owner(narcissus, blocks=True)]}}
     await garden.ask("PATCH", f"{PLANTS}/narcissus", patch, kind="application/merge-patch+json")
@@ -220,39 +220,39 @@ async def test_who_owns_itself_can_go(garden: Live) -> None:
     await garden.gone(PLANTS, "narcissus")
 
 
-async def test_orphans_lose_their_owner_and_stay(garden: Live) -> None:
+async def test_orphan_deletion_removes_owner_references(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     other = await garden.ask("POST", PLANTS, plant("other"))
     await garden.ask("POST", PLANTS, plant("apple", owner(tree)))
     await garden.ask("POST", PLANTS, plant("graft", owner(tree), owner(other)))
-    marked = await garden.ask("DELETE", f"{PLANTS}/tree", policy("Orphan"))
-    assert marked["metadata"]["finalizers"] == ["orphan"]
+    terminating = await garden.ask("DELETE", f"{PLANTS}/tree", policy("Orphan"))
+    assert terminating["metadata"]["finalizers"] == ["orphan"]
     await garden.gone(PLANTS, "tree")
     assert await names(garden) == ["apple", "graft", "other"]
     assert "ownerReferences" not in (await garden.ask("GET", f"{PLANTS}/apple"))["metadata"]
-    left = (await garden.ask("GET", f"{PLANTS}/graft"))["metadata"]["ownerReferences"]
-    assert [o["name"] for o in left] == ["other"]
-    await settled(garden)
+    remaining = (await garden.ask("GET", f"{PLANTS}/graft"))["metadata"]["ownerReferences"]
+    assert [o["name"] for o in remaining] == ["other"]
+    await until_processed(garden)
     assert await names(garden) == ["apple", "graft", "other"]
 
 
-async def test_a_namespace_deleted_in_the_foreground_is_emptied_first(garden: Live) -> None:
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plot"}}
-    await garden.ask("POST", "/api/v1/namespaces", space)
-    inside = PLANTS.replace("default", "plot")
-    await garden.ask("POST", inside, plant("weed", finalizers=["example.com/hold"]))
+async def test_namespace_deleted_in_the_foreground_loses_its_content_first(garden: Live) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plot"}}
+    await garden.ask("POST", "/api/v1/namespaces", namespace)
+    plants = PLANTS.replace("default", "plot")
+    await garden.ask("POST", plants, plant("weed", finalizers=["example.com/hold"]))
     await garden.ask("DELETE", "/api/v1/namespaces/plot", policy("Foreground"))
     await garden.until(
         "/api/v1/namespaces", lambda _, o: o["metadata"]["name"] == "plot" and "finalizers" not in o["metadata"]
     )
-    assert await names(garden, inside) == ["weed"]
+    assert await names(garden, plants) == ["weed"]
     patch = [{"op": "remove", "path": "/metadata/finalizers"}]
-    await garden.until(inside, lambda _, o: bool(o["metadata"].get("deletionTimestamp")))
-    await garden.ask("PATCH", f"{inside}/weed", patch, kind="application/json-patch+json")
+    await garden.until(plants, lambda _, o: bool(o["metadata"].get("deletionTimestamp")))
+    await garden.ask("PATCH", f"{plants}/weed", patch, kind="application/json-patch+json")
     await garden.gone("/api/v1/namespaces", "plot")
 
 
-async def test_what_was_left_while_no_collector_ran_is_collected_on_start(tmp_path: Path) -> None:
+async def test_garbage_from_before_the_start_is_collected(tmp_path: Path) -> None:
     async with live(tmp_path, garbage_collector=False) as running:
         await running.define(definition("plants", "Plant", "Namespaced"))
         tree = await running.ask("POST", PLANTS, plant("tree"))
@@ -264,13 +264,13 @@ async def test_what_was_left_while_no_collector_ran_is_collected_on_start(tmp_pa
         await running.ask("POST", PLANTS, plant("let-go"))
         await running.ask("DELETE", f"{PLANTS}/let-go", policy("Orphan"))
         assert await names(running) == ["fruit", "held", "leaf", "let-go"]
-    async with live(tmp_path) as again:
-        again.server.garbage_collector.absent_owner_delay = 0.0
-        await again.gone(PLANTS, "leaf", "held", "fruit", "let-go")
-        assert await names(again) == []
+    async with live(tmp_path) as restarted:
+        restarted.server.garbage_collector.absent_owner_delay = 0.0
+        await restarted.gone(PLANTS, "leaf", "held", "fruit", "let-go")
+        assert await names(restarted) == []
 
 
-async def test_resources_without_owners_are_not_read_into_memory_on_start(tmp_path: Path) -> None:
+async def test_resources_without_owners_are_not_loaded_into_the_cache(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         await running.define(definition("plants", "Plant", "Namespaced"))
         await running.define(definition("beds", "Bed", "Cluster"))
@@ -279,19 +279,19 @@ async def test_resources_without_owners_are_not_read_into_memory_on_start(tmp_pa
         spade = {"apiVersion": f"{GROUP}/v1", "kind": "Tool", "metadata": {"name": "spade"}}
         await running.ask("POST", f"/apis/{GROUP}/v1/tools", spade)
         await running.ask("POST", PLANTS, plant("rose", owner(flowers)))
-    async with live(tmp_path) as again:
-        await again.ask("DELETE", f"{BEDS}/flowers")
-        await again.gone(PLANTS, "rose")
-        tools = again.server.registry.kind(GROUP, "tools")
+    async with live(tmp_path) as restarted:
+        await restarted.ask("DELETE", f"{BEDS}/flowers")
+        await restarted.gone(PLANTS, "rose")
+        tools = restarted.server.registry.kind(GROUP, "tools")
         assert tools is not None
         assert not tools.cache.loaded
-        left = await again.ask("GET", f"/apis/{GROUP}/v1/tools/spade")
-        await again.ask("POST", PLANTS, plant("handle", owner(left)))
-        await again.ask("DELETE", f"/apis/{GROUP}/v1/tools/spade")
-        await again.gone(PLANTS, "handle")
+        remaining = await restarted.ask("GET", f"/apis/{GROUP}/v1/tools/spade")
+        await restarted.ask("POST", PLANTS, plant("handle", owner(remaining)))
+        await restarted.ask("DELETE", f"/apis/{GROUP}/v1/tools/spade")
+        await restarted.gone(PLANTS, "handle")
 
 
-async def test_hundreds_of_dependents_go(garden: Live) -> None:
+async def test_hundreds_of_dependents_are_deleted(garden: Live) -> None:
     tree = await garden.ask("POST", PLANTS, plant("tree"))
     clients = [garden.another() for _ in range(16)]
 
@@ -308,7 +308,7 @@ async def test_hundreds_of_dependents_go(garden: Live) -> None:
 
 
 @pytest.mark.parametrize("cascade", ["foreground", "background", "orphan"])
-def test_kubectl_cascades(server: ServerProcess, tmp_path: Path, group: str, cascade: str) -> None:
+def test_kubectl_delete_cascade(server: ServerProcess, tmp_path: Path, group: str, cascade: str) -> None:
     kubectl = Kubectl(server.kubeconfig, tmp_path)
     kubectl("apply", "-f", "-", stdin=json.dumps(definition("plants", "Plant", "Namespaced", group)))
     kubectl("wait", "--for=condition=Established", f"crd/plants.{group}", "--timeout=20s")

@@ -1,4 +1,4 @@
-"""A kind that is followed."""
+"""The informer."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from tests.support.live import live
 from tests.support.widgets import WIDGETS, definition, widget
 
 
-async def test_all_is_taken_at_first_and_after_a_reset_and_changes_in_between(tmp_path: Path) -> None:
-    told: list[str] = []
-    taken = asyncio.Event()
+async def test_informer_lists_at_start_and_after_a_reset_and_reports_changes(tmp_path: Path) -> None:
+    calls: list[str] = []
+    listed = asyncio.Event()
     async with live(tmp_path) as running:
-        made = await running.define(definition())
-        kind = running.server.registry.kind(made["spec"]["group"], made["spec"]["names"]["plural"])
-        assert kind is not None
+        crd = await running.define(definition())
+        resource = running.server.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
+        assert resource is not None
 
-        def take_all() -> None:
-            told.append("all")
-            taken.set()
+        def on_list() -> None:
+            calls.append("all")
+            listed.set()
 
-        def take(occurrences: list[ObjectChange]) -> None:
-            told.extend(occurrence.cached.name for occurrence in occurrences)
+        def on_changes(changes: list[ObjectChange]) -> None:
+            calls.extend(change.cached.name for change in changes)
 
-        following = Informer(running.server.backend.cache, kind, take_all, take)
-        await following.start()
+        informer = Informer(running.server.backend.cache, resource, on_list, on_changes)
+        await informer.start()
         await running.ask("POST", WIDGETS, widget("w"))
-        taken.clear()
-        following.on_reset()
-        await taken.wait()
-        assert told == ["all", "w", "all"]
-        following.on_reset()
-        await following.close()
-        assert told == ["all", "w", "all"]
+        listed.clear()
+        informer.on_reset()
+        await listed.wait()
+        assert calls == ["all", "w", "all"]
+        informer.on_reset()
+        await informer.close()
+        assert calls == ["all", "w", "all"]

@@ -1,4 +1,4 @@
-"""Mutating policies on a running server: whatever the verb, before webhooks, and after a restart."""
+"""MutatingAdmissionPolicies on a running server: all verbs, the order with webhooks, and restarts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ GROW = "Object{spec: Object.spec{size: object.spec.size + 1}}"
 
 def policy(expression: str, name: str = "p", *, resources: tuple[str, ...] = ("widgets",), **spec: Any) -> JsonObject:
     rule = {"apiGroups": [GROUP, ""], "apiVersions": ["*"], "operations": ["*"], "resources": list(resources)}
-    lays = expression.startswith("Object")
-    field = "applyConfiguration" if lays else "jsonPatch"
-    mutation = {"patchType": "ApplyConfiguration" if lays else "JSONPatch", field: {"expression": expression}}
+    is_apply = expression.startswith("Object")
+    field = "applyConfiguration" if is_apply else "jsonPatch"
+    mutation = {"patchType": "ApplyConfiguration" if is_apply else "JSONPatch", field: {"expression": expression}}
     return {
         "apiVersion": GROUP_VERSION,
         "kind": "MutatingAdmissionPolicy",
@@ -59,7 +59,7 @@ async def bind(running: Live, expression: str, name: str = "p", **spec: Any) -> 
     await running.ask("POST", BINDINGS, binding(name))
 
 
-async def test_a_policy_counts_from_its_binding_to_its_end(running: Live) -> None:
+async def test_policy_is_in_effect_while_it_is_bound(running: Live) -> None:
     await running.ask("POST", POLICIES, policy(GROW))
     assert (await running.ask("POST", WIDGETS, widget("a", size=1)))["spec"]["size"] == 1
     await running.ask("POST", BINDINGS, binding())
@@ -70,13 +70,13 @@ async def test_a_policy_counts_from_its_binding_to_its_end(running: Live) -> Non
     assert (await running.ask("POST", WIDGETS, widget("d", size=1)))["spec"]["size"] == 1
 
 
-async def test_every_verb_that_writes(running: Live) -> None:
+async def test_policy_mutates_with_every_write_verb(running: Live) -> None:
     await bind(running, GROW)
-    made = await running.ask("POST", WIDGETS, widget("w", size=1))
-    made["spec"]["size"] = 10
-    assert (await running.ask("PUT", f"{WIDGETS}/w", made))["spec"]["size"] == 11
-    changed = await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 20}}, kind=MERGE)
-    assert changed["spec"]["size"] == 21
+    written = await running.ask("POST", WIDGETS, widget("w", size=1))
+    written["spec"]["size"] = 10
+    assert (await running.ask("PUT", f"{WIDGETS}/w", written))["spec"]["size"] == 11
+    patched = await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 20}}, kind=MERGE)
+    assert patched["spec"]["size"] == 21
     patch = [{"op": "replace", "path": "/spec/size", "value": 30}]
     assert (await running.ask("PATCH", f"{WIDGETS}/w", patch, kind=JSON))["spec"]["size"] == 31
     applied = widget("w", size=40)
@@ -87,37 +87,37 @@ async def test_every_verb_that_writes(running: Live) -> None:
     assert (await running.ask("GET", f"{WIDGETS}/w"))["spec"]["size"] == 41
 
 
-async def test_defaults_are_filled_in_again_and_the_schema_is_minded(running: Live) -> None:
+async def test_mutated_object_is_defaulted_and_validated_again(running: Live) -> None:
     await bind(running, '[JSONPatch{op: "remove", path: "/spec/size"}]')
     assert (await running.ask("POST", WIDGETS, widget("a", size=5)))["spec"] == {"size": 1}
     await bind(running, '[JSONPatch{op: "add", path: "/spec/note", value: 5}]', "q")
-    refusal = await running.ask("POST", WIDGETS, widget("b"), expect=422)
-    assert 'spec.note in body must be of type string: "integer"' in refusal["message"]
+    error = await running.ask("POST", WIDGETS, widget("b"), expect=422)
+    assert 'spec.note in body must be of type string: "integer"' in error["message"]
 
 
-async def test_the_status_has_its_own_endpoint(running: Live) -> None:
+async def test_status_is_mutated_on_the_subresource_only(running: Live) -> None:
     await bind(running, "Object{status: Object.status{ready: true}}", resources=("widgets", "widgets/status"))
     assert "status" not in await running.ask("POST", WIDGETS, widget("w"))
-    made = await running.ask("PATCH", f"{WIDGETS}/w/status", {"status": {"ready": False}}, kind=MERGE)
-    assert made["status"] == {"ready": True}
+    written = await running.ask("PATCH", f"{WIDGETS}/w/status", {"status": {"ready": False}}, kind=MERGE)
+    assert written["status"] == {"ready": True}
 
 
-async def test_what_fails_refuses_the_write_unless_that_is_ignored(running: Live) -> None:
+async def test_failing_policy_rejects_the_write_unless_failure_policy_is_ignore(running: Live) -> None:
     await bind(running, "Object{spec: Object.spec{nope: 1}}")
-    refusal = await running.ask("POST", WIDGETS, widget("w"), expect=403)
+    error = await running.ask("POST", WIDGETS, widget("w"), expect=403)
     message = (
         "policy 'p' with binding 'b-p' denied request: error applying patch: failed to convert patch object to typed "
         "object: .spec.nope: field not declared in schema"
     )
-    assert refusal["message"] == message
-    assert refusal["reason"] == "Invalid"
+    assert error["message"] == message
+    assert error["reason"] == "Invalid"
     details = {"name": "w", "group": GROUP, "kind": "widgets", "causes": [{"message": message}]}
-    assert refusal["details"] == details
+    assert error["details"] == details
     await running.ask("PATCH", f"{POLICIES}/p", {"spec": {"failurePolicy": "Ignore"}}, kind=MERGE)
     await running.ask("POST", WIDGETS, widget("w"))
 
 
-async def test_params_are_objects_of_the_server(running: Live) -> None:
+async def test_params_are_read_from_the_server(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("param", size=7))
     kind = {"apiVersion": f"{GROUP}/v1", "kind": "Widget"}
     await running.ask("POST", POLICIES, policy("Object{spec: Object.spec{size: params.spec.size}}", paramKind=kind))
@@ -126,17 +126,17 @@ async def test_params_are_objects_of_the_server(running: Live) -> None:
     assert (await running.ask("POST", WIDGETS, widget("w", size=1)))["spec"]["size"] == 7
 
 
-async def test_typed_objects_are_changed_and_read_strictly(running: Live) -> None:
+async def test_builtin_objects_are_mutated_and_decoded_strictly(running: Live) -> None:
     await bind(running, 'Object{metadata: Object.metadata{labels: {"by": "policy"}}}', resources=("namespaces",))
-    made = await running.ask("POST", "/api/v1/namespaces", namespace("a"))
-    assert made["metadata"]["labels"] == {"by": "policy", "kubernetes.io/metadata.name": "a"}
+    written = await running.ask("POST", "/api/v1/namespaces", namespace("a"))
+    assert written["metadata"]["labels"] == {"by": "policy", "kubernetes.io/metadata.name": "a"}
     await bind(running, '[JSONPatch{op: "add", path: "/spec/nope", value: 1}]', "q", resources=("namespaces",))
-    refusal = await running.ask("POST", "/api/v1/namespaces", namespace("b"), expect=500)
-    assert refusal["message"] == 'Internal error occurred: strict decoding error: unknown field "spec.nope"'
+    error = await running.ask("POST", "/api/v1/namespaces", namespace("b"), expect=500)
+    assert error["message"] == 'Internal error occurred: strict decoding error: unknown field "spec.nope"'
 
 
 @pytest.mark.parametrize(
-    ("policies", "webhooks", "made"),
+    ("policies", "webhooks", "written"),
     [
         ("Never", "Never", "pw"),
         ("Never", "IfNeeded", "pw"),
@@ -144,8 +144,8 @@ async def test_typed_objects_are_changed_and_read_strictly(running: Live) -> Non
         ("IfNeeded", "IfNeeded", "pwpw"),
     ],
 )
-async def test_policies_come_before_webhooks_and_share_a_second_round(
-    running: Live, policies: str, webhooks: str, made: str
+async def test_policies_run_before_webhooks_and_share_reinvocation(
+    running: Live, policies: str, webhooks: str, written: str
 ) -> None:
     def append(call: Call) -> Reply:
         note = call.review["request"]["object"]["spec"]["note"]
@@ -157,10 +157,10 @@ async def test_policies_come_before_webhooks_and_share_a_second_round(
         await running.ask("POST", path, configuration("Mutating", stanza))
         grow = 'Object{spec: Object.spec{note: object.spec.note + "p"}}'
         await bind(running, grow, reinvocationPolicy=policies)
-        assert (await running.ask("POST", WIDGETS, widget("w", note="")))["spec"]["note"] == made
+        assert (await running.ask("POST", WIDGETS, widget("w", note="")))["spec"]["note"] == written
 
 
-async def test_policies_are_minded_after_a_restart(tmp_path: Path) -> None:
+async def test_policies_are_in_effect_after_a_restart(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         await running.define(definition())
         await bind(running, GROW)

@@ -1,4 +1,4 @@
-"""Namespaces: emptied before they go, and closed while they do."""
+"""The namespace controller on a running server."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.support.widgets import GROUP, MERGE, definition, namespace, widget
 NAMESPACES = "/api/v1/namespaces"
 
 
-def collection(space: str, plural: str = "widgets") -> str:
-    return f"/apis/{GROUP}/v1/namespaces/{space}/{plural}"
+def collection(name: str, plural: str = "widgets") -> str:
+    return f"/apis/{GROUP}/v1/namespaces/{name}/{plural}"
 
 
 @pytest.fixture
@@ -28,37 +28,37 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         yield running
 
 
-async def test_the_first_namespaces_are_there_from_the_start(running: Live) -> None:
+async def test_initial_namespaces_exist_from_the_start(running: Live) -> None:
     listed = await running.ask("GET", NAMESPACES)
-    found = {n["metadata"]["name"]: n["status"]["phase"] for n in listed["items"]}
+    phases = {n["metadata"]["name"]: n["status"]["phase"] for n in listed["items"]}
     initial = ("default", "kube-node-lease", "kube-public", "kube-system")
-    assert found == dict.fromkeys((*initial, "doomed"), "Active")
+    assert phases == dict.fromkeys((*initial, "doomed"), "Active")
 
 
-async def test_the_server_owns_what_it_says_of_the_first_namespaces(running: Live) -> None:
-    [entry] = (await running.ask("GET", "/api/v1/namespaces/default"))["metadata"]["managedFields"]
-    assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
-    assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}}
+async def test_kube_apiserver_manages_the_labels_of_initial_namespaces(running: Live) -> None:
+    [managed] = (await running.ask("GET", "/api/v1/namespaces/default"))["metadata"]["managedFields"]
+    assert (managed["manager"], managed["operation"]) == ("kube-apiserver", "Update")
+    assert managed["fieldsV1"] == {"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}}
 
 
-async def test_a_deleted_namespace_takes_everything_in_it_along(running: Live) -> None:
+async def test_namespace_deletion_deletes_its_content(running: Live) -> None:
     for number in range(150):
         await running.ask("POST", collection("doomed"), widget(f"w{number}"))
     await running.ask("POST", collection("doomed", "gadgets"), widget("g", kind="Gadget"))
     await running.ask("POST", collection("default"), widget("bystander"))
-    answer = await running.ask("DELETE", f"{NAMESPACES}/doomed")
-    assert answer["status"]["phase"] == "Terminating"
+    deleted = await running.ask("DELETE", f"{NAMESPACES}/doomed")
+    assert deleted["status"]["phase"] == "Terminating"
     await running.gone(NAMESPACES, "doomed")
     for plural in ("widgets", "gadgets"):
         assert (await running.ask("GET", collection("doomed", plural)))["items"] == []
     assert len((await running.ask("GET", collection("default")))["items"]) == 1
-    refused = await running.ask("POST", collection("doomed"), widget("late"), expect=404)
-    assert refused["message"] == 'namespaces "doomed" not found'
+    error = await running.ask("POST", collection("doomed"), widget("late"), expect=404)
+    assert error["message"] == 'namespaces "doomed" not found'
     await running.ask("POST", NAMESPACES, namespace("doomed"))
     await running.ask("POST", collection("doomed"), widget("again"))
 
 
-async def test_a_namespace_waits_for_finalizers_and_refuses_what_is_new(running: Live) -> None:
+async def test_terminating_namespace_waits_for_finalizers_and_rejects_creates(running: Live) -> None:
     path = f"{collection('doomed')}/kept"
     await running.ask("POST", collection("doomed"), widget("kept", meta={"finalizers": ["example.com/x"]}))
     await running.ask("POST", collection("doomed"), widget("loose"))
@@ -66,12 +66,12 @@ async def test_a_namespace_waits_for_finalizers_and_refuses_what_is_new(running:
     await running.gone(collection("doomed"), "loose")
     kept = await running.ask("GET", path)
     assert kept["metadata"]["deletionTimestamp"]
-    refused = await running.ask("POST", collection("doomed"), widget("new"), expect=403)
-    assert refused["message"] == (
+    error = await running.ask("POST", collection("doomed"), widget("new"), expect=403)
+    assert error["message"] == (
         f'widgets.{GROUP} "new" is forbidden: unable to create new content in namespace doomed '
         "because it is being terminated"
     )
-    assert refused["details"]["causes"] == [
+    assert error["details"]["causes"] == [
         {
             "reason": "NamespaceTerminating",
             "message": "namespace doomed is being terminated",
@@ -83,7 +83,7 @@ async def test_a_namespace_waits_for_finalizers_and_refuses_what_is_new(running:
     await running.gone(NAMESPACES, "doomed")
 
 
-async def test_a_namespace_with_finalizers_of_its_own_is_emptied_and_stays(running: Live) -> None:
+async def test_namespace_with_own_finalizers_stays_without_content(running: Live) -> None:
     patch = {"metadata": {"finalizers": ["example.com/x"]}}
     await running.ask("PATCH", f"{NAMESPACES}/doomed", patch, kind=MERGE)
     await running.ask("POST", collection("doomed"), widget("w"))
@@ -96,7 +96,7 @@ async def test_a_namespace_with_finalizers_of_its_own_is_emptied_and_stays(runni
     await running.gone(NAMESPACES, "doomed")
 
 
-async def test_an_emptying_goes_on_after_a_restart(tmp_path: Path) -> None:
+async def test_namespace_deletion_continues_after_a_restart(tmp_path: Path) -> None:
     async with live(tmp_path) as before:
         await before.define(definition())
         await before.ask("POST", NAMESPACES, namespace("doomed"))
@@ -108,29 +108,27 @@ async def test_an_emptying_goes_on_after_a_restart(tmp_path: Path) -> None:
         await after.gone(NAMESPACES, "doomed")
 
 
-async def test_a_deletion_that_the_watch_missed_is_seen_to(running: Live) -> None:
-    """Another replica may have begun it while this one had lost sight of the store."""
+async def test_namespace_deletion_missed_by_the_watch_is_processed(running: Live) -> None:
+    """Another replica may have started the deletion while this one had lost its watch."""
     server = running.server
     watching = server.cache._watch
     assert watching is not None
     watching.close()
     await running.ask("POST", NAMESPACES, namespace("other"))
-    asked = asyncio.create_task(running.ask("DELETE", f"{NAMESPACES}/doomed"))
+    deletion = asyncio.create_task(running.ask("DELETE", f"{NAMESPACES}/doomed"))
     await asyncio.sleep(0.01)
     server.cache.on_lost(CompactedError(1, 2))
-    await asked
+    await deletion
     await running.gone(NAMESPACES, "doomed")
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-async def test_some_namespaces_may_not_be_deleted(running: Live, name: str) -> None:
-    refused = await running.ask("DELETE", f"{NAMESPACES}/{name}", expect=403)
-    assert refused["message"] == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+async def test_protected_namespaces_cannot_be_deleted(running: Live, name: str) -> None:
+    error = await running.ask("DELETE", f"{NAMESPACES}/{name}", expect=403)
+    assert error["message"] == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
 
-async def test_what_cannot_be_deleted_keeps_the_namespace_but_not_the_rest(
-    running: Live, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_undeletable_object_keeps_the_namespace_only(running: Live, caplog: pytest.LogCaptureFixture) -> None:
     await running.ask("POST", collection("doomed"), widget("w"))
     await running.ask("POST", collection("doomed", "gadgets"), widget("g", kind="Gadget"))
     key = f"/registry/{GROUP}/widgets/doomed/odd"
@@ -141,5 +139,5 @@ async def test_what_cannot_be_deleted_keeps_the_namespace_but_not_the_rest(
     await running.server.store.delete(key, expect=None)
     await running.gone(NAMESPACES, "doomed")
     assert (await running.ask("GET", collection("doomed")))["items"] == []
-    warned = [r for r in caplog.records if "cannot delete the content of doomed" in r.message]
-    assert len(warned) == 1
+    warnings = [r for r in caplog.records if "cannot delete the content of doomed" in r.message]
+    assert len(warnings) == 1

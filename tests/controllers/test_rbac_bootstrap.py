@@ -1,4 +1,4 @@
-"""The default roles and bindings are there from the first start on."""
+"""The default roles and bindings on a running server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def names(running: Live, path: str) -> list[str]:
     return [item["metadata"]["name"] for item in (await running.ask("GET", path))["items"]]
 
 
-async def test_they_are_made_at_the_first_start(tmp_path: Path) -> None:
+async def test_default_roles_and_bindings_exist_after_the_first_start(tmp_path: Path) -> None:
     async with live(tmp_path, **RBAC) as running:
         assert await names(running, ROLES) == [
             "admin",
@@ -57,12 +57,12 @@ async def test_they_are_made_at_the_first_start(tmp_path: Path) -> None:
         ]
 
 
-async def test_in_other_modes_there_are_none(tmp_path: Path) -> None:
+async def test_no_default_roles_without_rbac_mode(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         assert await names(running, ROLES) == await names(running, BINDINGS) == []
 
 
-async def test_what_lacks_is_mended_at_the_next_start_and_what_is_as_it_should_be_is_not_written(
+async def test_next_start_restores_what_is_missing_and_writes_nothing_else(
     tmp_path: Path,
 ) -> None:
     async with live(tmp_path, **RBAC) as running:
@@ -79,39 +79,39 @@ async def test_what_lacks_is_mended_at_the_next_start_and_what_is_as_it_should_b
         assert (await running.ask("GET", f"{BINDINGS}/cluster-admin"))["metadata"] == before
 
 
-async def test_what_is_to_be_left_alone_is(tmp_path: Path) -> None:
-    off = {"metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}}
+async def test_roles_without_autoupdate_are_not_changed(tmp_path: Path) -> None:
+    autoupdate_off = {"metadata": {"annotations": {"rbac.authorization.kubernetes.io/autoupdate": "false"}}}
     async with live(tmp_path, **RBAC) as running:
-        await running.ask("PATCH", f"{ROLES}/system:basic-user", {"rules": None, **off}, kind=MERGE)
-        await running.ask("PATCH", f"{BINDINGS}/system:discovery", {"subjects": None, **off}, kind=MERGE)
+        await running.ask("PATCH", f"{ROLES}/system:basic-user", {"rules": None, **autoupdate_off}, kind=MERGE)
+        await running.ask("PATCH", f"{BINDINGS}/system:discovery", {"subjects": None, **autoupdate_off}, kind=MERGE)
     async with live(tmp_path, **RBAC) as running:
         assert (await running.ask("GET", f"{ROLES}/system:basic-user"))["rules"] is None
         assert "subjects" not in await running.ask("GET", f"{BINDINGS}/system:discovery")
 
 
-async def test_a_binding_to_another_role_is_made_anew(tmp_path: Path) -> None:
+async def test_binding_to_another_role_is_recreated(tmp_path: Path) -> None:
     async with live(tmp_path, **RBAC) as running:
         await running.ask("DELETE", f"{BINDINGS}/system:discovery")
         other = {"metadata": {"name": "system:discovery"}, "roleRef": {"kind": "ClusterRole", "name": "view"}}
-        made = await running.ask("POST", BINDINGS, other)
+        created = await running.ask("POST", BINDINGS, other)
     async with live(tmp_path, **RBAC) as running:
-        found = await running.ask("GET", f"{BINDINGS}/system:discovery")
-        assert found["roleRef"]["name"] == "system:discovery"
-        assert found["metadata"]["uid"] != made["metadata"]["uid"]
+        binding = await running.ask("GET", f"{BINDINGS}/system:discovery")
+        assert binding["roleRef"]["name"] == "system:discovery"
+        assert binding["metadata"]["uid"] != created["metadata"]["uid"]
 
 
-async def test_one_that_cannot_be_written_does_not_keep_the_others_nor_the_start(
+async def test_role_that_cannot_be_written_does_not_block_others_or_the_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Stubborn(SqliteStore):
+    class FailingStore(SqliteStore):
         async def put(self, key: str, value: bytes, *, expect: int | None) -> int:
             if key.endswith("clusterroles/edit"):
                 raise RevisionConflictError(key, None)
             return await super().put(key, value, expect=expect)
 
-    async with live(tmp_path, store=Stubborn(tmp_path / "data"), **RBAC) as running:
-        late = await running.ask("GET", "/readyz/poststarthook/rbac/bootstrap-roles", expect=500)
-        assert late == b"internal server error: not finished\n"
+    async with live(tmp_path, store=FailingStore(tmp_path / "data"), **RBAC) as running:
+        not_ready = await running.ask("GET", "/readyz/poststarthook/rbac/bootstrap-roles", expect=500)
+        assert not_ready == b"internal server error: not finished\n"
         assert "view" in await names(running, ROLES)
         assert "cluster-admin" in await names(running, BINDINGS)
     assert 'ClusterRole edit: clusterroles.rbac.authorization.k8s.io "edit" already exists' in caplog.text

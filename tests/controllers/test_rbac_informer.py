@@ -1,4 +1,4 @@
-"""Who may do what follows what is stored."""
+"""The RBAC informer on a running server."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def role(name: str, *verbs: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "rules": [{"verbs": verbs, "apiGroups": [""], "resources": ["services"]}]}
 
 
-def binding(name: str, kind: str = "Role") -> dict[str, Any]:
-    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+def binding(name: str, resource: str = "Role") -> dict[str, Any]:
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": resource, "name": name}
     return {"metadata": {"name": name}, "roleRef": ref, "subjects": [{"kind": "User", "name": "ann"}]}
 
 
 async def status(running: Live, path: str = SERVICES) -> int:
-    """Of what ann gets."""
+    """Return the status of a GET by the user ann."""
     async with running.another() as client:
         client.token = "anns"
         return (await client.call("GET", path)).status
 
 
-async def test_each_write_holds_once_it_is_answered(running: Live) -> None:
+async def test_rbac_change_is_in_effect_when_its_write_returns(running: Live) -> None:
     assert await status(running) == 403
     await running.ask("POST", f"{NAMESPACE}/roles", role("reader", "list"))
     assert await status(running) == 403
@@ -60,7 +60,7 @@ async def test_each_write_holds_once_it_is_answered(running: Live) -> None:
     assert await status(running) == 403
 
 
-async def test_a_role_of_everywhere_may_be_bound_in_one_namespace_or_in_all(running: Live) -> None:
+async def test_cluster_role_is_bound_in_one_namespace_or_in_all(running: Live) -> None:
     await running.ask("POST", f"{ROLES}/clusterroles", role("reader", "list"))
     await running.ask("POST", f"{NAMESPACE}/rolebindings", binding("reader", "ClusterRole"))
     assert [await status(running), await status(running, "/api/v1/services")] == [200, 403]
@@ -70,7 +70,7 @@ async def test_a_role_of_everywhere_may_be_bound_in_one_namespace_or_in_all(runn
     assert [await status(running), await status(running, "/api/v1/services")] == [403, 403]
 
 
-async def test_what_was_stored_before_holds_from_the_start(tmp_path: Path) -> None:
+async def test_stored_roles_are_in_effect_after_a_restart(tmp_path: Path) -> None:
     async with live(tmp_path, **flags(tmp_path)) as running:
         await running.ask("POST", f"{NAMESPACE}/roles", role("reader", "list"))
         await running.ask("POST", f"{NAMESPACE}/rolebindings", binding("reader"))
@@ -78,7 +78,7 @@ async def test_what_was_stored_before_holds_from_the_start(tmp_path: Path) -> No
         assert await status(running) == 200
 
 
-async def test_what_makes_no_sense_in_the_store_gives_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_invalid_stored_roles_grant_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = SqliteStore(tmp_path / "data")
     async with live(tmp_path, store=store, **flags(tmp_path)) as running:
         await running.ask("POST", f"{NAMESPACE}/roles", role("reader", "list"))
@@ -91,21 +91,23 @@ async def test_what_makes_no_sense_in_the_store_gives_nothing(tmp_path: Path, ca
         assert await status(running) == 403
 
 
-async def test_what_changed_unseen_is_read_anew(running: Live) -> None:
+async def test_reset_lists_bindings_again(running: Live) -> None:
     await running.ask("POST", f"{NAMESPACE}/roles", role("reader", "list"))
     await running.ask("POST", f"{NAMESPACE}/rolebindings", binding("reader"))
-    kind = running.server.registry.kind("rbac.authorization.k8s.io", "rolebindings")
-    assert kind is not None
-    (follower,) = (one for one in kind.cache.observers if owner(one) == "polykind.controllers.rbac_informer")
-    kind.cache.observers.remove(follower)
+    resource = running.server.registry.kind("rbac.authorization.k8s.io", "rolebindings")
+    assert resource is not None
+    (informer,) = (
+        observer for observer in resource.cache.observers if owner(observer) == "polykind.controllers.rbac_informer"
+    )
+    resource.cache.observers.remove(informer)
     await running.ask("DELETE", f"{NAMESPACE}/rolebindings/reader")
     assert await status(running) == 200
-    follower.on_reset()
+    informer.on_reset()
     await running.ask("GET", f"{NAMESPACE}/rolebindings")
     assert await status(running) == 403
 
 
-async def test_the_kinds_are_served_and_nobody_minds_them_in_other_modes(tmp_path: Path) -> None:
+async def test_roles_are_served_but_ignored_without_rbac_mode(tmp_path: Path) -> None:
     settings = {**flags(tmp_path), "authorization_mode": ("AlwaysDeny",)}
     async with live(tmp_path, **settings) as running:
         await running.ask("POST", f"{NAMESPACE}/roles", role("reader", "list"))

@@ -1,4 +1,4 @@
-"""Who is asked about what the server does by itself."""
+"""Admission webhooks and the requests that the server's controllers make."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         yield running
 
 
-async def test_a_namespace_is_emptied_on_behalf_of_its_controller(running: Live, hook: AdmissionHook) -> None:
+async def test_namespace_controller_deletes_as_its_service_account(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", NAMESPACES, namespace("doomed"))
     await running.ask("POST", WIDGETS.replace("default", "doomed"), widget("a"))
     await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
     await running.ask("DELETE", f"{NAMESPACES}/doomed")
     await running.gone(NAMESPACES, "doomed")
-    (told,) = hook.requests()
-    assert (told["operation"], told.get("name"), told["namespace"]) == ("DELETE", None, "doomed")
-    assert told["userInfo"] == {
+    (request,) = hook.requests()
+    assert (request["operation"], request.get("name"), request["namespace"]) == ("DELETE", None, "doomed")
+    assert request["userInfo"] == {
         "username": "system:serviceaccount:kube-system:namespace-controller",
         "groups": ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
     }
-    assert told["options"]["propagationPolicy"] == "Background"
+    assert request["options"]["propagationPolicy"] == "Background"
 
 
-async def test_a_namespace_waits_while_its_emptying_is_refused(running: Live, hook: AdmissionHook) -> None:
+async def test_namespace_waits_while_a_webhook_rejects_its_deletions(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", NAMESPACES, namespace("doomed"))
     await running.ask("POST", WIDGETS.replace("default", "doomed"), widget("a"))
     await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
     twice = asyncio.Event()
 
-    def refusing(call: Call) -> Reply:
+    def refuse_and_count(call: Call) -> Reply:
         if len(hook.calls) > 1:
             twice.set()
         return refuse(call)
 
-    hook.behaviour = refusing
+    hook.behaviour = refuse_and_count
     await running.ask("DELETE", f"{NAMESPACES}/doomed")
     await asyncio.wait_for(twice.wait(), 20)
     assert (await running.ask("GET", f"{NAMESPACES}/doomed"))["status"]["phase"] == "Terminating"
@@ -67,23 +67,23 @@ async def test_a_namespace_waits_while_its_emptying_is_refused(running: Live, ho
     await running.gone(NAMESPACES, "doomed")
 
 
-async def test_garbage_is_collected_on_behalf_of_the_collector(running: Live, hook: AdmissionHook) -> None:
+async def test_garbage_collector_deletes_as_its_service_account(running: Live, hook: AdmissionHook) -> None:
     owner = await running.ask("POST", WIDGETS, widget("owner"))
     reference = {"apiVersion": owner["apiVersion"], "kind": "Widget", "name": "owner", "uid": owner["metadata"]["uid"]}
     await running.ask("POST", WIDGETS, widget("owned", meta={"ownerReferences": [reference]}))
     await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
-    refusals = iter([refuse])
+    refuse_once = iter([refuse])
     hook.behaviour = lambda call: (
-        next(refusals, consent) if "collector" in call.review["request"]["userInfo"]["username"] else consent
+        next(refuse_once, consent) if "collector" in call.review["request"]["userInfo"]["username"] else consent
     )(call)
     await running.ask("DELETE", f"{WIDGETS}/owner?propagationPolicy=Background")
     await running.gone(WIDGETS, "owned")
-    collected = [told for told in hook.requests() if told["name"] == "owned"]
-    assert [told["operation"] for told in collected] == ["DELETE", "DELETE"]
+    collected = [request for request in hook.requests() if request["name"] == "owned"]
+    assert [request["operation"] for request in collected] == ["DELETE", "DELETE"]
     assert collected[0]["userInfo"]["username"] == "system:serviceaccount:kube-system:generic-garbage-collector"
 
 
-async def test_nobody_is_asked_about_the_instances_of_a_deleted_definition(running: Live, hook: AdmissionHook) -> None:
+async def test_webhooks_are_not_called_for_the_instances_of_a_deleted_crd(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     hook.behaviour = refuse
     await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))
@@ -92,13 +92,15 @@ async def test_nobody_is_asked_about_the_instances_of_a_deleted_definition(runni
     assert hook.requests() == []
 
 
-async def test_what_cannot_be_read_does_not_keep_the_others_from_being_minded(
+async def test_invalid_stored_configuration_does_not_affect_others(
     running: Live, hook: AdmissionHook, caplog: pytest.LogCaptureFixture
 ) -> None:
-    odd = configuration("Validating", {**hook.stanza(), "objectSelector": {"matchExpressions": [{"operator": "Near"}]}})
-    store, prefix = running.server.store, running.server.registry.kind(GROUP, "validatingwebhookconfigurations")
-    assert prefix is not None
-    await store.put(f"{prefix.cache.prefix}odd", json.dumps(odd).encode(), expect=0)
+    invalid = configuration(
+        "Validating", {**hook.stanza(), "objectSelector": {"matchExpressions": [{"operator": "Near"}]}}
+    )
+    store, resource = running.server.store, running.server.registry.kind(GROUP, "validatingwebhookconfigurations")
+    assert resource is not None
+    await store.put(f"{resource.cache.prefix}odd", json.dumps(invalid).encode(), expect=0)
     assert "admission: cannot decode stored ValidatingWebhookConfiguration odd, ignoring it" in caplog.text
     hook.behaviour = refuse
     await running.ask("POST", CONFIGURED, configuration("Validating", hook.stanza()))

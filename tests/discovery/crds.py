@@ -1,4 +1,4 @@
-"""CRDs to try discovery with."""
+"""CRDs for the discovery tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def crd(
     conditions: tuple[str, ...] = ("NamesAccepted", "Established"),
     **names: Any,
 ) -> JsonObject:
-    """A CRD as served, with names accepted and `conditions` true."""
+    """Return a CRD with accepted names and with `conditions` true."""
     all_names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List", **names}
     metadata = {"name": f"{plural}.{group}"}
     if revision:
@@ -40,7 +40,7 @@ def crd(
 
 
 def crontabs(**more: Any) -> JsonObject:
-    """Two versions; the newer one has both subresources and columns."""
+    """Return a CRD with two versions; the newer one has both subresources and columns."""
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     more = {"shortNames": ["ct"], "categories": ["all"], **more}
     return crd(

@@ -41,13 +41,13 @@ V2BETA1 = AGGREGATED_MEDIA_TYPE.replace("v=v2", "v=v2beta1")
         ("application;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", None),
     ],
 )
-def test_what_a_header_asks_for(accept: str, media_type: str | None) -> None:
+def test_aggregated_media_type_of_accept_headers(accept: str, media_type: str | None) -> None:
     assert aggregated_media_type(accept) == media_type
     assert parse_aggregated_accept(accept) == ("v2" if media_type else None)
 
 
 @given(st.text(alphabet="*/;,=q. 01a", max_size=60))
-def test_any_header_can_be_read(accept: str) -> None:
+def test_any_accept_header_can_be_parsed(accept: str) -> None:
     assert parse_aggregated_accept(accept) is None
 
 
@@ -67,6 +67,6 @@ PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
         ("text/html", None, None),
     ],
 )
-def test_forms_of_openapi_documents(accept: str, v2: str | None, v3: str | None) -> None:
+def test_openapi_media_types_of_accept_headers(accept: str, v2: str | None, v3: str | None) -> None:
     assert openapi_v2_media_type(accept) == v2
     assert openapi_v3_media_type(accept) == v3

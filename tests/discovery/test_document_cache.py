@@ -14,7 +14,7 @@ def test_document_is_built_once() -> None:
     assert len(built) == 1
 
 
-def test_least_recently_used_goes_first() -> None:
+def test_least_recently_used_document_is_evicted_first() -> None:
     shelf = DocumentCache(capacity=8)
     shelf.get("A", lambda: b"1234")
     shelf.get("B", lambda: b"5678")
@@ -24,7 +24,7 @@ def test_least_recently_used_goes_first() -> None:
     assert shelf.get("B", lambda: b"anew").body == b"anew"
 
 
-def test_what_is_larger_than_the_shelf_is_not_kept() -> None:
+def test_document_above_the_capacity_is_not_cached() -> None:
     shelf = DocumentCache(capacity=4)
     shelf.get("A", lambda: b"12")
     assert shelf.get("L", lambda: b"12345").body == b"12345"

@@ -12,7 +12,7 @@ def test_entry_of_each_served_version() -> None:
     assert entries.resources["v1beta1"].subresources == ()
 
 
-def test_definition_that_has_no_conditions_yet() -> None:
+def test_crd_without_conditions_has_no_resources() -> None:
     fresh = crontabs()
     del fresh["status"]
     assert from_crd(fresh).versions == ("v1beta1", "v1")
@@ -34,7 +34,7 @@ def test_revision_follows_the_generation() -> None:
     assert from_crd(one).revision != from_crd(changed).revision
 
 
-def test_revision_of_a_definition_that_was_never_stored_follows_its_content() -> None:
+def test_revision_of_an_unstored_crd_follows_its_content() -> None:
     assert from_crd(crontabs()).revision == from_crd(crontabs()).revision
     assert from_crd(crd("as", "A", version("v1"))).revision != from_crd(crd("as", "A", version("v2"))).revision
 

@@ -106,7 +106,7 @@ def test_core_group() -> None:
     assert discovery.group("") is None
 
 
-def test_definitions_are_listed() -> None:
+def test_crd_resource_is_listed() -> None:
     assert Discovery([]).resources("apiextensions.k8s.io", "v1") == (
         b'{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apiextensions.k8s.io/v1","resources":['
         b'{"name":"customresourcedefinitions","singularName":"customresourcedefinition","namespaced":false,'
@@ -118,7 +118,7 @@ def test_definitions_are_listed() -> None:
     )
 
 
-def test_old_version_of_definitions_is_served_on_demand() -> None:
+def test_apiextensions_v1beta1_is_listed_on_demand() -> None:
     assert Discovery([]).resources("apiextensions.k8s.io", "v1beta1") is None
     discovery = Discovery([], builtins(v1beta1=True))
     assert discovery.resources("apiextensions.k8s.io", "v1beta1") is not None
@@ -135,7 +135,7 @@ def test_versions_of_a_group_are_in_order_of_preference() -> None:
     assert group["preferredVersion"] == {"groupVersion": "example.com/v10", "version": "v10"}
 
 
-def test_group_is_the_union_of_its_definitions_and_versions_have_only_their_own() -> None:
+def test_group_has_the_versions_of_all_its_crds() -> None:
     anvils = crd("anvils", "Anvil", version("v2", storage=True), version("v1beta1"), version("v1", served=False))
     tables = crd("tables", "Table", version("v1", storage=True), version("v1beta1"))
     discovery = Discovery([tables, anvils])
@@ -148,14 +148,14 @@ def test_group_is_the_union_of_its_definitions_and_versions_have_only_their_own(
     assert discovery.resources("example.com", "v3") is None
 
 
-def test_terminating_definition_takes_no_writes() -> None:
+def test_terminating_crd_has_no_write_verbs() -> None:
     going = crontabs(conditions=("NamesAccepted", "Established", "Terminating"))
     main, status, scale = named(Discovery([going]).resources("stable.example.com", "v1"))["resources"]
     assert main["verbs"] == ["delete", "deletecollection", "get", "list", "watch"]
     assert status["verbs"] == scale["verbs"] == ["get", "patch", "update"]
 
 
-def test_definition_that_is_not_established_is_known_by_group_alone() -> None:
+def test_unestablished_crd_is_listed_in_its_group_only() -> None:
     discovery = Discovery([crontabs(conditions=("NamesAccepted",))])
     assert named(discovery.group("stable.example.com"))["preferredVersion"]["version"] == "v1"
     assert b"stable.example.com" in discovery.groups()
@@ -164,14 +164,14 @@ def test_definition_that_is_not_established_is_known_by_group_alone() -> None:
     assert "/apis/stable.example.com/v1" in discovery.paths()
 
 
-def test_definition_without_a_served_version_has_no_group() -> None:
+def test_crd_without_a_served_version_has_no_group() -> None:
     discovery = Discovery([crd("nones", "None", version("v1", served=False, storage=True))])
     assert discovery.group("example.com") is None
     assert discovery.resources("example.com", "v1") is None
     assert b"example.com" not in discovery.groups()
 
 
-def test_accepted_names_are_the_ones_announced() -> None:
+def test_discovery_has_the_accepted_names() -> None:
     asked = crontabs()
     asked["spec"]["names"] = {**asked["spec"]["names"], "shortNames": ["taken"]}
     assert named(Discovery([asked]).resources("stable.example.com", "v1"))["resources"][0]["shortNames"] == ["ct"]
@@ -182,7 +182,7 @@ def test_storage_hash_is_missing_while_the_storage_version_is_not_served() -> No
     assert "storageVersionHash" not in named(Discovery([jars]).resources("example.com", "v1"))["resources"][0]
 
 
-def test_groups_are_ordered_by_priority_then_by_their_least_version_name() -> None:
+def test_groups_are_ordered_by_priority_then_by_version_name() -> None:
     crds = [
         crd("zoos", "Zoo", version("v3"), group="a.example.com"),
         crd("meals", "Meal", version("v1alpha1"), group="food.k8s.io"),
@@ -221,7 +221,7 @@ def test_paths_of_groups_and_versions() -> None:
     ]
 
 
-def test_etag_changes_with_what_is_served_and_only_then() -> None:
+def test_etag_changes_only_with_the_content() -> None:
     first = Discovery([crontabs(revision="1")])
     touched = Discovery([crontabs(revision="2")], previous=first)
     assert touched.aggregated() == first.aggregated()
@@ -232,7 +232,7 @@ def test_etag_changes_with_what_is_served_and_only_then() -> None:
     assert shrunk.aggregated() == first.aggregated()
 
 
-def test_changed_definition_is_seen_though_others_are_taken_over() -> None:
+def test_changed_crd_is_updated_while_others_are_reused() -> None:
     jars, old, new = (
         crd("jars", "Jar", version("v1")),
         crontabs(revision="1"),
@@ -246,7 +246,7 @@ def test_changed_definition_is_seen_though_others_are_taken_over() -> None:
     assert second.group("example.com") is first.group("example.com")
 
 
-def test_definition_read_anew_at_the_same_revision_is_the_same() -> None:
+def test_crd_with_the_same_resource_version_is_reused() -> None:
     first = Discovery([crontabs(revision="1")])
     first.groups()
     again = Discovery([crontabs(revision="1")], previous=first)
@@ -254,7 +254,7 @@ def test_definition_read_anew_at_the_same_revision_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("core", [True, False])
-def test_nothing_served(core: bool) -> None:
+def test_empty_snapshot(core: bool) -> None:
     empty = Discovery([], builtins=())
     expected = b'{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[]}\n'
     assert empty.aggregated(core=core).body == expected

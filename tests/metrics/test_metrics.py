@@ -1,3 +1,5 @@
+"""Metrics and their scrape page."""
+
 from __future__ import annotations
 
 import time
@@ -17,7 +19,7 @@ async def _samples(metrics: Metrics) -> dict[str, float]:
     }
 
 
-async def test_requests_are_counted_under_the_reference_s_names() -> None:
+async def test_requests_are_counted_under_the_names_of_kube_apiserver() -> None:
     metrics = Metrics()
     series = metrics.request("LIST", "example.com", "v1", "crontabs", scope="namespace")
     series.done(200, 0.03, 2500)
@@ -35,19 +37,19 @@ async def test_requests_are_counted_under_the_reference_s_names() -> None:
     assert 'le="1000"' in page
 
 
-async def test_two_servers_in_one_process_count_apart() -> None:
+async def test_two_servers_in_one_process_have_separate_metrics() -> None:
     one, two = Metrics(), Metrics()
     one.watch_events.of("g", "v1", "r").add()
     assert await _samples(one) != await _samples(two)
 
 
-async def test_conversions_are_counted_by_crd_converter_cause_and_request() -> None:
+async def test_conversions_are_counted_by_crd_converter_and_cause() -> None:
     metrics = Metrics()
-    late = SimpleNamespace(kind="conversion_webhook_call_failure", cause="Timeout", timed_out=True)
+    timeout = SimpleNamespace(kind="conversion_webhook_call_failure", cause="Timeout", timed_out=True)
     metrics.converter_called("crd", 5, 0.01, None)
-    metrics.converter_called("crd", 1, 30.0, late)
+    metrics.converter_called("crd", 1, 30.0, timeout)
     metrics.objects_converted("crd", "https://c/", "v1", "v2", 0.02, None)
-    metrics.objects_converted("crd", "https://c/", "v1", "v2", 30.0, late)
+    metrics.objects_converted("crd", "https://c/", "v1", "v2", 30.0, timeout)
     metrics.conversion_request_seconds.of().observe(30.02)
     page = (await metrics.render()).decode()
     for line in (
@@ -62,7 +64,7 @@ async def test_conversions_are_counted_by_crd_converter_cause_and_request() -> N
     assert 'le="0.064",succeeded="true",to_version="v2"' in page
 
 
-async def test_the_series_of_a_deleted_crd_go() -> None:
+async def test_forget_crd_drops_its_series() -> None:
     metrics = Metrics()
     failure = SimpleNamespace(kind="k", cause="TLS", timed_out=True)
     for crd in ("gone", "stays"):
@@ -74,7 +76,7 @@ async def test_the_series_of_a_deleted_crd_go() -> None:
     assert '"stays"' in page
 
 
-def test_counting_a_request_costs_about_a_microsecond() -> None:
+def test_recording_a_request_takes_about_a_microsecond() -> None:
     series = Metrics().request("GET", "example.com", "v1", "crontabs")
     best = 1.0
     for _ in range(5):
@@ -85,7 +87,7 @@ def test_counting_a_request_costs_about_a_microsecond() -> None:
     assert best < 5e-6
 
 
-async def test_a_resource_that_is_gone_leaves_no_counts_of_what_was_stored() -> None:
+async def test_forget_resource_drops_its_stored_object_series() -> None:
     metrics = Metrics()
     for plural in ("foos", "bars"):
         metrics.stored_objects.of("g", plural, "v1").set(3)

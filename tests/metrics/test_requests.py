@@ -1,4 +1,4 @@
-"""What is told of requests: counts, seconds, sizes, what is under way, objects stored, a line in the log."""
+"""The request monitor on a running server: metrics and the debug log."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CRONTABS = f"/apis/{GROUP}/v1/namespaces/default/crontabs"
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Live]:
-    async with live(tmp_path) as running:
-        await running.define(definition(GROUP))
-        yield running
+    async with live(tmp_path) as watches:
+        await watches.define(definition(GROUP))
+        yield watches
 
 
 async def scrape(server: Live) -> dict[str, float]:
@@ -32,7 +32,7 @@ async def scrape(server: Live) -> dict[str, float]:
 
 
 def series(name: str, **labels: str) -> str:
-    known = {
+    defaults = {
         "component": "apiserver",
         "dry_run": "",
         "group": GROUP,
@@ -41,11 +41,11 @@ def series(name: str, **labels: str) -> str:
         "subresource": "",
         "version": "v1",
     }
-    texts = ",".join(f'{k}="{v}"' for k, v in sorted({**known, **labels}.items()))
-    return f"{name}{{{texts}}}"
+    pairs = ",".join(f'{k}="{v}"' for k, v in sorted({**defaults, **labels}.items()))
+    return f"{name}{{{pairs}}}"
 
 
-async def test_each_verb_is_counted_by_its_name_scope_and_code(server: Live) -> None:
+async def test_requests_are_counted_by_verb_scope_and_code(server: Live) -> None:
     await server.ask("POST", CRONTABS, crontab(GROUP))
     await server.ask("POST", f"{CRONTABS}?dryRun=All", crontab(GROUP, "dry"))
     for _ in range(3):
@@ -60,57 +60,57 @@ async def test_each_verb_is_counted_by_its_name_scope_and_code(server: Live) -> 
     await server.ask("PATCH", f"{CRONTABS}/my-crontab?fieldManager=me&force=true", crontab(GROUP), kind=apply)
     await server.ask("DELETE", f"{CRONTABS}/my-crontab")
     await server.ask("DELETE", CRONTABS)
-    found = await scrape(server)
+    samples = await scrape(server)
     total = "apiserver_request_total"
-    assert found[series(total, verb="POST", scope="namespace", code="201")] == 1
-    assert found[series(total, verb="POST", scope="namespace", code="201", dry_run="All")] == 1
-    assert found[series(total, verb="GET", code="200")] == 3
-    assert found[series(total, verb="GET", code="404")] == 1
-    assert found[series(total, verb="LIST", scope="namespace", code="200")] == 1
-    assert found[series(total, verb="LIST", scope="cluster", code="200")] == 1
-    assert found[series(total, verb="GET", subresource="status", code="200")] == 1
-    assert found[series(total, verb="other", subresource="other", code="404")] == 1
-    assert found[series(total, verb="PATCH", code="200")] == 1
-    assert found[series(total, verb="APPLY", code="200")] == 1
-    assert found[series(total, verb="DELETE", code="200")] == 1
-    assert found[series(total, verb="DELETECOLLECTION", scope="namespace", code="200")] == 1
-    assert found[series("apiserver_request_duration_seconds_count", verb="GET")] == 4
-    assert 0 < found[series("apiserver_request_duration_seconds_sum", verb="GET")] < 5
+    assert samples[series(total, verb="POST", scope="namespace", code="201")] == 1
+    assert samples[series(total, verb="POST", scope="namespace", code="201", dry_run="All")] == 1
+    assert samples[series(total, verb="GET", code="200")] == 3
+    assert samples[series(total, verb="GET", code="404")] == 1
+    assert samples[series(total, verb="LIST", scope="namespace", code="200")] == 1
+    assert samples[series(total, verb="LIST", scope="cluster", code="200")] == 1
+    assert samples[series(total, verb="GET", subresource="status", code="200")] == 1
+    assert samples[series(total, verb="other", subresource="other", code="404")] == 1
+    assert samples[series(total, verb="PATCH", code="200")] == 1
+    assert samples[series(total, verb="APPLY", code="200")] == 1
+    assert samples[series(total, verb="DELETE", code="200")] == 1
+    assert samples[series(total, verb="DELETECOLLECTION", scope="namespace", code="200")] == 1
+    assert samples[series("apiserver_request_duration_seconds_count", verb="GET")] == 4
+    assert 0 < samples[series("apiserver_request_duration_seconds_sum", verb="GET")] < 5
 
 
-async def test_what_is_under_way_is_told_and_watches_apart(server: Live) -> None:
+async def test_active_watches_are_counted_as_longrunning(server: Live) -> None:
     await server.ask("POST", CRONTABS, crontab(GROUP))
     async for event in server.watch(f"{CRONTABS}?watch=1"):
         assert event["type"] == "ADDED"
-        found = await scrape(server)
+        samples = await scrape(server)
         break
-    running = [v for k, v in found.items() if k.startswith("apiserver_longrunning_requests{") and 'verb="WATCH"' in k]
-    assert running == [1]
-    assert found['apiserver_current_inflight_requests{request_kind="readOnly"}'] == 0
-    assert found['apiserver_current_inflight_requests{request_kind="mutating"}'] == 0
+    watches = [v for k, v in samples.items() if k.startswith("apiserver_longrunning_requests{") and 'verb="WATCH"' in k]
+    assert watches == [1]
+    assert samples['apiserver_current_inflight_requests{request_kind="readOnly"}'] == 0
+    assert samples['apiserver_current_inflight_requests{request_kind="mutating"}'] == 0
 
 
-async def test_stored_objects_are_counted_and_forgotten_with_their_definition(server: Live) -> None:
+async def test_stored_object_counts_are_dropped_with_the_crd(server: Live) -> None:
     for name in ("one", "two"):
         await server.ask("POST", CRONTABS, crontab(GROUP, name))
-    found = await scrape(server)
-    assert found[f'apiserver_storage_objects{{resource="crontabs.{GROUP}"}}'] == 2
-    assert found[f'apiserver_resource_objects{{group="{GROUP}",resource="crontabs"}}'] == 2
+    samples = await scrape(server)
+    assert samples[f'apiserver_storage_objects{{resource="crontabs.{GROUP}"}}'] == 2
+    assert samples[f'apiserver_resource_objects{{group="{GROUP}",resource="crontabs"}}'] == 2
     await server.ask("DELETE", f"{DEFINITIONS}/crontabs.{GROUP}")
     await server.gone(DEFINITIONS, f"crontabs.{GROUP}")
     assert not [name for name in await scrape(server) if GROUP in name]
 
 
-async def test_documents_are_counted_by_their_root(server: Live) -> None:
+async def test_endpoints_are_counted_by_their_first_path_segment(server: Live) -> None:
     await server.ask("GET", "/readyz")
     await server.ask("GET", "/nowhere", expect=404)
-    found = await scrape(server)
+    samples = await scrape(server)
     kind: JsonObject = {"group": "", "resource": "", "version": "", "scope": "", "verb": "GET", "code": "200"}
-    assert found[series("apiserver_request_total", **{**kind, "subresource": "/readyz"})] >= 1
-    assert not [name for name in found if "nowhere" in name]
+    assert samples[series("apiserver_request_total", **{**kind, "subresource": "/readyz"})] >= 1
+    assert not [name for name in samples if "nowhere" in name]
 
 
-async def test_a_line_for_each_request_when_debugging(server: Live, caplog: pytest.LogCaptureFixture) -> None:
+async def test_debug_log_has_a_line_for_each_request(server: Live, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "polykind.requests")
     await server.ask("GET", CRONTABS)
     assert not caplog.records
@@ -120,14 +120,14 @@ async def test_a_line_for_each_request_when_debugging(server: Live, caplog: pyte
     assert re.fullmatch(rf"\S+ LIST {CRONTABS}\?limit=1 200 0\.\d{{6}}s admin", line), line
 
 
-async def test_what_a_request_spends_is_summed_wherever_it_runs() -> None:
+async def test_conversion_time_of_a_request_is_summed_across_suspensions() -> None:
     async def request() -> str:
         add_conversion_time(1.0)
         await asyncio.sleep(0)
         add_conversion_time(2.0)
         return "done"
 
-    counted = ConversionTimer(request())
+    timer = ConversionTimer(request())
     add_conversion_time(100.0)
-    assert await counted == "done"
-    assert counted.time.seconds == 3.0
+    assert await timer == "done"
+    assert timer.time.seconds == 3.0

@@ -1,4 +1,4 @@
-"""Files that hold secrets."""
+"""Files with secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from polykind.pki.private_files import write_private
 
 
-def test_private_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_write_private_is_atomic_and_sets_the_mode(tmp_path: Path) -> None:
     path = tmp_path / "file"
     (tmp_path / "file.new").write_bytes(b"left by a crash")
     path.write_bytes(b"before")

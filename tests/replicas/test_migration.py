@@ -10,7 +10,7 @@ from tests.replicas.conftest import Fleet
 from tests.replicas.load import client, definition, established, path, register
 from tests.replicas.test_replicas import a_leader
 from tests.support.etcd import Etcd
-from tests.support.migrations import MIGRATIONS, migration, told
+from tests.support.migrations import MIGRATIONS, condition_of, migration
 from tests.support.server import ServerProcess
 
 GROUP = "migrated.example.com"
@@ -61,11 +61,11 @@ async def test_next_leader_finishes_the_migration(cluster: Etcd, fleet: Fleet) -
         metrics = f'polykind_stored_objects{{group="{GROUP}",resource="registers",version="v1"}} 0.0'
         assert metrics not in (await asking.call("GET", "/metrics")).body.decode()
         async with asyncio.timeout(30):
-            while told((await asking.call("GET", f"{MIGRATIONS}/m")).json(), "Succeeded")[0] != "True":
+            while condition_of((await asking.call("GET", f"{MIGRATIONS}/m")).json(), "Succeeded")[0] != "True":
                 await asyncio.sleep(0.05)
         assert metrics in (await asking.call("GET", "/metrics")).body.decode()
         crd = json.loads((await asking.call("GET", f"{CRDS}/registers.{GROUP}")).body)
         assert crd["status"]["storedVersions"] == ["v2"]
-        assert told(crd, "StorageMigrating")[:2] == ("False", "MigrationSucceeded")
+        assert condition_of(crd, "StorageMigrating")[:2] == ("False", "MigrationSucceeded")
         after = (await asking.call("GET", path(GROUP))).json()["items"]
     assert [o["metadata"]["uid"] for o in after] == [o["metadata"]["uid"] for o in before["items"]]

@@ -1,4 +1,4 @@
-"""From paths and methods to verbs."""
+"""The router: paths and methods to verbs, errors, and requests without credentials."""
 
 from __future__ import annotations
 
@@ -65,53 +65,51 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         ("POST", f"{WIDGETS}/w/status", 405),
     ],
 )
-async def test_paths_and_methods(running: Live, method: str, path: str, status: int) -> None:
+async def test_status_of_paths_and_methods(running: Live, method: str, path: str, status: int) -> None:
     reply = await running.client.call(method, path)
     assert reply.status == status, reply.body
     if status >= 400 and reply.body != NOT_FOUND:
-        told = json.loads(reply.body)
-        assert (told["kind"], told["code"]) == ("Status", status)
+        status_object = json.loads(reply.body)
+        assert (status_object["kind"], status_object["code"]) == ("Status", status)
 
 
-async def test_head_is_get_without_a_body(running: Live) -> None:
-    whole = await running.client.call("GET", f"{WIDGETS}/w")
+async def test_head_returns_the_headers_of_get(running: Live) -> None:
+    response = await running.client.call("GET", f"{WIDGETS}/w")
     status, headers = await running.client.send("HEAD", f"{WIDGETS}/w")
-    assert (status, headers[b"content-length"]) == (200, str(len(whole.body)).encode())
+    assert (status, headers[b"content-length"]) == (200, str(len(response.body)).encode())
     assert (await running.client.call("GET", "/readyz")).status == 200
 
 
 @pytest.mark.parametrize("value", ["true", ""])
-async def test_anything_but_a_no_asks_for_a_watch(running: Live, value: str) -> None:
+async def test_watch_parameter_starts_a_watch(running: Live, value: str) -> None:
     path = f"{WIDGETS}?watch={value}&timeoutSeconds=1"
     assert [e["type"] async for e in running.watch(path)] == ["ADDED"]
 
 
 @pytest.mark.parametrize("query", ["watch=0", "watch=false", "watch=False"])
-async def test_a_no_asks_for_a_list(running: Live, query: str) -> None:
+async def test_false_watch_parameter_returns_a_list(running: Live, query: str) -> None:
     assert (await running.ask("GET", f"{WIDGETS}?{query}"))["kind"] == "WidgetList"
 
 
-async def test_the_old_way_to_ask_for_a_watch(running: Live) -> None:
+async def test_legacy_watch_path_starts_a_watch(running: Live) -> None:
     path = f"/apis/{GROUP}/v1/watch/namespaces/default/widgets?timeoutSeconds=1"
     assert [e["object"]["metadata"]["name"] async for e in running.watch(path)] == ["w"]
 
 
-async def test_a_request_may_shorten_its_own_time(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = await running.ask("GET", f"{WIDGETS}?timeout=soon", expect=400)
-    assert refused["message"].startswith("invalid timeout specified in the request URL")
+async def test_timeout_parameter_limits_the_request(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = await running.ask("GET", f"{WIDGETS}?timeout=soon", expect=400)
+    assert error["message"].startswith("invalid timeout specified in the request URL")
     stuck: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def never(*_: object) -> int:
         return await stuck
 
     monkeypatch.setattr(running.server.store, "revision", never)
-    late = await running.ask("GET", f"{WIDGETS}?timeout=10ms", expect=504)
-    assert late["reason"] == "Timeout"
+    timeout = await running.ask("GET", f"{WIDGETS}?timeout=10ms", expect=504)
+    assert timeout["reason"] == "Timeout"
 
 
-async def test_a_store_that_does_not_answer_is_told_as_a_failure(
-    running: Live, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_store_error_is_returned_as_a_status(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object, **__: object) -> int:
         raise UnknownOutcomeError("no answer came")
 
@@ -124,39 +122,39 @@ async def test_a_store_that_does_not_answer_is_told_as_a_failure(
 
 
 @pytest.mark.parametrize("path", ["/api/v1/watch", f"/apis/{GROUP}/v1/watch", f"/apis/{GROUP}/v1/proxy/"])
-async def test_an_old_path_that_names_no_resource_is_not_understood(running: Live, path: str) -> None:
+async def test_legacy_path_without_a_resource_returns_500(running: Live, path: str) -> None:
     reply = await running.client.call("GET", f"{path}?a&b")
-    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}?a&amp;b"
+    message = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}?a&amp;b"
     assert (reply.status, reply.headers[b"x-content-type-options"]) == (500, b"nosniff")
-    assert reply.body.decode() == f'Internal Server Error: "{path}?a&amp;b": {why}\n'
+    assert reply.body.decode() == f'Internal Server Error: "{path}?a&amp;b": {message}\n'
 
 
 @pytest.mark.parametrize("path", ["/api/v1/watch", f"/apis/{GROUP}/v1/proxy/"])
-async def test_nobody_is_asked_who_he_is_for_an_old_path_that_names_no_resource(running: Live, path: str) -> None:
-    assert await stranger(running, "GET", path) == 500
-    assert await stranger(running, "GET", "/api/v1/namespaces") == 401
+async def test_legacy_path_without_a_resource_needs_no_credentials(running: Live, path: str) -> None:
+    assert await anonymous_status(running, "GET", path) == 500
+    assert await anonymous_status(running, "GET", "/api/v1/namespaces") == 401
 
 
-async def stranger(running: Live, method: str, path: str, **headers: str) -> int:
-    """The status of a request without a token, straight to the application."""
-    sent = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
-    return (await running.server.http.app(Request(method, path, "", sent, b""))).status
+async def anonymous_status(running: Live, method: str, path: str, **headers: str) -> int:
+    """Return the status of a request without a token, sent to the application directly."""
+    request_headers = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+    return (await running.server.http.app(Request(method, path, "", request_headers, b""))).status
 
 
-async def test_who_reads_of_health_and_version_need_not_say_who_he_is(running: Live) -> None:
+async def test_health_and_version_need_no_credentials(running: Live) -> None:
     for path in ("/healthz", "/readyz/ping", "/version"):
-        assert await stranger(running, "GET", path) == 200
-        assert await stranger(running, "HEAD", path) in (200, 405)
-        assert await stranger(running, "POST", path) == 401
-        assert await stranger(running, "GET", path, authorization="Bearer wrong") == 401
+        assert await anonymous_status(running, "GET", path) == 200
+        assert await anonymous_status(running, "HEAD", path) in (200, 405)
+        assert await anonymous_status(running, "POST", path) == 401
+        assert await anonymous_status(running, "GET", path, authorization="Bearer wrong") == 401
 
 
-async def test_a_group_without_a_name_is_not_that_of_the_core(running: Live) -> None:
+async def test_empty_group_is_not_the_core_group(running: Live) -> None:
     for path in ("/apis//v1", "/apis//v1/namespaces", "/apis//v1/namespaces/default"):
         reply = await running.client.call("GET", path)
         assert (reply.status, reply.body) == (404, NOT_FOUND)
 
 
-async def test_a_path_that_cannot_be_read_is_refused(running: Live) -> None:
+async def test_invalid_percent_escape_returns_400(running: Live) -> None:
     reply = await running.client.call("GET", f"{WIDGETS}/%zz")
     assert (reply.status, reply.body) == (400, b"400 Bad Request")

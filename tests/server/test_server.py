@@ -1,4 +1,4 @@
-"""The server as an object: what it leaves on disk, whom it lets in, and how it begins and ends."""
+"""The Server object: files, credentials, start and stop."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tests.support.live import live
 NAMESPACES = "/api/v1/namespaces"
 
 
-def modes(folder: Path) -> dict[str, int]:
-    return {p.name: stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()}
+def file_modes(directory: Path) -> dict[str, int]:
+    return {p.name: stat.S_IMODE(p.stat().st_mode) for p in directory.iterdir()}
 
 
 def kubeconfig(server: Server) -> dict[str, Any]:
@@ -38,17 +38,17 @@ def kubeconfig(server: Server) -> dict[str, Any]:
     return config
 
 
-async def test_what_the_first_start_leaves_is_for_the_owner_alone(tmp_path: Path) -> None:
+async def test_files_of_the_first_start_are_readable_by_the_owner_only(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         data = tmp_path / "data"
         assert stat.S_IMODE(data.stat().st_mode) == 0o700
-        found = modes(data)
-        assert {found[n] for n in ("admin.token", "admin.kubeconfig")} == {0o600}
-        assert found["pki"] == 0o700
+        modes = file_modes(data)
+        assert {modes[n] for n in ("admin.token", "admin.kubeconfig")} == {0o600}
+        assert modes["pki"] == 0o700
         assert len(running.server.token) > 40
 
 
-_LOADED = """
+_PRINT_LOADED_MODULES = """
 import asyncio, sys
 from pathlib import Path
 from polykind.server.server import Server
@@ -57,49 +57,49 @@ from polykind.server.settings import Settings
 async def main():
     async with Server(Settings(data_dir=Path(sys.argv[1]), secure_port=0)):
         roles = ("auth.rbac", "auth.request_authorization", "controllers.rbac_informer", "controllers.rbac_bootstrap")
-        roles += ("verbs.granting",)
-        migrating = ("controllers.migrator", "controllers.rewriting", "controllers.migration_status")
-        few = ("cel", "admission.admission_webhook", *roles, *migrating)
+        roles += ("verbs.privileges",)
+        migrating = ("migration.migrator", "migration.rewriter", "migration.status_writers")
+        optional = ("cel", "admission.admission_webhook", *roles, *migrating)
         others = ("aiohttp", "cryptography", "yaml")
-        print(*(name for name in (*others, *(f"polykind.{name}" for name in few)) if name in sys.modules))
+        print(*(name for name in (*others, *(f"polykind.{name}" for name in optional)) if name in sys.modules))
 
 asyncio.run(main())
 """
 
 
-def test_what_only_few_servers_need_is_not_loaded_to_start(tmp_path: Path) -> None:
-    # The first start makes certificates.
-    for needed in (["cryptography"], []):
-        command = [sys.executable, "-c", _LOADED, str(tmp_path)]
+def test_optional_modules_are_not_imported_at_start(tmp_path: Path) -> None:
+    # Only the first start creates certificates.
+    for loaded in (["cryptography"], []):
+        command = [sys.executable, "-c", _PRINT_LOADED_MODULES, str(tmp_path)]
         started = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert started.stdout.split() == needed
+        assert started.stdout.split() == loaded
 
 
-async def test_another_start_keeps_the_token_and_the_certificates(tmp_path: Path) -> None:
-    seen = []
+async def test_second_start_keeps_the_token_and_the_certificates(tmp_path: Path) -> None:
+    starts = []
     for _ in range(2):
         async with live(tmp_path) as running:
             pki = tmp_path / "data" / "pki"
-            seen.append((running.server.token, {p.name: p.read_bytes() for p in pki.iterdir()}))
-    assert seen[0] == seen[1]
+            starts.append((running.server.token, {p.name: p.read_bytes() for p in pki.iterdir()}))
+    assert starts[0] == starts[1]
 
 
-async def test_one_server_may_start_and_stop_any_number_of_times(tmp_path: Path) -> None:
+async def test_server_can_start_and_stop_repeatedly(tmp_path: Path) -> None:
     server = Server(Settings(data_dir=tmp_path, secure_port=0))
     for number in range(3):
         async with server:
             client = Client(server.url, server.token)
             assert (await client.call("GET", f"{NAMESPACES}/default")).status == 200
-            made = await client.call(
+            created = await client.call(
                 "POST", NAMESPACES, {"metadata": {"name": f"n{number}"}, "kind": "Namespace", "apiVersion": "v1"}
             )
-            assert made.status == 201, made.body
+            assert created.status == 201, created.body
             listed = (await client.call("GET", NAMESPACES)).json()
             client.close()
             assert {f"n{i}" for i in range(number + 1)} <= {n["metadata"]["name"] for n in listed["items"]}
 
 
-async def test_the_kubeconfig_is_all_a_client_needs(tmp_path: Path) -> None:
+async def test_kubeconfig_is_sufficient_for_a_client(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         config = kubeconfig(running.server)
         cluster = config["clusters"][0]["cluster"]
@@ -132,27 +132,27 @@ async def test_kubectl_works_with_the_kubeconfig(tmp_path: Path) -> None:
         ("host.example.com", "https://host.example.com:7"),
     ],
 )
-def test_the_url_that_clients_are_told(tmp_path: Path, address: str, url: str) -> None:
+def test_url_of_bind_addresses(tmp_path: Path, address: str, url: str) -> None:
     server = Server(Settings(data_dir=tmp_path, bind_address=address))
     server.port = 7
     assert server.url == url
 
 
-# ---------------------------------------------------------------------- who may come in
+# ---------------------------------------------------------------------- credentials
 
 
 async def status(running: Any, path: str, *lines: str, tls: ssl.SSLContext | None = None) -> tuple[int, str]:
-    """The status and the body of a GET with these header lines."""
+    """Return the status and the body of a GET with these header lines."""
     context = tls or ssl._create_unverified_context()
     reader, writer = await asyncio.open_connection("127.0.0.1", running.server.port, ssl=context)
     writer.write("\r\n".join([f"GET {path} HTTP/1.1", "Host: x", "Connection: close", *lines, "", ""]).encode())
-    answer = await reader.read()
+    response = await reader.read()
     writer.transport.abort()
-    head, _, body = answer.decode().partition("\r\n\r\n")
+    head, _, body = response.decode().partition("\r\n\r\n")
     return int(head.split()[1]), body
 
 
-async def test_credentials(tmp_path: Path) -> None:
+async def test_tokens_and_public_paths(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('t-alice,alice,1,"dev"\n')
     async with live(tmp_path, token_auth_file=tokens) as running:
@@ -168,47 +168,47 @@ async def test_credentials(tmp_path: Path) -> None:
         assert (await status(running, NAMESPACES, "Authorization: Bearer t-alice"))[0] == 200
 
 
-async def test_client_certificates(tmp_path: Path) -> None:
-    authority, stranger = trustme.CA(), trustme.CA()
+async def test_client_certificates_authenticate(tmp_path: Path) -> None:
+    authority, other_authority = trustme.CA(), trustme.CA()
     (tmp_path / "ca.pem").write_bytes(authority.cert_pem.bytes())
 
-    def presenting(ca: trustme.CA) -> ssl.SSLContext:
+    def client_context(ca: trustme.CA) -> ssl.SSLContext:
         context: ssl.SSLContext = ssl._create_unverified_context()
         ca.issue_cert("bob", common_name="bob", organization_name="dev").configure_cert(context)
         return context
 
     async with live(tmp_path, client_ca_file=tmp_path / "ca.pem") as running:
-        assert (await status(running, NAMESPACES, tls=presenting(authority)))[0] == 200
-        wrong = "Authorization: Bearer wrong"
-        assert (await status(running, NAMESPACES, wrong, tls=presenting(authority)))[0] == 200
+        assert (await status(running, NAMESPACES, tls=client_context(authority)))[0] == 200
+        header = "Authorization: Bearer wrong"
+        assert (await status(running, NAMESPACES, header, tls=client_context(authority)))[0] == 200
         assert (await status(running, NAMESPACES))[0] == 401
         with pytest.raises((ssl.SSLError, ConnectionError, IndexError)):
-            await status(running, NAMESPACES, tls=presenting(stranger))
+            await status(running, NAMESPACES, tls=client_context(other_authority))
 
 
-async def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
+async def test_given_serving_certificate_is_used(tmp_path: Path) -> None:
     issued = trustme.CA().issue_cert("127.0.0.1")
     issued.cert_chain_pems[0].write_to_path(str(tmp_path / "tls.crt"))
     issued.private_key_pem.write_to_path(str(tmp_path / "tls.key"))
     async with live(tmp_path, tls_cert_file=tmp_path / "tls.crt", tls_private_key_file=tmp_path / "tls.key") as running:
         assert not (tmp_path / "data" / "pki").exists()
         presented = ssl.get_server_certificate
-        found = await asyncio.to_thread(presented, ("127.0.0.1", running.server.port))
-        assert found.split() == (tmp_path / "tls.crt").read_text().split()
+        served_certificate = await asyncio.to_thread(presented, ("127.0.0.1", running.server.port))
+        assert served_certificate.split() == (tmp_path / "tls.crt").read_text().split()
         assert kubeconfig(running.server)["clusters"][0]["cluster"]["certificate-authority-data"]
 
 
-# ---------------------------------------------------------------------- ends
+# ---------------------------------------------------------------------- stop
 
 
-async def test_what_was_acknowledged_before_the_end_is_there_after_it(tmp_path: Path) -> None:
+async def test_acknowledged_writes_survive_a_stop(tmp_path: Path) -> None:
     acknowledged: list[str] = []
     stopping = asyncio.Event()
 
     async def writer(client: Client, number: int) -> None:
-        turn = 0
+        attempt = 0
         while True:
-            name = f"n{number}-{turn}"
+            name = f"n{number}-{attempt}"
             body = {"metadata": {"name": name}, "kind": "Namespace", "apiVersion": "v1"}
             try:
                 if (await client.call("POST", NAMESPACES, body)).status == 201:
@@ -217,7 +217,7 @@ async def test_what_was_acknowledged_before_the_end_is_there_after_it(tmp_path: 
                 client.close()
                 assert stopping.is_set()
                 return
-            turn += 1
+            attempt += 1
 
     async with live(tmp_path) as running:
         writing = [asyncio.create_task(writer(running.another(), n)) for n in range(8)]
@@ -230,7 +230,7 @@ async def test_what_was_acknowledged_before_the_end_is_there_after_it(tmp_path: 
         assert set(acknowledged) <= {n["metadata"]["name"] for n in listed["items"]}
 
 
-async def test_watches_end_cleanly_with_the_server(tmp_path: Path) -> None:
+async def test_stop_ends_watches_cleanly(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         events = running.watch(f"{NAMESPACES}?watch=1")
         assert (await anext(events))["type"] == "ADDED"
@@ -242,18 +242,18 @@ async def _all(events: AsyncIterator[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event async for event in events]
 
 
-# ---------------------------------------------------------------------- beginnings that fail
+# ---------------------------------------------------------------------- failed starts
 
 
-async def test_a_start_that_fails_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failed_start_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(Settings(data_dir=tmp_path, secure_port=0))
     tasks, threads = len(asyncio.all_tasks()), set(threading.enumerate())
 
-    async def taken(*_: object) -> int:
+    async def fail(*_: object) -> int:
         raise OSError("address already in use")
 
     with monkeypatch.context() as failing:
-        failing.setattr(HttpServer, "start", taken)
+        failing.setattr(HttpServer, "start", fail)
         with pytest.raises(OSError, match="address already in use"):
             await server.start()
     await asyncio.sleep(0.01)
@@ -263,14 +263,14 @@ async def test_a_start_that_fails_leaves_nothing_running(tmp_path: Path, monkeyp
         assert server.port
 
 
-async def test_two_servers_do_not_share_a_folder(tmp_path: Path) -> None:
+async def test_two_servers_cannot_share_a_data_directory(tmp_path: Path) -> None:
     async with live(tmp_path):
         second = Server(Settings(data_dir=tmp_path / "data", secure_port=0))
         with pytest.raises(Exception, match="data"):
             await second.start()
 
 
-def test_settings_are_judged_before_anything_is_made(tmp_path: Path) -> None:
+def test_settings_are_checked_before_files_are_created(tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         Server(Settings(data_dir=tmp_path / "data", secure_port=-1))
     assert not (tmp_path / "data").exists()

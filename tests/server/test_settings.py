@@ -1,4 +1,4 @@
-"""Settings that cannot be, and what is said of them."""
+"""Validation of settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polykind.server.settings import Settings, SettingsError
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("settings", "message"),
     [
         ({"tls_cert_file": Path("a")}, "--tls-cert-file and --tls-private-key-file must be given together"),
         ({"tls_private_key_file": Path("a")}, "--tls-cert-file and --tls-private-key-file must be given together"),
@@ -33,15 +33,15 @@ from polykind.server.settings import Settings, SettingsError
         ({"etcd_certfile": Path("a")}, "--etcd-certfile and --etcd-keyfile must be given together"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(given: dict[str, Any], text: str) -> None:
-    with pytest.raises(SettingsError, match=text):
-        Settings(**given).check()
+def test_invalid_settings_are_rejected(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        Settings(**settings).check()
 
 
-def test_the_defaults_are_fine() -> None:
+def test_default_settings_are_valid() -> None:
     Settings().check()
 
 
-def test_gates_have_defaults_and_can_be_turned() -> None:
+def test_feature_gates_have_defaults_and_can_be_set() -> None:
     assert Settings().gate("CustomResourceDefaulting")
     assert not Settings(feature_gates={"CustomResourceDefaulting": False}).gate("CustomResourceDefaulting")

@@ -87,7 +87,7 @@ async def store_at(running: Live, version: str, *versions: str) -> None:
     await running.ask("PATCH", f"{DEFINITIONS}/{NAME}", {"spec": {"versions": stanzas}}, kind=MERGE)
 
 
-def told(obj: JsonObject, type_: str) -> tuple[str, str, str]:
+def condition_of(obj: JsonObject, type_: str) -> tuple[str, str, str]:
     """Return the status, reason and message of a condition."""
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition["type"] == type_:
@@ -96,7 +96,7 @@ def told(obj: JsonObject, type_: str) -> tuple[str, str, str]:
 
 
 def over(type_: str, obj: JsonObject) -> bool:
-    return "True" in (told(obj, "Succeeded")[0], told(obj, "Failed")[0])
+    return "True" in (condition_of(obj, "Succeeded")[0], condition_of(obj, "Failed")[0])
 
 
 async def ended(running: Live, name: str = "m") -> JsonObject:

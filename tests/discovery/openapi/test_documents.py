@@ -92,7 +92,7 @@ def test_document_is_ordered_and_escaped() -> None:
         assert list(part) == sorted(part)
 
 
-def test_scale_brings_its_models() -> None:
+def test_scale_subresource_adds_its_models() -> None:
     found = document(Discovery([crontabs()]), "apis/stable.example.com/v1")
     scale = found["paths"]["/apis/stable.example.com/v1/namespaces/{namespace}/crontabs/{name}/scale"]
     answer = scale["get"]["responses"]["200"]["content"]["application/json"]["schema"]
@@ -127,18 +127,18 @@ def test_index_points_to_every_document() -> None:
 @pytest.mark.parametrize(
     "path", ["", "api", "apis", "api/v2", "apis/none/v1", "apis/music.example.com", "music.example.com/v1"]
 )
-def test_documents_that_are_not_there(path: str) -> None:
+def test_unknown_documents(path: str) -> None:
     assert Discovery([bells()]).openapi_v3(path) is None
 
 
-def test_definition_that_is_not_established_is_not_published() -> None:
+def test_unestablished_crd_is_not_published() -> None:
     discovery = Discovery([crontabs(conditions=())])
     assert discovery.openapi_v3("apis/stable.example.com/v1") is None
     assert b"stable.example.com" not in discovery.openapi_v3_index()
     assert b"stable.example.com" not in discovery.openapi_v2().body
 
 
-def test_tags_change_with_the_definition_and_only_its_own() -> None:
+def test_etag_changes_only_with_its_own_crd() -> None:
     changed = bells()
     changed["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": {"type": "object"}}
     before, after = Discovery([bells(), crontabs()]), Discovery([changed, crontabs()])
@@ -159,11 +159,11 @@ def test_tags_change_with_the_definition_and_only_its_own() -> None:
     assert again.openapi_v3_index() == before.openapi_v3_index()
 
 
-def test_tag_of_the_v2_document_tells_what_is_built_in() -> None:
+def test_v2_etag_depends_on_the_builtins() -> None:
     assert Discovery([]).openapi_v2_etag() != Discovery([], builtins(v1beta1=True)).openapi_v2_etag()
 
 
-def test_documents_are_kept_for_the_next_snapshot() -> None:
+def test_documents_are_cached_across_snapshots() -> None:
     before = Discovery([bells(), crontabs()])
     kept = before.openapi_v3("apis/music.example.com/v1")
     after = Discovery([bells()], previous=before).openapi_v3("apis/music.example.com/v1")
@@ -186,7 +186,7 @@ def test_builtin_documents_are_complete(path: str) -> None:
         ("apis/music.example.com/v1", "Bell"),
     ],
 )
-def test_clients_find_that_fields_are_validated(path: str, kind: str) -> None:
+def test_field_validation_parameter_is_found_by_kubectl(path: str, kind: str) -> None:
     found = document(Discovery([bells()]), path)
     for method in ("post", "patch"):
         operations = [item[method] for item in found["paths"].values() if method in item]
@@ -196,7 +196,7 @@ def test_clients_find_that_fields_are_validated(path: str, kind: str) -> None:
             assert "fieldValidation" in [parameter["name"] for parameter in operation["parameters"]]
 
 
-def test_fields_of_definitions_can_be_explained() -> None:
+def test_crd_fields_have_descriptions() -> None:
     schemas = document(Discovery([]), "apis/apiextensions.k8s.io/v1")["components"]["schemas"]
     package = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
     spec = schemas[f"{package}CustomResourceDefinitionSpec"]
@@ -235,7 +235,7 @@ def test_v2_definitions_named_default_survive() -> None:
     assert {"default", "description", "$ref"} <= schema["properties"].keys()
 
 
-def test_what_is_not_kept_can_only_be_created() -> None:
+def test_reviews_can_only_be_created() -> None:
     found = document(Discovery([]), "apis/authorization.k8s.io/v1")
     root = "/apis/authorization.k8s.io/v1"
     assert sorted(found["paths"]) == [
@@ -250,7 +250,7 @@ def test_what_is_not_kept_can_only_be_created() -> None:
     assert not [name for name in schemas if name.endswith(("List", "DeleteOptions", "ListMeta", "Patch"))]
 
 
-def test_roles_are_of_namespaces_and_of_everywhere() -> None:
+def test_roles_have_namespaced_and_cluster_paths() -> None:
     found = document(Discovery([]), "apis/rbac.authorization.k8s.io/v1")
     root = "/apis/rbac.authorization.k8s.io/v1"
     collections = [path.removeprefix(root) for path in found["paths"] if not path.endswith("{name}")]

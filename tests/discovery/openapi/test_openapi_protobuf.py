@@ -10,7 +10,7 @@ from tests.discovery.crds import crontabs
 
 
 def fields(message: bytes) -> dict[int, list[Any]]:
-    """The fields of a message by their numbers: integers, doubles or bytes."""
+    """Decode the fields of a message by number: integers, doubles or bytes."""
     out: dict[int, list[Any]] = {}
     at = 0
 

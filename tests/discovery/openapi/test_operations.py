@@ -56,7 +56,7 @@ def test_descriptions_have_their_articles() -> None:
     assert created == {"Bell": "create a Bell", "Unit": "create an Unit", "Glasses": "create Glasses"}
 
 
-def test_parameters_of_every_operation_on_a_path_are_said_once() -> None:
+def test_common_parameters_are_listed_once_per_path() -> None:
     item = paths_v3(UNITS)["/apis/example.com/v2beta1/units/{name}"]
     assert [parameter["name"] for parameter in item["parameters"]] == ["name", "pretty"]
     assert [parameter["name"] for parameter in item["patch"]["parameters"]] == [
@@ -93,7 +93,7 @@ def test_patch_operation() -> None:
     }
 
 
-def test_parameters_that_clients_look_for_are_not_references_in_v2() -> None:
+def test_parameters_that_kubectl_checks_are_inlined_in_v2() -> None:
     item = paths_v2(UNITS)["/apis/example.com/v2beta1/units/{name}"]
     assert [parameter.get("name", parameter.get("$ref")) for parameter in item["patch"]["parameters"]] == [
         *("body", "dryRun", "#/parameters/fieldManager", "fieldValidation", "#/parameters/force")
@@ -101,6 +101,6 @@ def test_parameters_that_clients_look_for_are_not_references_in_v2() -> None:
 
 
 @pytest.mark.parametrize("resource", [BELLS, UNITS, GLASSES, DASHED, SPACES, replace(BELLS, group='"', model="<")])
-def test_forms_are_filled_in_as_if_written_anew(resource: OpenAPIResource) -> None:
+def test_templates_give_the_same_paths_as_direct_encoding(resource: OpenAPIResource) -> None:
     assert dict(encoded_paths(resource, V3)) == {path: orjson.dumps(item) for path, item in paths_v3(resource).items()}
     assert dict(encoded_paths(resource, V2)) == {path: orjson.dumps(item) for path, item in paths_v2(resource).items()}

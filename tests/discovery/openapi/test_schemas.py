@@ -14,7 +14,7 @@ STRING = {"type": "string"}
 
 
 def published(field: dict[str, Any], *, v2: bool = False, **more: Any) -> Any:
-    """What becomes of the schema of one field."""
+    """Return the published schema of one field."""
     schema = {"type": "object", "properties": {"spec": field}, **more}
     return kind_schema(schema, V2 if v2 else V3)["properties"]["spec"]
 
@@ -101,7 +101,7 @@ def test_field(field: dict[str, Any], v3: dict[str, Any], v2: dict[str, Any]) ->
     assert json.dumps(published(field, v2=True)) == json.dumps(v2)
 
 
-def test_embedded_object_gets_what_objects_have() -> None:
+def test_embedded_object_gets_the_object_properties() -> None:
     field = {"type": "object", "x-kubernetes-embedded-resource": True, "required": ["spec"]}
     found = published(field)
     assert list(found) == ["type", "required", "properties", "x-kubernetes-embedded-resource"]
@@ -119,7 +119,7 @@ def test_metadata_refers_to_its_model() -> None:
     assert kind_schema({"type": "object"}, V2)["properties"]["metadata"]["$ref"] == f"#/definitions/{ref}"
 
 
-def test_objects_that_may_hold_anything_list_no_properties_in_v2() -> None:
+def test_v2_objects_that_preserve_unknown_fields_have_no_properties() -> None:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     assert kind_schema(schema, V2) == {"type": "object"}
     assert kind_schema({"type": "object"}, V2, preserve=True) == {"type": "object"}
@@ -144,7 +144,7 @@ def test_depth_is_bounded(v2: bool) -> None:
     assert json.loads(encode(found))
 
 
-def test_lone_surrogates_are_written_somehow() -> None:
+def test_lone_surrogates_can_be_encoded() -> None:
     assert json.loads(encode(published({"type": "string", "default": "\ud800"}))) == {
         "type": "string",
         "default": "\ud800",
@@ -188,7 +188,7 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS)
-def test_any_schema_is_published_and_left_alone(schema: dict[str, Any]) -> None:
+def test_any_schema_is_published_without_being_modified(schema: dict[str, Any]) -> None:
     before = json.dumps(schema)
     for dialect in (V2, V3):
         assert encode(kind_schema(schema, dialect)) == encode(kind_schema(schema, dialect))
