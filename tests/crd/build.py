@@ -48,7 +48,7 @@ def settled(*versions: JsonObject, **spec: Any) -> JsonObject:
 
 def at_rest(new: JsonObject, *others: JsonObject, now: str = NOW) -> JsonObject:
     """The status a definition comes to rest at beside others."""
-    return reconcile(new, others, now, flaw=nonstructural_condition(new))
+    return reconcile(new, others, now, non_structural=nonstructural_condition(new))
 
 
 def beta(**spec: Any) -> JsonObject:

@@ -14,7 +14,7 @@ from polykind.codec import json_codec
 from polykind.contract import JsonObject
 from polykind.crd.codec import GROUP, KIND, Version
 from polykind.crd.empty_values import drop_empty_values
-from polykind.crd.warnings import warnings
+from polykind.crd.strategy import warnings
 from tests.conformance.client import Answer
 from tests.crd.build import NOW, at_rest
 

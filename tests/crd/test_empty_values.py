@@ -6,8 +6,7 @@ import pytest
 
 from polykind import crd
 from polykind.contract import JsonObject
-from polykind.crd.empty_values import drop_empty_from_schema, drop_empty_values
-from polykind.crd.equality import equal_settings, equal_specs
+from polykind.crd.empty_values import drop_empty_from_schema, drop_empty_values, equal_settings, equal_specs
 from tests.crd.build import body, made, schema_problems, settled, version
 
 

@@ -282,7 +282,9 @@ class CRDController:
         cached, crd = self._resource.cache.get(name), self._crds.get(name)
         if cached is None or crd is None:
             return None
-        status = reconcile(crd, self._names_in_use, self._now(), flaw=self._nonstructural_condition(name, crd))
+        status = reconcile(
+            crd, self._names_in_use, self._now(), non_structural=self._nonstructural_condition(name, crd)
+        )
         return None if status == crd["status"] else (cached, crd, status)
 
     def _nonstructural_condition(self, name: str, crd: CRDSummary) -> JsonObject | None:

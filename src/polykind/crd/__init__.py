@@ -1,12 +1,11 @@
-"""CustomResourceDefinition objects: pure rules over their v1 shape, whichever version a request speaks."""
+"""CustomResourceDefinitions: decoding, defaults, validation and status. All functions take the v1 representation."""
 
 from polykind.crd.approval import approval_condition
 from polykind.crd.codec import decode, encode
 from polykind.crd.naming import accept_names, establish
 from polykind.crd.status import nonstructural_condition, reconcile, terminating_condition
-from polykind.crd.strategy import prepare_create, prepare_status_update, prepare_update
+from polykind.crd.strategy import prepare_create, prepare_status_update, prepare_update, warnings
 from polykind.crd.validation import validate_create, validate_status_update, validate_update
-from polykind.crd.warnings import warnings
 
 __all__ = [
     "accept_names",

@@ -1,7 +1,7 @@
-"""The three shapes of a definition: v1 (the one kept), v1beta1, and the inner one that rules are written for.
+"""Conversion of CRDs between v1 (which is stored), v1beta1, and kube-apiserver's internal type (which is validated).
 
-The inner spec hoists stanzas that all versions share (`validation`, `subresources`, `additionalPrinterColumns`,
-`selectableFields`) and spells the webhook as v1beta1 does; the paths in error texts are paths in it.
+The internal spec moves settings that all versions share to its top level (`validation`, `subresources`,
+`additionalPrinterColumns`, `selectableFields`) and has the webhook fields of v1beta1. Error messages use its paths.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.crd.equality import equal_settings
+from polykind.crd.empty_values import equal_settings
 
 V1 = "apiextensions.k8s.io/v1"
 V1BETA1 = "apiextensions.k8s.io/v1beta1"
@@ -20,7 +20,7 @@ VERSION_SETTINGS = {
     "additionalPrinterColumns": "additionalPrinterColumns",
     "selectableFields": "selectableFields",
 }
-"""A version's stanza, and where the inner spec hoists it to."""
+"""The settings of a version entry, each with its name at the top level of the internal spec."""
 
 _VERSION_ORDER = (
     "name",
@@ -49,9 +49,9 @@ _V1BETA1_ORDER = (
 
 
 def to_internal(spec: JsonObject) -> JsonObject:
-    """The inner spec of a v1 spec. What is not moved is shared, not copied."""
+    """Convert a v1 spec to the internal type. The result shares all values with the input."""
     versions = spec["versions"]
-    inner: JsonObject = {
+    internal: JsonObject = {
         "group": spec["group"],
         "names": spec["names"],
         "scope": spec["scope"],
@@ -60,113 +60,120 @@ def to_internal(spec: JsonObject) -> JsonObject:
     }
     conversion = spec.get("conversion")
     if conversion is not None:
-        inner["conversion"] = _inner_conversion(conversion)
+        internal["conversion"] = _internal_conversion(conversion)
     if not versions:
-        return inner
-    inner["version"] = versions[0]["name"]
-    hoisted = set()
-    for stanza, top in VERSION_SETTINGS.items():
-        first = versions[0].get(stanza)
-        if all(equal_settings(version.get(stanza), first) for version in versions):
-            hoisted.add(stanza)
+        return internal
+    internal["version"] = versions[0]["name"]
+    shared = set()
+    for setting, top in VERSION_SETTINGS.items():
+        first = versions[0].get(setting)
+        if all(equal_settings(version.get(setting), first) for version in versions):
+            shared.add(setting)
             if first is not None:
-                inner[top] = first
-    inner["versions"] = [{k: v for k, v in version.items() if k not in hoisted} for version in versions]
-    return inner
+                internal[top] = first
+    internal["versions"] = [{k: v for k, v in version.items() if k not in shared} for version in versions]
+    return internal
 
 
-def internal_to_v1(inner: JsonObject) -> JsonObject:
-    """The v1 spec of an inner spec: hoisted stanzas go to every version."""
-    lowered = {stanza: inner[top] for stanza, top in VERSION_SETTINGS.items() if inner.get(top) is not None}
-    versions = inner.get("versions")
-    spec: JsonObject = {
-        "group": inner["group"],
-        "names": inner["names"],
-        "scope": inner["scope"],
-        "versions": [_ordered({**version, **lowered}) for version in versions] if versions is not None else None,
+def internal_to_v1(internal: JsonObject) -> JsonObject:
+    """Convert an internal spec to v1: settings of the top level go to every version entry."""
+    shared_settings = {
+        setting: internal[top] for setting, top in VERSION_SETTINGS.items() if internal.get(top) is not None
     }
-    conversion = inner.get("conversion")
+    versions = internal.get("versions")
+    spec: JsonObject = {
+        "group": internal["group"],
+        "names": internal["names"],
+        "scope": internal["scope"],
+        "versions": [_in_order({**version, **shared_settings}) for version in versions]
+        if versions is not None
+        else None,
+    }
+    conversion = internal.get("conversion")
     if conversion is not None:
         spec["conversion"] = _v1_conversion(conversion)
-    if inner.get("preserveUnknownFields"):
+    if internal.get("preserveUnknownFields"):
         spec["preserveUnknownFields"] = True
     return spec
 
 
 def v1beta1_to_internal(spec: JsonObject) -> JsonObject:
-    """The inner spec of a decoded v1beta1 spec, which is its shape but for the name of a column's path."""
-    inner = dict(spec)
-    inner.setdefault("versions", None)
-    if "additionalPrinterColumns" in inner:
-        inner["additionalPrinterColumns"] = _columns(inner["additionalPrinterColumns"], "jsonPath")
-    if inner["versions"]:
-        inner["versions"] = [_version_columns(version, "jsonPath") for version in inner["versions"]]
-    return inner
+    """Convert a v1beta1 spec to the internal type. They differ only in the name of a printer column's jsonPath."""
+    internal = dict(spec)
+    internal.setdefault("versions", None)
+    if "additionalPrinterColumns" in internal:
+        internal["additionalPrinterColumns"] = _columns(internal["additionalPrinterColumns"], "jsonPath")
+    if internal["versions"]:
+        internal["versions"] = [_version_columns(version, "jsonPath") for version in internal["versions"]]
+    return internal
 
 
 def to_v1beta1(crd: JsonObject) -> JsonObject:
-    """A v1 definition as v1beta1 serves it."""
-    inner = to_internal(crd["spec"])
-    if "additionalPrinterColumns" in inner:
-        inner["additionalPrinterColumns"] = _columns(inner["additionalPrinterColumns"], "JSONPath")
-    inner["versions"] = [_version_columns(version, "JSONPath") for version in inner["versions"] or ()]
-    spec = {key: inner[key] for key in _V1BETA1_ORDER if inner.get(key) not in (None, [])}
-    out: JsonObject = {}
+    """Convert a v1 CRD to v1beta1."""
+    internal = to_internal(crd["spec"])
+    if "additionalPrinterColumns" in internal:
+        internal["additionalPrinterColumns"] = _columns(internal["additionalPrinterColumns"], "JSONPath")
+    internal["versions"] = [_version_columns(version, "JSONPath") for version in internal["versions"] or ()]
+    spec = {key: internal[key] for key in _V1BETA1_ORDER if internal.get(key) not in (None, [])}
+    result: JsonObject = {}
     for key, value in crd.items():
-        out[key] = V1BETA1 if key == "apiVersion" else spec if key == "spec" else value
-    return out
+        result[key] = V1BETA1 if key == "apiVersion" else spec if key == "spec" else value
+    return result
 
 
 def from_v1beta1(crd: JsonObject) -> JsonObject:
-    """A decoded and defaulted v1beta1 definition in v1's shape."""
+    """Convert a decoded and defaulted v1beta1 CRD to v1."""
     spec = internal_to_v1(v1beta1_to_internal(crd["spec"]))
-    out: JsonObject = {}
+    result: JsonObject = {}
     for key, value in crd.items():
-        out[key] = V1 if key == "apiVersion" else spec if key == "spec" else value
-    return out
+        result[key] = V1 if key == "apiVersion" else spec if key == "spec" else value
+    return result
 
 
 def at_version(crd: JsonObject, api_version: str) -> JsonObject | None:
-    """A definition, or part of one, in the shape of another version; None if there is no such version.
+    """Convert a CRD, possibly with absent fields, to another version. Return None if the version is unknown.
 
-    Nothing is defaulted: what it does not state is not stated there.
+    No defaults are applied: absent fields stay absent.
     """
     if api_version not in (V1, V1BETA1):
         return None
     spec = crd.get("spec")
     if crd.get("apiVersion") == api_version or not isinstance(spec, dict):
         return {**crd, "apiVersion": api_version}
-    whole = {**_UNSTATED, **spec}
-    if isinstance(whole.get("conversion"), dict):
-        whole["conversion"] = {"strategy": None, **whole["conversion"]}
-    other = (from_v1beta1 if api_version == V1 else to_v1beta1)({**crd, "spec": whole})
-    shown = {key: value for key, value in other["spec"].items() if value is not None}
-    if "conversion" in shown:
-        shown["conversion"] = {key: value for key, value in shown["conversion"].items() if value is not None}
-    return {**other, "apiVersion": api_version, "spec": shown}
+    complete = {**_ABSENT_FIELDS, **spec}
+    if isinstance(complete.get("conversion"), dict):
+        complete["conversion"] = {"strategy": None, **complete["conversion"]}
+    converted = (from_v1beta1 if api_version == V1 else to_v1beta1)({**crd, "spec": complete})
+    present = {key: value for key, value in converted["spec"].items() if value is not None}
+    if "conversion" in present:
+        present["conversion"] = {key: value for key, value in present["conversion"].items() if value is not None}
+    return {**converted, "apiVersion": api_version, "spec": present}
 
 
-_UNSTATED: JsonObject = dict.fromkeys(("group", "names", "scope", "versions"))
+_ABSENT_FIELDS: JsonObject = dict.fromkeys(("group", "names", "scope", "versions"))
 
 
 def share_version_settings(versions: list[JsonObject]) -> None:
-    """Where all versions are alike in a stanza they have that of the first, what it states and leaves empty too."""
-    for stanza in VERSION_SETTINGS:
-        first = versions[0].get(stanza)
-        odd = [version for version in versions if version.get(stanza) != first]
-        if odd and all(equal_settings(version.get(stanza), first) for version in odd):
-            for version in odd:
-                version[stanza] = first
+    """Give all version entries the same setting, in place, where theirs differ only in empty values.
+
+    kube-apiserver does this because it stores such a setting once, at the top level of the internal type.
+    """
+    for setting in VERSION_SETTINGS:
+        first = versions[0].get(setting)
+        different = [version for version in versions if version.get(setting) != first]
+        if different and all(equal_settings(version.get(setting), first) for version in different):
+            for version in different:
+                version[setting] = first
                 if first is None:
-                    del version[stanza]
+                    del version[setting]
 
 
 def normalize_conversion(conversion: JsonObject) -> JsonObject:
-    """A v1 conversion stanza as others than its author see it: a webhook nothing is said of is gone."""
-    return _v1_conversion(_inner_conversion(conversion))
+    """Return spec.conversion after a round trip through the internal type, which drops an empty webhook."""
+    return _v1_conversion(_internal_conversion(conversion))
 
 
-def _ordered(version: JsonObject) -> JsonObject:
+def _in_order(version: JsonObject) -> JsonObject:
     return {key: version[key] for key in _VERSION_ORDER if key in version}
 
 
@@ -179,22 +186,22 @@ def _version_columns(version: JsonObject, path: str) -> JsonObject:
     return {**version, "additionalPrinterColumns": _columns(columns, path)} if columns else version
 
 
-def _inner_conversion(conversion: JsonObject) -> JsonObject:
-    inner: JsonObject = {"strategy": conversion["strategy"]}
+def _internal_conversion(conversion: JsonObject) -> JsonObject:
+    internal: JsonObject = {"strategy": conversion["strategy"]}
     webhook = conversion.get("webhook")
     if webhook is not None:
         if webhook.get("clientConfig") is not None:
-            inner["webhookClientConfig"] = webhook["clientConfig"]
+            internal["webhookClientConfig"] = webhook["clientConfig"]
         if webhook.get("conversionReviewVersions") is not None:
-            inner["conversionReviewVersions"] = webhook["conversionReviewVersions"]
-    return inner
+            internal["conversionReviewVersions"] = webhook["conversionReviewVersions"]
+    return internal
 
 
 def _v1_conversion(conversion: JsonObject) -> JsonObject:
-    out: JsonObject = {"strategy": conversion["strategy"]}
-    client, reviews = conversion.get("webhookClientConfig"), conversion.get("conversionReviewVersions")
-    if client is not None or reviews is not None:
+    result: JsonObject = {"strategy": conversion["strategy"]}
+    client, review_versions = conversion.get("webhookClientConfig"), conversion.get("conversionReviewVersions")
+    if client is not None or review_versions is not None:
         webhook: JsonObject = {} if client is None else {"clientConfig": client}
-        webhook["conversionReviewVersions"] = reviews
-        out["webhook"] = webhook
-    return out
+        webhook["conversionReviewVersions"] = review_versions
+        result["webhook"] = webhook
+    return result

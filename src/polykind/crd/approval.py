@@ -1,4 +1,4 @@
-"""Definitions in the groups of Kubernetes itself need the approval of its community, told in an annotation."""
+"""API approval: CRDs in *.k8s.io and *.kubernetes.io groups need an annotation (KEP-1111)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CONDITIONS = {
 
 
 def is_protected_group(group: str) -> bool:
-    """Whether a group is one of the community's."""
+    """True for a group that is reserved for the Kubernetes community."""
     return group in ("k8s.io", "kubernetes.io") or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def approval_condition(crd: JsonObject) -> JsonObject | None:
-    """The condition of a definition in a protected group."""
+    """Return the approval condition of a CRD. Return None if its group is not protected."""
     if not is_protected_group(crd["spec"]["group"]):
         return None
     state, message = _state(crd)
@@ -34,14 +34,14 @@ def approval_condition(crd: JsonObject) -> JsonObject | None:
 
 
 def validate_approval(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """A missing or unreadable approval is refused, unless it was so before."""
+    """Return an error if the approval is missing or invalid, unless the old CRD had the same error."""
     if not is_protected_group(crd["spec"]["group"]):
         return []
     state, message = _state(crd)
     if state in ("approved", "bypassed") or (old is not None and _state(old)[0] == state):
         return []
-    at = f"metadata.annotations[{ANNOTATION}]"
-    return [required(at, message) if state == "missing" else invalid(at, _annotation(crd), message)]
+    path = f"metadata.annotations[{ANNOTATION}]"
+    return [required(path, message) if state == "missing" else invalid(path, _annotation(crd), message)]
 
 
 def _annotation(crd: JsonObject) -> str:
@@ -50,9 +50,9 @@ def _annotation(crd: JsonObject) -> str:
 
 def _state(crd: JsonObject) -> tuple[str, str]:
     text = _annotation(crd)
-    needed = f"protected groups must have approval annotation {go_quote(ANNOTATION)}"
+    required_annotation = f"protected groups must have approval annotation {go_quote(ANNOTATION)}"
     if not text:
-        return "missing", f"{needed}, {_POLICY}"
+        return "missing", f"{required_annotation}, {_POLICY}"
     if text.startswith("unapproved"):
         return "bypassed", f"not approved: {go_quote(text)}"
     try:
@@ -61,4 +61,4 @@ def _state(crd: JsonObject) -> tuple[str, str]:
         url = None
     if url is not None and url.host and url.scheme:
         return "approved", f"approved in {text}"
-    return "invalid", f'{needed} with either a URL or a reason starting with "unapproved", {_POLICY}'
+    return "invalid", f'{required_annotation} with either a URL or a reason starting with "unapproved", {_POLICY}'

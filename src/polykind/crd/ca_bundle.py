@@ -1,4 +1,4 @@
-"""Certificate bundles of conversion webhooks: whether they hold at least one certificate."""
+"""Validation of the CA bundle of a conversion webhook: it must hold at least one certificate."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ _BLOCK = re.compile(
 
 
 def has_invalid_ca_bundle(spec: JsonObject) -> bool:
-    """Whether a definition's converter cannot be called, since nobody knows whom to trust."""
+    """True if the CA bundle of a CRD's conversion webhook is invalid, so that the webhook cannot be called."""
     webhook = (spec.get("conversion") or {}).get("webhook") or {}
     return ca_bundle_error((webhook.get("clientConfig") or {}).get("caBundle")) is not None
 
 
 def ca_bundle_error(bundle: str | None) -> str | None:
-    """Why a bundle (in base64) cannot be used, in the reference's words; None if it can, or is empty."""
+    """Return kube-apiserver's message about an invalid bundle (in base64). Return None if it is valid or empty."""
     if not bundle:
         return None
     try:
         data = decode_base64(bundle)
     except Base64Error:
         data = b""
-    why = "no valid certificate authority data seen"
+    message = "no valid certificate authority data seen"
     position = 0
     while position < len(data):
         block = _BLOCK.search(data, position)
         if block is None:
-            return f"unable to load root certificates: {_first(why, 'unable to parse bytes as PEM block')}"
+            return f"unable to load root certificates: {_first_error(message, 'unable to parse bytes as PEM block')}"
         position = block.end()
         if block[1] != b"CERTIFICATE" or b":" in block[2]:
             continue
-        problem = _certificate_problem(block[2])
-        if problem is None:
+        error = _certificate_error(block[2])
+        if error is None:
             return None
-        why = _first(why, f"failed to parse certificate: {problem}")
-    return f"unable to load root certificates: {why}"
+        message = _first_error(message, f"failed to parse certificate: {error}")
+    return f"unable to load root certificates: {message}"
 
 
-def _first(known: str, new: str) -> str:
-    return new if known.startswith("no valid") else known
+def _first_error(current: str, new: str) -> str:
+    return new if current.startswith("no valid") else current
 
 
-def _certificate_problem(body: bytes) -> str | None:
-    from cryptography import x509  # costs tens of milliseconds, and few definitions have a bundle
+def _certificate_error(body: bytes) -> str | None:
+    from cryptography import x509  # the import takes tens of milliseconds, and few CRDs have a bundle
 
     try:
         der = decode_base64(b"".join(body.split()).decode("ascii", "replace"))

@@ -1,4 +1,4 @@
-"""Where the CEL rules of a schema stand: what a compiler of them needs to know, and the seam to plug one in."""
+"""The interface between CRD validation and a checker of CEL rules (x-kubernetes-validations)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.errors import FieldError
 
 
 class SchemaStep(NamedTuple):
-    """One step down from `parent`: `kind` is properties (by `key`), items or additionalProperties."""
+    """One step from `parent` to a nested schema: `kind` is properties (with `key`), items or additionalProperties."""
 
     kind: str
     key: str
@@ -18,9 +18,9 @@ class SchemaStep(NamedTuple):
 
 
 class RuleLocation(NamedTuple):
-    """A schema that has rules; nothing else is wrong with it or below it.
+    """A schema with CEL rules. It and the schemas inside it have no other errors.
 
-    `uncorrelated` is the path of the outermost list or map whose items cannot be matched with their old selves.
+    `uncorrelated` is the path of the outermost list or map whose items cannot be correlated with old items.
     """
 
     schema: JsonObject
@@ -30,7 +30,7 @@ class RuleLocation(NamedTuple):
 
 
 class RuleCheckRequest(NamedTuple):
-    """The rules of one root schema. Costs of single rules are not judged if it did not change in an update."""
+    """The CEL rules of one root schema. If the schema is unchanged, the cost of single rules is not checked."""
 
     root: JsonObject
     path: str
@@ -41,10 +41,10 @@ class RuleCheckRequest(NamedTuple):
 
 
 class RuleChecker(Protocol):
-    """A compiler of rules, to be handed to the validation of definitions."""
+    """A checker of CEL rules, passed to CRD validation."""
 
     def check(self, asked: RuleCheckRequest) -> list[FieldError]:
-        """What is wrong with the rules and message expressions of a schema, and with their cost."""
+        """Check the rules and message expressions of a schema, and their estimated cost."""
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
-        """What the rules of a schema, and of those below it, say to its default, which stands at `path`."""
+        """Check the default of a schema, which is at `path`, against the rules of the schema and of those inside it."""

@@ -1,4 +1,4 @@
-"""Definitions on the wire: decoded into the v1 shape they are kept in, encoded at the version that is asked for."""
+"""Decoding of CRDs into their v1 representation, and encoding at a version of the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polykind.apis.meta.types import OBJECT_META
 from polykind.contract import JsonObject
 from polykind.crd import api_conversion
 from polykind.crd.defaults import default_v1, default_v1beta1
-from polykind.crd.equality import equal_specs
+from polykind.crd.empty_values import equal_specs
 from polykind.crd.validation import validate_internal_create
 from polykind.errors import InvalidError
 
@@ -24,10 +24,10 @@ KIND = "CustomResourceDefinition"
 
 
 def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, list[str]]:
-    """A definition as the reference's types read it, with defaults, and the paths of fields that are unknown.
+    """Decode and default a CRD. Return its v1 representation and, with `report`, the paths of unknown fields.
 
-    Raises BadRequest for what does not fit the types. A v1beta1 definition that v1 has no shape for is always against
-    the rules; it is refused here with all that is wrong with it.
+    Raises BadRequestError if a field has a wrong type. A v1beta1 CRD that v1 cannot express is always invalid, so it
+    is validated here, and raises InvalidError with all its errors.
     """
     if version == "v1":
         crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1, report=report)
@@ -38,21 +38,21 @@ def decode(body: object, version: Version, report: bool) -> tuple[JsonObject, li
         return crd, unknown
     crd, unknown = decode_typed(body, CUSTOM_RESOURCE_DEFINITION_V1BETA1, report=report)
     default_v1beta1(crd)
-    inner = api_conversion.v1beta1_to_internal(crd["spec"])
-    kept = api_conversion.from_v1beta1(crd)
-    if not equal_specs(api_conversion.to_internal(kept["spec"]), inner):
+    internal = api_conversion.v1beta1_to_internal(crd["spec"])
+    crd_v1 = api_conversion.from_v1beta1(crd)
+    if not equal_specs(api_conversion.to_internal(crd_v1["spec"]), internal):
         errors = validate_internal_create(
-            {**kept, "spec": {**kept["spec"], "versions": inner["versions"]}}, inner, version
+            {**crd_v1, "spec": {**crd_v1["spec"], "versions": internal["versions"]}}, internal, version
         )
         if errors:
-            raise InvalidError(KIND, GROUP, kept["metadata"].get("name", ""), errors)
-    return kept, unknown
+            raise InvalidError(KIND, GROUP, crd_v1["metadata"].get("name", ""), errors)
+    return crd_v1, unknown
 
 
 def encode(crd: JsonObject, version: Version) -> JsonObject:
-    """A kept definition as a version of the API serves it, keys in the order of its types."""
-    shown = crd if version == "v1" else api_conversion.to_v1beta1(crd)
-    meta = shown["metadata"]
-    out = {key: shown[key] for key in _ORDER if key in shown}
+    """Return a CRD at a version of the API, with keys in the order of its Go struct."""
+    converted = crd if version == "v1" else api_conversion.to_v1beta1(crd)
+    meta = converted["metadata"]
+    out = {key: converted[key] for key in _ORDER if key in converted}
     out["metadata"] = {key: meta[key] for key in _META_ORDER if key in meta}
     return out

@@ -1,4 +1,4 @@
-"""The conditions of a definition's status: found, set and removed as the reference's helpers do."""
+"""Conditions in the status of a CRD, as apiextensions' helper functions find, set and remove them."""
 
 from __future__ import annotations
 
@@ -12,50 +12,51 @@ API_APPROVED = "KubernetesAPIApprovalPolicyConformant"
 
 
 def condition(type_: str, status: str, reason: str, message: str) -> JsonObject:
-    """A condition that has not been set yet, so without a time."""
+    """Return a new condition. `set_condition` fills in its time."""
     return {"type": type_, "status": status, "lastTransitionTime": None, "reason": reason, "message": message}
 
 
 def find_condition(status: JsonObject, type_: str) -> JsonObject | None:
-    for entry in status.get("conditions") or ():
-        if entry["type"] == type_:
-            found: JsonObject = entry
+    """Return the condition of a type. Return None if it is absent."""
+    for item in status.get("conditions") or ():
+        if item["type"] == type_:
+            found: JsonObject = item
             return found
     return None
 
 
 def is_true(crd: JsonObject, type_: str) -> bool:
-    """Whether a definition's condition is present and true."""
+    """True if a CRD has a condition with status True."""
     found = find_condition(crd.get("status") or {}, type_)
     return found is not None and found["status"] == "True"
 
 
 def equivalent(left: JsonObject | None, right: JsonObject | None) -> bool:
-    """Whether two conditions say the same, whenever they came to say it."""
+    """True if two conditions are equal apart from their times."""
     if left is None or right is None:
         return left is right
     return all(left.get(key) == right.get(key) for key in ("type", "status", "reason", "message"))
 
 
 def set_condition(status: JsonObject, new: JsonObject, now: str) -> JsonObject:
-    """The status with a condition added or overwritten; its time changes only with its status."""
-    entries = list(status.get("conditions") or ())
-    for position, old in enumerate(entries):
+    """Return the status with a condition added or replaced. Its time changes only together with its status."""
+    conditions = list(status.get("conditions") or ())
+    for position, old in enumerate(conditions):
         if old["type"] == new["type"]:
-            moved = old["status"] != new["status"] or not old.get("lastTransitionTime")
-            when = now if moved else old["lastTransitionTime"]
-            kept = {k: v for k, v in old.items() if k == "observedGeneration"}
-            entries[position] = {**_written(new, when), **kept}
+            status_changed = old["status"] != new["status"] or not old.get("lastTransitionTime")
+            when = now if status_changed else old["lastTransitionTime"]
+            observed = {k: v for k, v in old.items() if k == "observedGeneration"}
+            conditions[position] = {**_with_time(new, when), **observed}
             break
     else:
-        entries.append(_written(new, now))
-    return {**status, "conditions": entries}
+        conditions.append(_with_time(new, now))
+    return {**status, "conditions": conditions}
 
 
 def remove_condition(status: JsonObject, type_: str) -> JsonObject:
-    """The status without a condition."""
-    return {**status, "conditions": [entry for entry in status.get("conditions") or () if entry["type"] != type_]}
+    """Return the status without a condition."""
+    return {**status, "conditions": [item for item in status.get("conditions") or () if item["type"] != type_]}
 
 
-def _written(new: JsonObject, when: str) -> JsonObject:
+def _with_time(new: JsonObject, when: str) -> JsonObject:
     return {**new, "lastTransitionTime": when}

@@ -1,4 +1,4 @@
-"""What a definition gets where its author said nothing, at each version of the API."""
+"""Defaults of CRDs at each version of the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WEBHOOK_PORT = 443
 
 
 def default_v1(crd: JsonObject) -> None:
-    """Fill in a decoded apiextensions.k8s.io/v1 definition."""
+    """Fill in the defaults of a decoded apiextensions.k8s.io/v1 CRD in place."""
     spec = crd["spec"]
     _default_names(spec["names"])
     conversion = spec.get("conversion")
@@ -23,7 +23,7 @@ def default_v1(crd: JsonObject) -> None:
 
 
 def default_v1beta1(crd: JsonObject) -> None:
-    """Fill in a decoded apiextensions.k8s.io/v1beta1 definition."""
+    """Fill in the defaults of a decoded apiextensions.k8s.io/v1beta1 CRD in place."""
     spec = crd["spec"]
     spec["scope"] = spec["scope"] or "Namespaced"
     _default_names(spec["names"])

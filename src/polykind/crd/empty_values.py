@@ -1,4 +1,4 @@
-"""What of a definition is stated and empty: its rules tell that from what is absent, the store does not."""
+"""Empty lists and objects in CRDs. Validation tells them from absent fields; the stored CRD does not have them."""
 
 from __future__ import annotations
 
@@ -6,88 +6,108 @@ from typing import Any
 
 from polykind.contract import JsonObject
 from polykind.crd.schema_walker import LIST_MAP_KEYS, VALIDATIONS
+from polykind.schema.equality import deep_equal
 
 _NAMED = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
-_SCHEMAS = frozenset({"allOf", "oneOf", "anyOf"})
-_ONE = frozenset({"items", "not", "additionalProperties", "additionalItems"})
-_OMITTED = _NAMED | _SCHEMAS | {"enum", "required", LIST_MAP_KEYS, VALIDATIONS}
-_NESTING = _NAMED | _SCHEMAS | _ONE
-_READ = _OMITTED | _ONE
-_STANZAS = frozenset({"schema", "validation", "additionalPrinterColumns", "selectableFields"})
+_LISTED = frozenset({"allOf", "oneOf", "anyOf"})
+_SINGLE = frozenset({"items", "not", "additionalProperties", "additionalItems"})
+_OMITTED = _NAMED | _LISTED | {"enum", "required", LIST_MAP_KEYS, VALIDATIONS}
+_NESTING = _NAMED | _LISTED | _SINGLE
+_CHECKED_KEYS = _OMITTED | _SINGLE
+_SETTINGS = frozenset({"schema", "validation", "additionalPrinterColumns", "selectableFields"})
 
 
 def drop_empty_values(crd: JsonObject) -> JsonObject:
-    """A definition as it is stored, without what is stated and empty; the same object if there is nothing of it."""
+    """Return a CRD as it is stored, without empty values. Return the same object if it has none."""
     spec = drop_empty_from_spec(crd["spec"])
     return crd if spec is crd["spec"] else {**crd, "spec": spec}
 
 
-def drop_empty_from_spec(spec: JsonObject, *, items: bool = False) -> JsonObject:
-    """The same of a spec of any shape. `items`: those that are neither a schema nor a list of them are left in."""
-    bare = _bare_stanzas(spec, items)
+def drop_empty_from_spec(spec: JsonObject, *, keep_items: bool = False) -> JsonObject:
+    """Do as `drop_empty_values` for a v1 or internal spec.
+
+    With `keep_items`, an `items` that is neither a schema nor a list of schemas is kept (as False).
+    """
+    reduced = _drop_empty_from_settings(spec, keep_items)
     conversion = spec.get("conversion")
     if conversion and conversion.get("webhook") == {"conversionReviewVersions": []}:
-        bare = {**bare, "conversion": {"strategy": conversion["strategy"]}}
-    versions = [_bare_stanzas(version, items) for version in spec.get("versions") or ()]
-    if not all(map(_is, versions, spec.get("versions") or ())):
-        return {**bare, "versions": versions}
-    return bare
+        reduced = {**reduced, "conversion": {"strategy": conversion["strategy"]}}
+    versions = [_drop_empty_from_settings(version, keep_items) for version in spec.get("versions") or ()]
+    if not all(map(_is_same, versions, spec.get("versions") or ())):
+        return {**reduced, "versions": versions}
+    return reduced
 
 
-def drop_empty_from_setting(stanza: Any, *, items: bool = False) -> Any:
-    """The same of one stanza of a version: an empty list is none."""
-    if isinstance(stanza, list):
-        return stanza or None
-    schema = (stanza or {}).get("openAPIV3Schema")
-    bare = None if schema is None else drop_empty_from_schema(schema, items=items)
-    return stanza if bare is schema else {**stanza, "openAPIV3Schema": bare}
+def drop_empty_from_setting(setting: Any, *, keep_items: bool = False) -> Any:
+    """Do as `drop_empty_values` for one setting of a version entry. An empty list counts as unset."""
+    if isinstance(setting, list):
+        return setting or None
+    schema = (setting or {}).get("openAPIV3Schema")
+    reduced = None if schema is None else drop_empty_from_schema(schema, keep_items=keep_items)
+    return setting if reduced is schema else {**setting, "openAPIV3Schema": reduced}
 
 
-def drop_empty_from_schema(node: JsonObject, *, items: bool = False) -> JsonObject:
-    """The same of a schema."""
+def drop_empty_from_schema(node: JsonObject, *, keep_items: bool = False) -> JsonObject:
+    """Do as `drop_empty_values` for a schema."""
     changed: JsonObject = {}
     for key, value in node.items():
         if not value:
             if key in _OMITTED:
                 changed[key] = None
             elif key == "items" and not isinstance(value, dict):
-                changed[key] = False if items else None
+                changed[key] = False if keep_items else None
         elif key in _NESTING:
-            bare = _bare_nested(key, value, items)
-            if bare is not value:
-                changed[key] = bare
+            reduced = _drop_empty_from_children(key, value, keep_items)
+            if reduced is not value:
+                changed[key] = reduced
     if not changed:
         return node
     return {k: changed.get(k, v) for k, v in node.items() if k not in changed or changed[k] is not None}
 
 
-def _bare_nested(key: str, value: Any, items: bool) -> Any:
+def _drop_empty_from_children(key: str, value: Any, keep_items: bool) -> Any:
     if isinstance(value, list):
-        listed = [drop_empty_from_schema(child, items=items) for child in value]
-        return value if all(map(_is, listed, value)) else listed
+        children = [drop_empty_from_schema(child, keep_items=keep_items) for child in value]
+        return value if all(map(_is_same, children, value)) else children
     if not isinstance(value, dict):
         return value
     if key not in _NAMED:
-        return drop_empty_from_schema(value, items=items)
+        return drop_empty_from_schema(value, keep_items=keep_items)
     changed = {}
     for name, child in value.items():
-        if isinstance(child, dict) and not _READ.isdisjoint(child):
-            bare = drop_empty_from_schema(child, items=items)
-            if bare is not child:
-                changed[name] = bare
+        if isinstance(child, dict) and not _CHECKED_KEYS.isdisjoint(child):
+            reduced = drop_empty_from_schema(child, keep_items=keep_items)
+            if reduced is not child:
+                changed[name] = reduced
     return {**value, **changed} if changed else value
 
 
-def _bare_stanzas(part: JsonObject, items: bool) -> JsonObject:
+def _drop_empty_from_settings(part: JsonObject, keep_items: bool) -> JsonObject:
     changed = {}
-    for key in _STANZAS.intersection(part):
-        bare = drop_empty_from_setting(part[key], items=items)
-        if bare is not part[key]:
-            changed[key] = bare
+    for key in _SETTINGS.intersection(part):
+        reduced = drop_empty_from_setting(part[key], keep_items=keep_items)
+        if reduced is not part[key]:
+            changed[key] = reduced
     if not changed:
         return part
     return {k: changed.get(k, v) for k, v in part.items() if k not in changed or changed[k] is not None}
 
 
-def _is(left: object, right: object) -> bool:
+def _is_same(left: object, right: object) -> bool:
     return left is right
+
+
+def equal_settings(left: Any, right: Any) -> bool:
+    """True if two settings of version entries are equal apart from empty values."""
+    if deep_equal(left, right):
+        return True
+    reduced, other = drop_empty_from_setting(left, keep_items=True), drop_empty_from_setting(right, keep_items=True)
+    return (reduced is not left or other is not right) and deep_equal(reduced, other)
+
+
+def equal_specs(left: JsonObject, right: JsonObject) -> bool:
+    """True if two specs, both v1 or both internal, are equal apart from empty values."""
+    if deep_equal(left, right):
+        return True
+    reduced, other = drop_empty_from_spec(left, keep_items=True), drop_empty_from_spec(right, keep_items=True)
+    return (reduced is not left or other is not right) and deep_equal(reduced, other)

@@ -1,4 +1,4 @@
-"""Paths to fields as selectable fields and rules write them: .spec.color, ['a.b'].c; resolved against a schema."""
+"""Field paths of selectable fields and CEL rules, such as .spec.color or ['a.b'].c, resolved against a schema."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class FieldPathError(ValueError):
-    """The path cannot be read, or leads to no field of the schema."""
+    """A path that cannot be parsed, or that leads to no field of the schema; the message is kube-apiserver's."""
 
 
 def find_field(
     path: str, schema: JsonObject | None, *, brackets: bool = True
 ) -> tuple[tuple[str, ...], JsonObject | None]:
-    """The names a path walks through and the schema it ends at. Raises PathError with the reference's words."""
+    """Return the field names of a path and the schema of its last field. Raises FieldPathError."""
     parts = _split(path)
     position = 0
     names: list[str] = []
     node = schema
     while position < len(parts):
-        mark = parts[position]
+        delimiter = parts[position]
         position += 1
-        if mark not in (".", "["):
-            raise FieldPathError(f"expected [ or . but got: {mark}")
-        if mark == "[" and not brackets:
+        if delimiter not in (".", "["):
+            raise FieldPathError(f"expected [ or . but got: {delimiter}")
+        if delimiter == "[" and not brackets:
             raise FieldPathError("array notation is not allowed")
         if position == len(parts):
             raise FieldPathError("unexpected end of JSON path")
         name = parts[position]
         position += 1
-        if mark == "[":
+        if delimiter == "[":
             if len(name) < 2 or name[0] != "'" or name[-1] != "'":
                 raise FieldPathError(f"expected single quoted string but got {name}")
-            name = _unescaped(name[1:-1])
+            name = _unescape(name[1:-1])
         node = _child(node, name)
         names.append(name)
-        if mark == "[":
+        if delimiter == "[":
             if position == len(parts):
                 raise FieldPathError("unexpected end of JSON path")
             if parts[position] != "]":
@@ -49,7 +49,7 @@ def find_field(
 
 
 def _split(path: str) -> list[str]:
-    """Delimiters by themselves, quoted strings whole, whatever stands between."""
+    """Split a path into delimiters, quoted strings and the texts between them."""
     parts: list[str] = []
     start = 0
     while start < len(path):
@@ -76,16 +76,16 @@ def _child(node: JsonObject | None, name: str) -> JsonObject | None:
     if properties:
         if name not in properties:
             raise FieldPathError("does not refer to a valid field")
-        found: JsonObject = properties[name]
-        return found
+        property_schema: JsonObject = properties[name]
+        return property_schema
     if "additionalProperties" not in node:
         raise FieldPathError("does not refer to a valid field")
     additional = node["additionalProperties"]
     return additional if isinstance(additional, dict) else None
 
 
-def _unescaped(text: str) -> str:
-    """The text of a single-quoted string."""
+def _unescape(text: str) -> str:
+    """Return the text of a single-quoted string."""
     for match in _escape.finditer(text):
         if match[1] not in _ESCAPES:
             raise FieldPathError(f"invalid string literal: invalid escape char {match[0]}")

@@ -1,4 +1,4 @@
-"""Structs of the reference's inner form, as error texts show them: Go's field names, zero values included."""
+"""JSON of kube-apiserver's internal CRD types, as error messages show it: Go's field names, with zero values."""
 
 from __future__ import annotations
 
@@ -8,37 +8,33 @@ from typing import Any
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.golang.json import encode_json, escape_html
+from polykind.golang.json import escape_html, go_json
 
 Render = Callable[[Any], str]
 
 
 def as_json(value: Any) -> orjson.Fragment:
-    """A value to be shown as Go's JSON, as it shows whatever is not a plain string, number or boolean."""
-    return orjson.Fragment(escape_html(_dumped(value).encode()))
+    """Return a value that error messages show as Go's JSON, as Go does for pointers, lists and objects."""
+    return orjson.Fragment(escape_html(go_json(value).encode()))
 
 
 def versions(value: list[JsonObject] | None) -> Any:
-    """The versions of an inner spec."""
+    """Return the versions of an internal spec as JSON."""
     return orjson.Fragment(escape_html(_list(_version)(value).encode()))
 
 
 def schema(value: JsonObject) -> Any:
-    """A schema of an inner spec."""
+    """Return a schema of an internal spec as JSON."""
     return orjson.Fragment(escape_html(_schema(value).encode()))
 
 
 def items_list(value: Any) -> Any:
-    """The `items` of a schema, where it is not one schema."""
+    """Return the `items` of a schema as JSON if it is not a single schema."""
     return orjson.Fragment(escape_html(_items(value).encode()))
 
 
-def _dumped(value: Any) -> str:
-    return encode_json(value).decode()
-
-
 def _plain(zero: Any) -> Render:
-    return lambda value: _dumped(zero if value is None else value)
+    return lambda value: go_json(zero if value is None else value)
 
 
 def _list(render: Render) -> Render:
@@ -49,7 +45,7 @@ def _map(render: Render) -> Render:
     def rendered(value: Any) -> str:
         if value is None:
             return "null"
-        return "{" + ",".join(f"{_text(key)}:{render(value[key])}" for key in sorted(value)) + "}"
+        return "{" + ",".join(f"{_string(key)}:{render(value[key])}" for key in sorted(value)) + "}"
 
     return rendered
 
@@ -88,27 +84,27 @@ def _or_strings(value: Any) -> str:
     return f'{{"Schema":null,"Property":{_any(value)}}}'
 
 
-_text, _bool, _number, _any = _plain(""), _plain(False), _plain(0), _plain(None)
-_names = _list(_text)
+_string, _bool, _number, _any = _plain(""), _plain(False), _plain(0), _plain(None)
+_strings = _list(_string)
 
 _RULE = _struct(
-    ("Rule", "rule", _text),
-    ("Message", "message", _text),
-    ("MessageExpression", "messageExpression", _text),
+    ("Rule", "rule", _string),
+    ("Message", "message", _string),
+    ("MessageExpression", "messageExpression", _string),
     ("Reason", "reason", _any),
-    ("FieldPath", "fieldPath", _text),
+    ("FieldPath", "fieldPath", _string),
     ("OptionalOldSelf", "optionalOldSelf", _any),
 )
 
 _SCHEMA = _struct(
-    ("ID", "id", _text),
-    ("Schema", "$schema", _text),
+    ("ID", "id", _string),
+    ("Schema", "$schema", _string),
     ("Ref", "$ref", _any),
-    ("Description", "description", _text),
-    ("Type", "type", _text),
+    ("Description", "description", _string),
+    ("Type", "type", _string),
     ("Nullable", "nullable", _bool),
-    ("Format", "format", _text),
-    ("Title", "title", _text),
+    ("Format", "format", _string),
+    ("Title", "title", _string),
     ("Default", "default", _any),
     ("Maximum", "maximum", _any),
     ("ExclusiveMaximum", "exclusiveMaximum", _bool),
@@ -116,7 +112,7 @@ _SCHEMA = _struct(
     ("ExclusiveMinimum", "exclusiveMinimum", _bool),
     ("MaxLength", "maxLength", _any),
     ("MinLength", "minLength", _any),
-    ("Pattern", "pattern", _text),
+    ("Pattern", "pattern", _string),
     ("MaxItems", "maxItems", _any),
     ("MinItems", "minItems", _any),
     ("UniqueItems", "uniqueItems", _bool),
@@ -136,7 +132,7 @@ _SCHEMA = _struct(
     ("Dependencies", "dependencies", _map(_or_strings)),
     ("AdditionalItems", "additionalItems", _or_bool),
     ("Definitions", "definitions", _map(_schema)),
-    ("ExternalDocs", "externalDocs", _struct(("Description", "description", _text), ("URL", "url", _text))),
+    ("ExternalDocs", "externalDocs", _struct(("Description", "description", _string), ("URL", "url", _string))),
     ("Example", "example", _any),
     ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", _any),
     ("XEmbeddedResource", "x-kubernetes-embedded-resource", _bool),
@@ -148,21 +144,21 @@ _SCHEMA = _struct(
 )
 
 _COLUMN = _struct(
-    ("Name", "name", _text),
-    ("Type", "type", _text),
-    ("Format", "format", _text),
-    ("Description", "description", _text),
+    ("Name", "name", _string),
+    ("Type", "type", _string),
+    ("Format", "format", _string),
+    ("Description", "description", _string),
     ("Priority", "priority", _number),
-    ("JSONPath", "jsonPath", _text),
+    ("JSONPath", "jsonPath", _string),
 )
 _SCALE = _struct(
-    ("SpecReplicasPath", "specReplicasPath", _text),
-    ("StatusReplicasPath", "statusReplicasPath", _text),
+    ("SpecReplicasPath", "specReplicasPath", _string),
+    ("StatusReplicasPath", "statusReplicasPath", _string),
     ("LabelSelectorPath", "labelSelectorPath", _any),
 )
 
 _version = _struct(
-    ("Name", "name", _text),
+    ("Name", "name", _string),
     ("Served", "served", _bool),
     ("Storage", "storage", _bool),
     ("Deprecated", "deprecated", _bool),
@@ -170,5 +166,5 @@ _version = _struct(
     ("Schema", "schema", _struct(("OpenAPIV3Schema", "openAPIV3Schema", _schema))),
     ("Subresources", "subresources", _struct(("Status", "status", _struct()), ("Scale", "scale", _SCALE))),
     ("AdditionalPrinterColumns", "additionalPrinterColumns", _list(_COLUMN)),
-    ("SelectableFields", "selectableFields", _list(_struct(("JSONPath", "jsonPath", _text)))),
+    ("SelectableFields", "selectableFields", _list(_struct(("JSONPath", "jsonPath", _string)))),
 )

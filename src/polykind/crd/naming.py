@@ -1,4 +1,4 @@
-"""The names of a definition: their syntax, and who gets which where several of a group want the same."""
+"""The names of a CRD: their syntax, and conflicts with accepted names of other CRDs in the same group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MIXED_CASE = "may have mixed case, but should otherwise match: "
 
 
 def validate_spec_names(names: JsonObject) -> list[FieldError]:
-    """The names asked for: all are needed, and well-formed."""
+    """Validate spec.names: all names are required."""
     missing = [
         required(f"spec.names.{key}") for key in ("plural", "singular", "kind", "listKind") if not names.get(key)
     ]
@@ -26,38 +26,37 @@ def validate_spec_names(names: JsonObject) -> list[FieldError]:
 
 
 def validate_names(names: JsonObject, path: str) -> list[FieldError]:
-    """What is wrong with the syntax of names that are given."""
+    """Validate the syntax of the names that are set."""
     errors: list[FieldError] = []
     for key in ("plural", "singular", "kind", "listKind"):
         name = names.get(key)
         if not name:
             continue
         kind = key in ("kind", "listKind")
-        whys = dns1035_label(name.lower() if kind else name)
-        if whys:
-            errors.append(invalid(f"{path}.{key}", name, f"{_MIXED_CASE if kind else ''}{','.join(whys)}"))
-    errors += _list_problems(names.get("shortNames"), f"{path}.shortNames")
+        messages = dns1035_label(name.lower() if kind else name)
+        if messages:
+            errors.append(invalid(f"{path}.{key}", name, f"{_MIXED_CASE if kind else ''}{','.join(messages)}"))
+    errors += _validate_name_list(names.get("shortNames"), f"{path}.shortNames")
     if names.get("kind") and names["kind"] == names.get("listKind"):
         errors.append(invalid(f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"))
-    return errors + _list_problems(names.get("categories"), f"{path}.categories")
+    return errors + _validate_name_list(names.get("categories"), f"{path}.categories")
 
 
-def _list_problems(names: list[str] | None, path: str) -> list[FieldError]:
+def _validate_name_list(names: list[str] | None, path: str) -> list[FieldError]:
     found = ((index, name, dns1035_label(name)) for index, name in enumerate(names or ()))
-    return [invalid(f"{path}[{index}]", name, ",".join(whys)) for index, name, whys in found if whys]
+    return [invalid(f"{path}[{index}]", name, ",".join(messages)) for index, name, messages in found if messages]
 
 
 def accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:
-    """The definition's next status: names that no other of its group holds are accepted, and it is established.
+    """Return the next status of a CRD: names that no other CRD of its group holds are accepted, then it is established.
 
-    `others` may be all definitions, those of other groups included; what counts of them is what they were accepted.
-    Who keeps account of the names that are taken, this definition's included, gives that.
+    `others` are other CRDs of any group, or an AcceptedNames that a caller maintains for all CRDs including this one.
     """
-    return establish(crd, _named(crd, others, now), now)
+    return establish(crd, _accept_names(crd, others, now), now)
 
 
 def establish(crd: JsonObject, status: JsonObject, now: str) -> JsonObject:
-    """The status once the accepted names are served; a webhook's certificates must be readable first."""
+    """Return the status with the condition Established, if all names are accepted and the CA bundle is valid."""
     if _is_true(status, ESTABLISHED) or not _is_true(status, NAMES_ACCEPTED):
         return status
     if has_invalid_ca_bundle(crd["spec"]):
@@ -72,34 +71,36 @@ def _is_true(status: JsonObject, type_: str) -> bool:
     return found is not None and found["status"] == "True"
 
 
-def _named(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:
-    wanted, status = crd["spec"]["names"], crd["status"]
-    had = status["acceptedNames"]
-    if wanted == had:
+def _accept_names(crd: JsonObject, others: Iterable[JsonObject] | AcceptedNames, now: str) -> JsonObject:
+    requested, status = crd["spec"]["names"], crd["status"]
+    accepted_before = status["acceptedNames"]
+    if requested == accepted_before:
         return dict(status)
-    taken = others if isinstance(others, AcceptedNames) else AcceptedNames([crd, *others])
-    accepted, verdict = _decide(wanted, had, taken.names_in(crd["spec"]["group"]))
-    if accepted == had and equivalent(verdict, find_condition(status, NAMES_ACCEPTED)):
+    accepted_names = others if isinstance(others, AcceptedNames) else AcceptedNames([crd, *others])
+    accepted, names_condition = _resolve_conflicts(
+        requested, accepted_before, accepted_names.names_in(crd["spec"]["group"])
+    )
+    if accepted == accepted_before and equivalent(names_condition, find_condition(status, NAMES_ACCEPTED)):
         return dict(status)
     established = find_condition(status, ESTABLISHED) or condition(
         ESTABLISHED, "False", "NotAccepted", "not all names are accepted"
     )
-    if established["status"] != "True" and verdict["status"] == "True":
+    if established["status"] != "True" and names_condition["status"] == "True":
         message = "the initial names have been accepted"
         established = condition(ESTABLISHED, "False", "Installing", message)
-    status = conditions.set_condition({**status, "acceptedNames": accepted}, verdict, now)
+    status = conditions.set_condition({**status, "acceptedNames": accepted}, names_condition, now)
     return conditions.set_condition(status, established, now)
 
 
 class GroupNames(NamedTuple):
-    """The names that the definitions of one group hold, and how often each."""
+    """The accepted names of the CRDs in one group, with the number of CRDs that hold each."""
 
     resources: Counter[str]
     kinds: Counter[str]
 
 
 class AcceptedNames:
-    """The names that definitions hold, by their groups."""
+    """The accepted names of all CRDs by group."""
 
     def __init__(self, crds: Iterable[JsonObject] = ()) -> None:
         self._groups: dict[str, GroupNames] = {}
@@ -107,60 +108,64 @@ class AcceptedNames:
             self.add(crd)
 
     def names_in(self, group: str) -> GroupNames:
+        """Return the accepted names of a group."""
         return self._groups.get(group) or GroupNames(Counter(), Counter())
 
     def add(self, crd: JsonObject) -> None:
-        held = self._groups.setdefault(crd["spec"]["group"], GroupNames(Counter(), Counter()))
-        for count, names in zip(held, _accepted(crd), strict=True):
+        """Add the accepted names of a CRD."""
+        group_names = self._groups.setdefault(crd["spec"]["group"], GroupNames(Counter(), Counter()))
+        for count, names in zip(group_names, _accepted_names_of(crd), strict=True):
             for name in names:
                 count[name] += 1
 
     def remove(self, crd: JsonObject) -> None:
-        """Forget what a definition held when it was added."""
+        """Remove the accepted names of a CRD, which must be those it was added with."""
         group = crd["spec"]["group"]
-        held = self._groups[group]
-        for count, names in zip(held, _accepted(crd), strict=True):
+        group_names = self._groups[group]
+        for count, names in zip(group_names, _accepted_names_of(crd), strict=True):
             for name in names:
                 count[name] -= 1
                 if not count[name]:
                     del count[name]
-        if not held.kinds:
+        if not group_names.kinds:
             del self._groups[group]
 
 
-def _accepted(crd: JsonObject) -> tuple[list[str], list[str]]:
+def _accepted_names_of(crd: JsonObject) -> tuple[list[str], list[str]]:
     names = (crd.get("status") or {}).get("acceptedNames") or {}
     resources = [names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())]
     return resources, [names.get("kind", ""), names.get("listKind", "")]
 
 
-def _decide(wanted: JsonObject, had: JsonObject, taken: GroupNames) -> tuple[JsonObject, JsonObject]:
-    """Each name is accepted by itself; of several conflicts the last is told."""
-    accepted = dict(had)
-    verdict = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
+def _resolve_conflicts(
+    requested: JsonObject, accepted_before: JsonObject, accepted_names: GroupNames
+) -> tuple[JsonObject, JsonObject]:
+    """Return the accepted names and the condition NamesAccepted, which reports the last of several conflicts."""
+    accepted = dict(accepted_before)
+    names_condition = condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
     checks = (
-        ("plural", "PluralConflict", taken.resources),
-        ("singular", "SingularConflict", taken.resources),
-        ("shortNames", "ShortNamesConflict", taken.resources),
-        ("kind", "KindConflict", taken.kinds),
-        ("listKind", "ListKindConflict", taken.kinds),
+        ("plural", "PluralConflict", accepted_names.resources),
+        ("singular", "SingularConflict", accepted_names.resources),
+        ("shortNames", "ShortNamesConflict", accepted_names.resources),
+        ("kind", "KindConflict", accepted_names.kinds),
+        ("listKind", "ListKindConflict", accepted_names.kinds),
     )
-    for key, reason, used in checks:
+    for key, reason, held in checks:
         if key == "shortNames":
-            mine = had.get(key) or ()
-            clashes = [name for name in wanted.get(key) or () if name not in mine and name and name in used]
+            own = accepted_before.get(key) or ()
+            conflicts = [name for name in requested.get(key) or () if name not in own and name and name in held]
         else:
-            name = wanted.get(key, "")
-            clashes = [name] if name != had.get(key, "") and name in used else []
-        if clashes:
-            verdict = condition(NAMES_ACCEPTED, "False", reason, _in_use(clashes))
+            name = requested.get(key, "")
+            conflicts = [name] if name != accepted_before.get(key, "") and name in held else []
+        if conflicts:
+            names_condition = condition(NAMES_ACCEPTED, "False", reason, _in_use_message(conflicts))
         else:
-            accepted[key] = wanted.get(key)
-    accepted["categories"] = wanted.get("categories")
+            accepted[key] = requested.get(key)
+    accepted["categories"] = requested.get("categories")
     order = ("plural", "singular", "shortNames", "kind", "listKind", "categories")
-    return {key: accepted[key] for key in order if accepted.get(key) or key in ("plural", "kind")}, verdict
+    return {key: accepted[key] for key in order if accepted.get(key) or key in ("plural", "kind")}, names_condition
 
 
-def _in_use(names: list[str]) -> str:
-    texts = list(dict.fromkeys(f"{go_quote(name)} is already in use" for name in names))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+def _in_use_message(names: list[str]) -> str:
+    messages = list(dict.fromkeys(f"{go_quote(name)} is already in use" for name in names))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"

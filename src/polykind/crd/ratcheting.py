@@ -1,4 +1,4 @@
-"""How strictly a definition is judged: an update need not mend what its old self already got wrong."""
+"""Ratcheting of CRD validation: an update need not fix errors that the old CRD already has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 
 from polykind.contract import JsonObject
 from polykind.crd.ca_bundle import ca_bundle_error
-from polykind.crd.equality import equal_settings
+from polykind.crd.empty_values import equal_settings
 from polykind.crd.schema_walker import (
     VALIDATIONS,
     all_schemas,
@@ -28,7 +28,10 @@ _NO_BETA_DEFAULTS = "(cannot set default values in apiextensions.k8s.io/v1beta1 
 
 
 class ValidationOptions:
-    """The strictness of one write; `old` is the inner spec before it, None for a create. Answers come when asked."""
+    """The validation options of one write. `new` and `old` are internal specs; `old` is None for a create.
+
+    Options are computed on first use.
+    """
 
     def __init__(
         self,
@@ -41,22 +44,23 @@ class ValidationOptions:
     ) -> None:
         self.new, self.old, self.established, self.beta, self.defaulting = new, old, established, beta, defaulting
 
-    def _old_has(self, trait: Callable[[JsonObject], object]) -> bool:
-        return self.old is not None and any(trait(node) for node in self._old_nodes)
+    def _old_has(self, predicate: Callable[[JsonObject], object]) -> bool:
+        return self.old is not None and any(predicate(node) for node in self._old_nodes)
 
     @cached_property
     def _old_nodes(self) -> list[JsonObject]:
         return [node for schema in root_schemas(self.old or {}) for node in all_schemas(schema)]
 
     @cached_property
-    def defaults_refused(self) -> str | None:
-        """Why schemas may hold no defaults; None if they may."""
+    def defaults_forbidden(self) -> str | None:
+        """The reason why schemas may not have defaults, for the error message; None if they may."""
         if (self.beta or not self.defaulting) and not self._old_has(has_default):
             return _NO_BETA_DEFAULTS if self.defaulting else ""
         return None
 
     @cached_property
     def schema_required(self) -> bool:
+        """True if every version must have a schema."""
         if self.beta or self.old is None:
             return not self.beta
         if (self.old.get("validation") or {}).get("openAPIV3Schema") is not None:
@@ -65,6 +69,7 @@ class ValidationOptions:
 
     @cached_property
     def structural_required(self) -> bool:
+        """True if schemas must be structural."""
         if self.beta or self.old is None:
             return not self.beta
         return not any(
@@ -73,12 +78,14 @@ class ValidationOptions:
 
     @cached_property
     def pruned_defaults_required(self) -> bool:
+        """True if defaults may not have unknown fields."""
         return self.old is None or not any(has_unpruned_defaults(schema) for schema in root_schemas(self.old))
 
     @cached_property
     def strictness(self) -> SchemaStrictness:
+        """The checks that apply to every schema node."""
         return SchemaStrictness(
-            self.defaults_refused,
+            self.defaults_forbidden,
             not self.beta and not self._old_has(has_invalid_type),
             not self._old_has(has_non_atomic_set_items),
             not self._old_has(lambda node: validate_list_keys(node, "")),
@@ -86,30 +93,31 @@ class ValidationOptions:
 
     @cached_property
     def review_version_required(self) -> bool:
-        """Whether one of the review versions must be one that is spoken."""
-        reviews = ((self.old or {}).get("conversion") or {}).get("conversionReviewVersions")
-        return not reviews or not REVIEW_VERSIONS.isdisjoint(reviews)
+        """True if conversionReviewVersions must include a version that the server supports."""
+        review_versions = ((self.old or {}).get("conversion") or {}).get("conversionReviewVersions")
+        return not review_versions or not REVIEW_VERSIONS.isdisjoint(review_versions)
 
     @cached_property
-    def bad_bundle_allowed(self) -> bool:
+    def invalid_ca_bundle_allowed(self) -> bool:
+        """True if the CA bundle is not validated: the CRD is not established, or its old bundle is invalid too."""
         if self.old is None or not self.established:
             return True
         client = (self.old.get("conversion") or {}).get("webhookClientConfig") or {}
         return ca_bundle_error(client.get("caBundle")) is not None
 
-    def many_selectable_allowed(self, version: str | None) -> bool:
-        """Whether a version (None: all of them together) already had too many selectable fields, and keeps them."""
+    def many_selectable_fields_allowed(self, version: str | None) -> bool:
+        """True if a version (None: the top level) has too many selectable fields, but had the same ones before."""
         if self.old is None:
             return False
         if version is None:
             new, old = self.new, self.old
         else:
-            new, old = _version_of(self.new, version) or {}, _version_of(self.old, version) or {}
+            new, old = _find_version(self.new, version) or {}, _find_version(self.old, version) or {}
         before = old.get("selectableFields") or []
         return len(before) > MAX_SELECTABLE_FIELDS and equal_settings(new.get("selectableFields"), before)
 
-    def unchanged(self, version: str) -> bool:
-        """Whether the schema of a version is what it was."""
+    def schema_unchanged(self, version: str) -> bool:
+        """True if the schema of a version did not change."""
         if self.old is None:
             return False
         new, old = _schema_of(self.new, version), _schema_of(self.old, version)
@@ -117,10 +125,12 @@ class ValidationOptions:
 
     @cached_property
     def old_rules(self) -> frozenset[str]:
+        """The CEL rules of the old CRD."""
         return frozenset(rule["rule"] for node in self._rule_nodes for rule in node[VALIDATIONS])
 
     @cached_property
     def old_messages(self) -> frozenset[str]:
+        """The CEL message expressions of the old CRD."""
         texts = (rule.get("messageExpression") for node in self._rule_nodes for rule in node[VALIDATIONS])
         return frozenset(text for text in texts if text)
 
@@ -132,13 +142,13 @@ class ValidationOptions:
 _MISSING = object()
 
 
-def _version_of(inner: JsonObject, name: str) -> JsonObject | None:
-    return next((version for version in inner.get("versions") or () if version["name"] == name), None)
+def _find_version(internal: JsonObject, name: str) -> JsonObject | None:
+    return next((version for version in internal.get("versions") or () if version["name"] == name), None)
 
 
-def _schema_of(inner: JsonObject, version: str) -> object:
-    found = _version_of(inner, version)
-    if found is None:
+def _schema_of(internal: JsonObject, version: str) -> object:
+    version_entry = _find_version(internal, version)
+    if version_entry is None:
         return _MISSING
-    per_version = any("schema" in v for v in inner["versions"])
-    return found.get("schema") if per_version else inner.get("validation")
+    per_version = any("schema" in v for v in internal["versions"])
+    return version_entry.get("schema") if per_version else internal.get("validation")

@@ -1,4 +1,4 @@
-"""All the schemas inside a schema, and what can be told from looking at each by itself."""
+"""Traversal of the schemas children a schema, and checks of single schema nodes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ MAP_TYPE = "x-kubernetes-map-type"
 VALIDATIONS = "x-kubernetes-validations"
 
 _EXTENSIONS = frozenset({PRESERVE, EMBEDDED, INT_OR_STRING, LIST_TYPE})
-_ONE = frozenset({"not", "items", "additionalProperties", "additionalItems"})
+_SINGLE = frozenset({"not", "items", "additionalProperties", "additionalItems"})
 _LISTED = frozenset({"allOf", "anyOf", "oneOf"})
 _NAMED = frozenset({"properties", "patternProperties", "definitions", "dependencies"})
-_NESTING = _ONE | _LISTED | _NAMED
+_NESTING = _SINGLE | _LISTED | _NAMED
 
 
 def all_schemas(schema: JsonObject) -> list[JsonObject]:
-    """The schema and every schema below it, parents first."""
+    """Return a schema and all schemas children it, parents first."""
     out: list[JsonObject] = []
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
+    pending = [schema]
+    while pending:
+        node = pending.pop()
         out.append(node)
         if not _NESTING.isdisjoint(node):
-            waiting.extend(reversed(_children(node)))
+            pending.extend(reversed(_children(node)))
     return out
 
 
@@ -41,31 +41,39 @@ def _children(node: JsonObject) -> list[JsonObject]:
     found: list[JsonObject] = []
     for key, value in node.items():
         if key in _NESTING:
-            inside: Iterable[Any] = value.values() if key in _NAMED else value if isinstance(value, list) else (value,)
-            found += [child for child in inside if isinstance(child, dict)]
+            children: Iterable[Any] = (
+                value.values() if key in _NAMED else value if isinstance(value, list) else (value,)
+            )
+            found += [child for child in children if isinstance(child, dict)]
     return found
 
 
-def root_schemas(inner: JsonObject) -> list[JsonObject]:
-    """The root schemas of an inner spec: the one all versions share, then those of single versions."""
-    stanzas = [inner.get("validation"), *(version.get("schema") for version in inner.get("versions") or ())]
-    return [s["openAPIV3Schema"] for s in stanzas if s is not None and s.get("openAPIV3Schema") is not None]
+def root_schemas(internal: JsonObject) -> list[JsonObject]:
+    """Return the root schemas of an internal spec: the top-level one, then those of version entries."""
+    schema_settings = [
+        internal.get("validation"),
+        *(version.get("schema") for version in internal.get("versions") or ()),
+    ]
+    return [s["openAPIV3Schema"] for s in schema_settings if s is not None and s.get("openAPIV3Schema") is not None]
 
 
 def has_default(node: JsonObject) -> bool:
+    """True if a schema node has a default."""
     return "default" in node
 
 
 def has_extension(node: JsonObject) -> bool:
+    """True if a schema node has an x-kubernetes- extension that needs a structural schema."""
     return not _EXTENSIONS.isdisjoint(node) or bool(node.get(LIST_MAP_KEYS) or node.get(VALIDATIONS))
 
 
 def has_invalid_type(node: JsonObject) -> bool:
+    """True if a schema node has an unknown type."""
     return bool(node.get("type")) and node["type"] not in TYPES
 
 
 def has_non_atomic_set_items(node: JsonObject) -> bool:
-    """Whether the node is a set of lists or maps that could be merged inside, so that sameness means little."""
+    """True for a list of type set whose items are not atomic lists or objects, so that they could be merged."""
     items = node.get("items")
     if node.get(LIST_TYPE) != "set" or not isinstance(items, dict):
         return False
@@ -75,7 +83,7 @@ def has_non_atomic_set_items(node: JsonObject) -> bool:
 
 
 def validate_list_keys(node: JsonObject, path: str) -> list[FieldError]:
-    """What keeps items of a set or a keyed list from being told apart: null, and keys that are missing or null."""
+    """Validate that items of a set or map list, and the keys of a map list, can be neither null nor absent."""
     items, list_type = node.get("items"), node.get(LIST_TYPE)
     if list_type not in ("set", "map") or not isinstance(items, dict):
         return []
@@ -86,14 +94,14 @@ def validate_list_keys(node: JsonObject, path: str) -> list[FieldError]:
         )
     if list_type == "set":
         return errors
-    needed = items.get("required") or ()
+    required_properties = items.get("required") or ()
     properties = items.get("properties") or {}
     for key in node.get(LIST_MAP_KEYS) or ():
         field = properties.get(key)
         if field is None:
             continue
         at = f"{path}.items.properties[{key}]"
-        if key not in needed and "default" not in field:
+        if key not in required_properties and "default" not in field:
             detail = (
                 "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
             )

@@ -1,4 +1,4 @@
-"""What becomes of a definition's status: names, establishment, schema, approval, deletion."""
+"""The status of a CRD: accepted names, establishment, non-structural schemas, API approval, termination."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def reconcile(
     others: Iterable[JsonObject] | AcceptedNames,
     now: str,
     *,
-    flaw: JsonObject | EllipsisType | None = ...,
+    non_structural: JsonObject | EllipsisType | None = ...,
 ) -> JsonObject:
-    """The status a definition comes to rest at; the same conditions keep their times.
+    """Return the status that kube-apiserver's CRD controllers would arrive at. Unchanged conditions keep their times.
 
-    `flaw` is the definition's nonstructural_condition, if it is known: it need not be made anew while the spec stays.
+    `non_structural` is the result of `nonstructural_condition`, which callers can reuse while the spec is unchanged.
     """
     status = accept_names(crd, others, now)
-    if flaw is ...:
-        flaw = nonstructural_condition(crd)
-    if flaw is None:
+    if non_structural is ...:
+        non_structural = nonstructural_condition(crd)
+    if non_structural is None:
         if find_condition(status, NON_STRUCTURAL) is not None:
             status = conditions.remove_condition(status, NON_STRUCTURAL)
-    elif not equivalent(flaw, find_condition(status, NON_STRUCTURAL)):
-        status = conditions.set_condition(status, flaw, now)
+    elif not equivalent(non_structural, find_condition(status, NON_STRUCTURAL)):
+        status = conditions.set_condition(status, non_structural, now)
     approval = approval_condition(crd)
     if approval is not None and not equivalent(approval, find_condition(status, approval["type"])):
         status = conditions.set_condition(status, approval, now)
@@ -53,7 +53,7 @@ def reconcile(
 
 
 def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
-    """What keeps the schemas of a definition from being structural; None if nothing does."""
+    """Return the condition NonStructuralSchema. Return None if all schemas are structural."""
     spec = crd["spec"]
     errors = []
     if spec.get("preserveUnknownFields"):
@@ -62,15 +62,15 @@ def nonstructural_condition(crd: JsonObject) -> JsonObject | None:
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
             continue
-        why = unsupported_reason(schema)
-        if why is not None:
-            message = f"failed to check validation schema for version {version['name']}: {why}"
+        message = unsupported_reason(schema)
+        if message is not None:
+            message = f"failed to check validation schema for version {version['name']}: {message}"
             return condition(NON_STRUCTURAL, "Unknown", "StructuralError", message)
         errors += structural_violations(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
     return condition(NON_STRUCTURAL, "True", "Violations", aggregate_message(errors)) if errors else None
 
 
 def terminating_condition(reason: str, message: str = "") -> JsonObject:
-    """A step of a definition's deletion; failures bring their own message."""
-    status, usual = _TERMINATING[reason]
-    return condition(TERMINATING, status, reason, message or usual)
+    """Return the condition Terminating for a stage of the deletion. Only failures have a message of their own."""
+    status, default_message = _TERMINATING[reason]
+    return condition(TERMINATING, status, reason, message or default_message)

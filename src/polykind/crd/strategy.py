@@ -1,36 +1,40 @@
-"""What a write makes of a definition before it is judged: status, generation and stored versions are the server's."""
+"""The strategy of CRD writes: fields that the server owns, and warnings about unknown formats."""
 
 from __future__ import annotations
 
 from polykind.contract import JsonObject
-from polykind.crd.equality import equal_specs
+from polykind.crd.api_conversion import to_internal
+from polykind.crd.empty_values import equal_specs
+from polykind.crd.schema_walker import all_schemas, root_schemas
+from polykind.golang.fmt import go_quote
+from polykind.schema.string_formats import is_known_format
 
 
 def empty_status() -> JsonObject:
-    """The status of a definition nobody has looked at."""
+    """Return the status of a CRD that no controller has processed."""
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
 
 
 def prepare_create(crd: JsonObject) -> JsonObject:
-    """A new definition: it has no status yet but the version its objects will be stored at."""
-    crd["status"] = _storing(empty_status(), crd)
+    """Reset the status of a new CRD, apart from its storage version, and set generation 1."""
+    crd["status"] = _with_storage_version(empty_status(), crd)
     crd["metadata"]["generation"] = 1
     return crd
 
 
 def prepare_update(new: JsonObject, old: JsonObject) -> JsonObject:
-    """A changed definition: its status stays, but for a version that becomes the storage version."""
+    """Keep the old status, add a new storage version to storedVersions, and count a changed spec in the generation."""
     generation = old["metadata"].get("generation", 0)
     _set_generation(new, generation if equal_specs(new["spec"], old["spec"]) else generation + 1)
-    new["status"] = _storing(old["status"], new)
+    new["status"] = _with_storage_version(old["status"], new)
     return new
 
 
 def prepare_status_update(new: JsonObject, old: JsonObject) -> JsonObject:
-    """A changed status: the spec stays, metadata may change. The storage version is there where none is stated."""
+    """Keep the old spec. If storedVersions is empty, set it to the storage version."""
     new["spec"] = old["spec"]
     if not new["status"]["storedVersions"]:
-        new["status"] = _storing(new["status"], new)
+        new["status"] = _with_storage_version(new["status"], new)
     _set_generation(new, old["metadata"].get("generation", 0))
     return new
 
@@ -43,9 +47,27 @@ def _set_generation(crd: JsonObject, generation: int) -> None:
         meta.pop("generation", None)
 
 
-def _storing(status: JsonObject, crd: JsonObject) -> JsonObject:
+def _with_storage_version(status: JsonObject, crd: JsonObject) -> JsonObject:
     for version in crd["spec"]["versions"] or ():
         if version["storage"]:
             stored = status["storedVersions"] or []
             return status if version["name"] in stored else {**status, "storedVersions": [*stored, version["name"]]}
     return status
+
+
+def warnings(crd: JsonObject, old: JsonObject | None = None) -> list[str]:
+    """Return the warnings about unknown formats in schemas that the old CRD does not have."""
+    found = _unknown_formats(crd)
+    if found and old is not None:
+        known = set(_unknown_formats(old))
+        found = [name for name in found if name not in known]
+    return [f"unrecognized format {go_quote(name)}" for name in found]
+
+
+def _unknown_formats(crd: JsonObject) -> list[str]:
+    return [
+        node["format"]
+        for schema in root_schemas(to_internal(crd["spec"]))
+        for node in all_schemas(schema)
+        if "format" in node and not is_known_format(node["format"], node.get("type", ""))
+    ]

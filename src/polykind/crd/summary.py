@@ -1,4 +1,4 @@
-"""A definition without its schemas: what names it, routes to it and discovers it. The schemas are read when needed."""
+"""CRD summaries: CRDs without their schemas, which are loaded from the store when needed."""
 
 from __future__ import annotations
 
@@ -10,44 +10,45 @@ import msgspec
 
 from polykind.contract import JsonObject
 
-Read = Callable[[], JsonObject]
+Load = Callable[[], JsonObject]
 
 
 class CRDSummary(dict[str, Any]):
-    """A v1 definition whose versions lack their schema; `read` gives the whole of it.
+    """A v1 CRD whose version entries have no schema. `load` returns the full CRD.
 
-    Schemas are nearly all of a definition, and of a thousand definitions few are in use at a time.
+    Schemas make up nearly all of a CRD's size, and of a thousand CRDs few are in use at a time.
     """
 
     __slots__ = ("load", "spec_digest")
 
-    def __init__(self, outline: JsonObject, mark: bytes, read: Read) -> None:
-        super().__init__(outline)
-        self.spec_digest = mark
-        """Equal marks mean equal specs; specs that are written differently differ in it."""
-        self.load = read
+    def __init__(self, summary: JsonObject, digest: bytes, load: Load) -> None:
+        super().__init__(summary)
+        self.spec_digest = digest
+        """A digest of the encoded spec: equal digests mean equal specs."""
+        self.load = load
 
 
 def load_full(crd: JsonObject) -> JsonObject:
-    """A definition with its schemas, if it is only an outline."""
+    """Return a CRD with its schemas, loading it if `crd` is a summary."""
     return crd.load() if isinstance(crd, CRDSummary) else crd
 
 
-def summarize(crd: JsonObject, encoded_spec: bytes, read: Read) -> CRDSummary:
-    """The outline of a definition that has been decoded already."""
+def summarize(crd: JsonObject, encoded_spec: bytes, load: Load) -> CRDSummary:
+    """Return the summary of a decoded CRD."""
     versions = crd["spec"]["versions"]
     if versions:
         versions = [{key: item for key, item in version.items() if key != "schema"} for version in versions]
     spec = {**crd["spec"], "versions": versions}
-    return CRDSummary({**crd, "spec": spec}, spec_digest(encoded_spec), read)
+    return CRDSummary({**crd, "spec": spec}, spec_digest(encoded_spec), load)
 
 
 def spec_digest(encoded_spec: bytes) -> bytes:
+    """Return the digest of an encoded spec."""
     return hashlib.blake2b(encoded_spec, digest_size=16).digest()
 
 
 class CRDParts(msgspec.Struct):
-    """A definition's JSON, cut in pieces."""
+    """The top-level parts of a CRD's JSON; the spec is not decoded."""
 
     metadata: dict[str, Any]
     spec: msgspec.Raw
@@ -77,17 +78,17 @@ class _Spec(msgspec.Struct, omit_defaults=True):
 
 
 split_crd = msgspec.json.Decoder(CRDParts).decode
-"""Raises msgspec.MsgspecError for what is not shaped like a definition."""
+"""Split the JSON of a CRD. Raises msgspec.MsgspecError if it does not look like a CRD."""
 _spec = msgspec.json.Decoder(_Spec).decode
 
 
-def decode_without_schemas(cut: CRDParts) -> JsonObject:
-    """A v1 definition as it was written but for its schemas, which are skipped, not decoded.
+def decode_without_schemas(parts: CRDParts) -> JsonObject:
+    """Decode a v1 CRD without its schemas, which the decoder skips.
 
-    Raises msgspec.MsgspecError where that cannot be done; then the whole of it must be decoded.
+    Raises msgspec.MsgspecError if the spec has an unexpected type; then the caller has to decode the full CRD.
     """
-    spec = msgspec.to_builtins(_spec(cut.spec))
-    crd: JsonObject = {"apiVersion": cut.apiVersion, "kind": cut.kind, "metadata": cut.metadata, "spec": spec}
-    if cut.status is not None:
-        crd["status"] = cut.status
+    spec = msgspec.to_builtins(_spec(parts.spec))
+    crd: JsonObject = {"apiVersion": parts.apiVersion, "kind": parts.kind, "metadata": parts.metadata, "spec": spec}
+    if parts.status is not None:
+        crd["status"] = parts.status
     return crd

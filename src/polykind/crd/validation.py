@@ -1,4 +1,4 @@
-"""The rules of a whole definition, for a create, an update, and an update of its status."""
+"""Validation of CRDs on create, update and status update."""
 
 from __future__ import annotations
 
@@ -22,41 +22,45 @@ from polykind.schema.metadata_validation import validate_object_meta, validate_o
 P = ParamSpec("P")
 
 
-def _bounded(judge: Callable[P, list[FieldError]]) -> Callable[P, list[FieldError]]:
-    """A schema nested beyond what the interpreter can follow is the author's fault, not the server's."""
+def _limit_nesting(validate: Callable[P, list[FieldError]]) -> Callable[P, list[FieldError]]:
+    """Turn a RecursionError into a 400 response, because only a deeply nested schema can cause it."""
 
-    @wraps(judge)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> list[FieldError]:
+    @wraps(validate)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> list[FieldError]:
         try:
-            return judge(*args, **kwargs)
+            return validate(*args, **kwargs)
         except RecursionError:
             raise BadRequestError("the schema is nested too deeply") from None
 
-    return guarded
+    return limited
 
 
-@_bounded
+@_limit_nesting
 def validate_create(
     crd: JsonObject, request_version: str = "v1", *, rules: RuleChecker | None = None, defaulting: bool = True
 ) -> list[FieldError]:
-    """What is wrong with a new definition, as a request at an API version is told.
+    """Validate a new CRD for a request at an API version.
 
-    Without `defaulting` schemas may hold no defaults, unless they held some before.
+    Without `defaulting` schemas may not have defaults, unless the old CRD has some.
     """
     return validate_internal_create(crd, to_internal(crd["spec"]), request_version, rules, defaulting)
 
 
 def validate_internal_create(
-    crd: JsonObject, inner: JsonObject, request_version: str, rules: RuleChecker | None = None, defaulting: bool = True
+    crd: JsonObject,
+    internal: JsonObject,
+    request_version: str,
+    rules: RuleChecker | None = None,
+    defaulting: bool = True,
 ) -> list[FieldError]:
-    """The same for a definition whose inner spec is not that of its v1 shape."""
+    """Do as `validate_create` for a v1beta1 CRD whose internal spec differs from that of its v1 representation."""
     beta = request_version == "v1beta1"
-    errors = _create_meta_problems(crd)
-    errors += validate_spec(inner, ValidationOptions(inner, beta=beta, defaulting=defaulting), rules)
-    return errors + _status_problems(crd) + ([] if beta else _v1_problems(crd, None))
+    errors = _validate_metadata(crd)
+    errors += validate_spec(internal, ValidationOptions(internal, beta=beta, defaulting=defaulting), rules)
+    return errors + _validate_status(crd) + ([] if beta else _validate_v1(crd, None))
 
 
-@_bounded
+@_limit_nesting
 def validate_update(
     new: JsonObject,
     old: JsonObject,
@@ -65,41 +69,41 @@ def validate_update(
     rules: RuleChecker | None = None,
     defaulting: bool = True,
 ) -> list[FieldError]:
-    """What is wrong with a changed definition; what was wrong before may stay so."""
+    """Validate an updated CRD, with ratcheting: errors that the old CRD already has are allowed."""
     beta, established = request_version == "v1beta1", is_true(old, ESTABLISHED)
-    inner, before = to_internal(new["spec"]), to_internal(old["spec"])
+    internal, old_internal = to_internal(new["spec"]), to_internal(old["spec"])
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
-    options = ValidationOptions(inner, before, established=established, beta=beta, defaulting=defaulting)
-    errors += validate_spec(inner, options, rules)
+    options = ValidationOptions(internal, old_internal, established=established, beta=beta, defaulting=defaulting)
+    errors += validate_spec(internal, options, rules)
     errors += validate_immutable_fields(new["spec"], old["spec"], established=established)
-    return errors + _status_problems(new) + ([] if beta else _v1_problems(new, old))
+    return errors + _validate_status(new) + ([] if beta else _validate_v1(new, old))
 
 
-@_bounded
+@_limit_nesting
 def validate_status_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """What is wrong with a changed status: only metadata and the syntax of accepted names are looked at."""
+    """Validate a status update. kube-apiserver checks only metadata and the syntax of accepted names."""
     errors = validate_object_meta_update(new["metadata"], old["metadata"])
     return errors + validate_names(new["status"]["acceptedNames"], "status.acceptedNames")
 
 
-def _create_meta_problems(crd: JsonObject) -> list[FieldError]:
+def _validate_metadata(crd: JsonObject) -> list[FieldError]:
     spec = crd["spec"]
-    wanted = f"{spec['names']['plural']}.{spec['group']}"
+    expected_name = f"{spec['names']['plural']}.{spec['group']}"
 
     def name_rule(name: str, prefix: bool) -> list[str]:
-        problems = subdomain_name(name, prefix)
-        return problems if name == wanted else [*problems, 'must be spec.names.plural+"."+spec.group']
+        messages = subdomain_name(name, prefix)
+        return messages if name == expected_name else [*messages, 'must be spec.names.plural+"."+spec.group']
 
     return validate_object_meta(crd["metadata"], namespaced=False, name_rule=name_rule)
 
 
-def _status_problems(crd: JsonObject) -> list[FieldError]:
+def _validate_status(crd: JsonObject) -> list[FieldError]:
     status = crd["status"]
     errors = validate_names(status["acceptedNames"], "status.acceptedNames")
-    return errors + _stored_version_problems(status["storedVersions"], crd["spec"]["versions"] or [])
+    return errors + _validate_stored_versions(status["storedVersions"], crd["spec"]["versions"] or [])
 
 
-def _stored_version_problems(stored: list[str] | None, versions: list[JsonObject]) -> list[FieldError]:
+def _validate_stored_versions(stored: list[str] | None, versions: list[JsonObject]) -> list[FieldError]:
     at = "status.storedVersions"
     if not stored:
         return [invalid(at, as_json(stored), "must have at least one stored version")]
@@ -120,8 +124,8 @@ def _stored_version_problems(stored: list[str] | None, versions: list[JsonObject
     return errors
 
 
-def _v1_problems(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
-    """What only requests at v1 must heed."""
+def _validate_v1(crd: JsonObject, old: JsonObject | None) -> list[FieldError]:
+    """Return the errors that only requests at v1 can have."""
     errors = validate_approval(crd, old)
     if old is not None and old["spec"].get("preserveUnknownFields"):
         return errors

@@ -1,4 +1,4 @@
-"""The rules of spec.conversion: a strategy, and for a webhook where and how to call it."""
+"""Validation of spec.conversion: the strategy, and for a webhook its client configuration and review versions."""
 
 from __future__ import annotations
 
@@ -9,61 +9,62 @@ from polykind.crd.validation_client_config import validate_webhook_service, vali
 from polykind.errors import FieldError, forbidden, invalid, not_supported, required
 from polykind.names import dns1035_label
 
-_AT = "spec.conversion"
+_PATH = "spec.conversion"
 
 
 def validate_conversion(conversion: JsonObject | None, options: ValidationOptions) -> list[FieldError]:
+    """Validate the conversion of an internal spec."""
     if conversion is None:
         return []
     strategy = conversion["strategy"]
     errors: list[FieldError] = []
     if not strategy:
-        errors.append(required(f"{_AT}.strategy"))
+        errors.append(required(f"{_PATH}.strategy"))
     elif strategy not in ("None", "Webhook"):
-        errors.append(not_supported(f"{_AT}.strategy", strategy, ("None", "Webhook")))
-    client, reviews = conversion.get("webhookClientConfig"), conversion.get("conversionReviewVersions")
+        errors.append(not_supported(f"{_PATH}.strategy", strategy, ("None", "Webhook")))
+    client, review_versions = conversion.get("webhookClientConfig"), conversion.get("conversionReviewVersions")
     if strategy == "Webhook":
-        return errors + _client_problems(client, options) + _review_problems(reviews, options)
+        return errors + _validate_client_config(client, options) + _validate_review_versions(review_versions, options)
     detail = "should not be set when strategy is not set to Webhook"
     if client is not None:
-        errors.append(forbidden(f"{_AT}.webhookClientConfig", detail))
-    if reviews:
-        errors.append(forbidden(f"{_AT}.conversionReviewVersions", detail))
+        errors.append(forbidden(f"{_PATH}.webhookClientConfig", detail))
+    if review_versions:
+        errors.append(forbidden(f"{_PATH}.conversionReviewVersions", detail))
     return errors
 
 
-def _client_problems(client: JsonObject | None, options: ValidationOptions) -> list[FieldError]:
-    at = f"{_AT}.webhookClientConfig"
+def _validate_client_config(client: JsonObject | None, options: ValidationOptions) -> list[FieldError]:
+    path = f"{_PATH}.webhookClientConfig"
     if client is None:
-        return [required(at, "required when strategy is set to Webhook")]
+        return [required(path, "required when strategy is set to Webhook")]
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
-        errors = [required(at, "exactly one of url or service is required")]
+        errors = [required(path, "exactly one of url or service is required")]
     elif url is not None:
-        errors = validate_webhook_url(url, f"{at}.url")
+        errors = validate_webhook_url(url, f"{path}.url")
     else:
-        errors = validate_webhook_service(client["service"], f"{at}.service")
+        errors = validate_webhook_service(client["service"], f"{path}.service")
     bundle = client.get("caBundle")
-    if bundle and not options.bad_bundle_allowed:
-        problem = ca_bundle_error(bundle)
-        if problem is not None:
-            errors.append(invalid(f"{at}.caBundle", bundle, problem))
+    if bundle and not options.invalid_ca_bundle_allowed:
+        error = ca_bundle_error(bundle)
+        if error is not None:
+            errors.append(invalid(f"{path}.caBundle", bundle, error))
     return errors
 
 
-def _review_problems(reviews: list[str] | None, options: ValidationOptions) -> list[FieldError]:
-    at = f"{_AT}.conversionReviewVersions"
-    if not reviews:
-        return [required(at)]
+def _validate_review_versions(review_versions: list[str] | None, options: ValidationOptions) -> list[FieldError]:
+    path = f"{_PATH}.conversionReviewVersions"
+    if not review_versions:
+        return [required(path)]
     errors: list[FieldError] = []
-    seen: set[str] = set()
-    for index, name in enumerate(reviews):
-        if name in seen:
-            errors.append(invalid(f"{at}[{index}]", name, "duplicate version"))
+    known: set[str] = set()
+    for index, name in enumerate(review_versions):
+        if name in known:
+            errors.append(invalid(f"{path}[{index}]", name, "duplicate version"))
             continue
-        seen.add(name)
-        errors.extend(invalid(f"{at}[{index}]", name, why) for why in dns1035_label(name))
-    if options.review_version_required and REVIEW_VERSIONS.isdisjoint(reviews):
-        known = ", ".join(sorted(REVIEW_VERSIONS))
-        errors.append(invalid(at, reviews, f"must include at least one of {known}"))
+        known.add(name)
+        errors.extend(invalid(f"{path}[{index}]", name, message) for message in dns1035_label(name))
+    if options.review_version_required and REVIEW_VERSIONS.isdisjoint(review_versions):
+        supported = ", ".join(sorted(REVIEW_VERSIONS))
+        errors.append(invalid(path, review_versions, f"must include at least one of {supported}"))
     return errors

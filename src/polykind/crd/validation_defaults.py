@@ -1,4 +1,4 @@
-"""Defaults in schemas: each must be pruned, and valid by its own schema; those of metadata must make valid metadata."""
+"""Validation of defaults in schemas: each must be pruned and valid; defaults in metadata must be valid metadata."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _TYPE_META = {"kind": "Validation", "apiVersion": "validation/v1"}
 def validate_defaults(
     schema: JsonObject, path: str, *, pruned: bool, rules: RuleChecker | None = None
 ) -> list[FieldError]:
-    """What is wrong with the defaults of a structural schema. Those below additionalProperties are not looked at.
+    """Validate the defaults of a structural schema. As in kube-apiserver, those in additionalProperties are skipped.
 
-    The metadata of embedded resources in them is cleaned in place.
+    The metadata of embedded resources inside defaults is coerced in place.
     """
     errors: list[FieldError] = []
     if any(map(has_default, all_schemas(schema))):
         root = {**schema, EMBEDDED: True}
-        _Walk(pruned, rules, errors).visit(root, path, root, (), False)
+        _DefaultsWalker(pruned, rules, errors).visit(root, path, root, (), False)
     return errors
 
 
 def has_unpruned_defaults(schema: JsonObject) -> bool:
-    """Whether a default has fields its schema does not know."""
+    """True if a default has fields that its schema does not specify."""
     return any("default" in node and not _is_pruned(node) for node in all_schemas(schema))
 
 
@@ -47,67 +47,72 @@ def _is_pruned(schema: JsonObject) -> bool:
     return deep_equal(value, schema["default"])
 
 
-class _Walk:
-    """One walk over the schemas that can have defaults."""
+class _DefaultsWalker:
+    """A walk over the schemas that can have defaults."""
 
     def __init__(self, pruned: bool, rules: RuleChecker | None, errors: list[FieldError]) -> None:
         self.pruned, self.rules, self.errors = pruned, rules, errors
 
     def visit(
-        self, schema: JsonObject, path: str, resource: JsonObject, steps: tuple[str | int, ...], inside_meta: bool
+        self, schema: JsonObject, path: str, resource: JsonObject, keys: tuple[str | int, ...], inside_meta: bool
     ) -> None:
-        """Look at a schema that stands at `steps` below the resource, itself or embedded, that it is a part of."""
+        """Visit a schema. `resource` is the root or embedded resource that contains it, at the path `keys`."""
         if EMBEDDED in schema:
-            resource, steps, inside_meta = schema, (), False
+            resource, keys, inside_meta = schema, (), False
         if "default" in schema:
-            at = f"{path}.default"
+            default_path = f"{path}.default"
             if not inside_meta and self.pruned and not _is_pruned(schema):
-                # What is unknown is told besides what else is wrong.
-                self.errors.append(invalid(at, schema["default"], "must not have unknown fields"))
-            found = _metadata_problems(schema, at, resource, steps) if inside_meta else _value_problems(schema, at)
-            if not found and self.rules is not None and any(VALIDATIONS in node for node in all_schemas(schema)):
-                found = self.rules.check_default(schema, schema["default"], at, root=schema is resource)
-            self.errors += found
+                # kube-apiserver reports this in addition to other errors of the same default.
+                self.errors.append(invalid(default_path, schema["default"], "must not have unknown fields"))
+            if inside_meta:
+                errors = _validate_metadata_default(schema, default_path, resource, keys)
+            else:
+                errors = _validate_default(schema, default_path)
+            if not errors and self.rules is not None and any(VALIDATIONS in node for node in all_schemas(schema)):
+                errors = self.rules.check_default(schema, schema["default"], default_path, root=schema is resource)
+            self.errors += errors
         items = schema.get("items")
         if items is not None:
-            self.visit(items, f"{path}.items", resource, (*steps, 0), inside_meta)
+            self.visit(items, f"{path}.items", resource, (*keys, 0), inside_meta)
         for name, child in (schema.get("properties") or {}).items():
             if _DEFAULTING.isdisjoint(child):
                 continue
             meta = inside_meta or (EMBEDDED in schema and name in META_KEYS)
-            self.visit(child, f"{path}.properties[{name}]", resource, (*steps, name), meta)
+            self.visit(child, f"{path}.properties[{name}]", resource, (*keys, name), meta)
 
 
-def _value_problems(schema: JsonObject, at: str) -> list[FieldError]:
+def _validate_default(schema: JsonObject, default_path: str) -> list[FieldError]:
     if type(schema["default"]) in _SCALARS and EMBEDDED not in schema:
-        # There is no object in a scalar to have metadata.
-        return field_errors(validate_value(SchemaNode(schema, for_defaults=True), schema["default"]).errors, at)
-    # The very default of the definition is cleaned, as the reference does: what metadata cannot hold is not stored.
+        # A scalar contains no embedded resource.
+        return field_errors(
+            validate_value(SchemaNode(schema, for_defaults=True), schema["default"]).errors, default_path
+        )
+    # This coerces the default of the CRD itself, as kube-apiserver does, so coerced metadata is stored.
     node, value = SchemaNode(schema), schema["default"]
     try:
-        coerce_embedded(node, value, at, [], strict=True)
-    except EmbeddedResourceError as misfit:
-        return [misfit.error]
-    found: list[FieldError] = []
-    validate_embedded(node, value, at, found)
-    return found or field_errors(validate_value(SchemaNode(schema, for_defaults=True), value).errors, at)
+        coerce_embedded(node, value, default_path, [], strict=True)
+    except EmbeddedResourceError as error:
+        return [error.error]
+    errors: list[FieldError] = []
+    validate_embedded(node, value, default_path, errors)
+    return errors or field_errors(validate_value(SchemaNode(schema, for_defaults=True), value).errors, default_path)
 
 
-def _metadata_problems(
-    schema: JsonObject, at: str, resource: JsonObject, steps: tuple[str | int, ...]
+def _validate_metadata_default(
+    schema: JsonObject, default_path: str, resource: JsonObject, keys: tuple[str | int, ...]
 ) -> list[FieldError]:
     value = schema["default"]
-    whole: Any = deep_copy(value)
-    for step in reversed(steps):
-        whole = [whole] if step == 0 and isinstance(step, int) else {step: whole}
-    surrounding: JsonObject = {**_TYPE_META, **whole}
+    metadata: Any = deep_copy(value)
+    for key in reversed(keys):
+        metadata = [metadata] if key == 0 and isinstance(key, int) else {key: metadata}
+    embedding_object: JsonObject = {**_TYPE_META, **metadata}
     node = SchemaNode(resource)
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     try:
-        coerce_embedded(node, surrounding, "", [], strict=True)
-        validate_embedded(node, surrounding, "", found)
-    except EmbeddedResourceError as misfit:
-        found = [misfit.error]
-    if found:
-        return [invalid(at, value, f"must result in valid metadata: {aggregate_message(found)}")]
-    return field_errors(validate_value(SchemaNode(schema, for_defaults=True), value).errors, at)
+        coerce_embedded(node, embedding_object, "", [], strict=True)
+        validate_embedded(node, embedding_object, "", errors)
+    except EmbeddedResourceError as error:
+        errors = [error.error]
+    if errors:
+        return [invalid(default_path, value, f"must result in valid metadata: {aggregate_message(errors)}")]
+    return field_errors(validate_value(SchemaNode(schema, for_defaults=True), value).errors, default_path)

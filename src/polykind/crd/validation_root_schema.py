@@ -1,4 +1,4 @@
-"""The rules of a schema stanza: what may stand at its root, structure, defaults, keywords, rules."""
+"""Validation of the schema of a version: its root, structure, defaults, keywords and CEL rules."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BEFORE_TYPE = frozenset({"id", "$schema", "$ref"})
 
 @dataclass(frozen=True, slots=True)
 class SchemaContext:
-    """How the schema stanzas of one definition are judged."""
+    """The options for validating all schemas of one CRD."""
 
     options: ValidationOptions
     structural: bool
@@ -51,52 +51,61 @@ class SchemaContext:
 
 
 def validate_version_schema(
-    stanza: JsonObject | None, path: str, version: str, judged: SchemaContext, status_enabled: bool
+    setting: JsonObject | None, path: str, version: str, context: SchemaContext, status_enabled: bool
 ) -> list[FieldError]:
-    """What is wrong with a stanza; structure first, then keywords, then rules."""
-    schema = (stanza or {}).get("openAPIV3Schema")
+    """Validate the schema of a version entry or of the top level: structure first, then keywords, then CEL rules."""
+    schema = (setting or {}).get("openAPIV3Schema")
     if schema is None:
         return []
-    at = f"{path}.openAPIV3Schema"
-    errors = _root_problems(schema, at) if status_enabled else []
+    schema_path = f"{path}.openAPIV3Schema"
+    errors = _validate_root_keywords(schema, schema_path) if status_enabled else []
     if schema.get("nullable"):
-        errors.append(forbidden(f"{at}.nullable", "nullable cannot be true at the root"))
-    # Values are judged by what will be stored.
-    bare = drop_empty_from_schema(schema)
-    unreadable = None
-    sound = False
-    if judged.structural:
-        unreadable = unsupported_reason(schema)
-        if unreadable is None:
-            found = structural_violations(schema, at)
-            pruned = judged.options.pruned_defaults_required
-            found = found or validate_defaults(bare, at, pruned=pruned, rules=judged.rules)
-            sound = not found
-            errors += found
-    walk = SchemaValidator(judged.options.strictness, rules=sound)
-    walk.check(schema, at)
-    errors += walk.errors
-    if bare is not schema:
-        walk = SchemaValidator(judged.options.strictness, rules=sound)
-        walk.check(bare, at)
-    if walk.sites and judged.rules is not None:
-        options = judged.options
-        errors += judged.rules.check(
-            RuleCheckRequest(bare, at, walk.sites, options.unchanged(version), options.old_rules, options.old_messages)
+        errors.append(forbidden(f"{schema_path}.nullable", "nullable cannot be true at the root"))
+    # Defaults and rules are validated in the schema as it will be stored.
+    stored_schema = drop_empty_from_schema(schema)
+    unsupported_message = None
+    valid = False
+    if context.structural:
+        unsupported_message = unsupported_reason(schema)
+        if unsupported_message is None:
+            structural_errors = structural_violations(schema, schema_path)
+            pruned = context.options.pruned_defaults_required
+            structural_errors = structural_errors or validate_defaults(
+                stored_schema, schema_path, pruned=pruned, rules=context.rules
+            )
+            valid = not structural_errors
+            errors += structural_errors
+    validator = SchemaValidator(context.options.strictness, rules=valid)
+    validator.validate(schema, schema_path)
+    errors += validator.errors
+    if stored_schema is not schema:
+        validator = SchemaValidator(context.options.strictness, rules=valid)
+        validator.validate(stored_schema, schema_path)
+    if validator.locations and context.rules is not None:
+        options = context.options
+        errors += context.rules.check(
+            RuleCheckRequest(
+                stored_schema,
+                schema_path,
+                validator.locations,
+                options.schema_unchanged(version),
+                options.old_rules,
+                options.old_messages,
+            )
         )
-    if unreadable is not None and not errors:
-        errors.append(invalid(at, "", unreadable))
+    if unsupported_message is not None and not errors:
+        errors.append(invalid(schema_path, "", unsupported_message))
     return errors
 
 
-def _root_problems(schema: JsonObject, at: str) -> list[FieldError]:
-    """A status subresource takes its schema out of the root, so nothing at the root may reach into it."""
-    others = schema.keys() - set(_ALLOWED_AT_ROOT.values())
-    if "type" in schema and schema["type"] != "object" and others.isdisjoint(_BEFORE_TYPE):
+def _validate_root_keywords(schema: JsonObject, schema_path: str) -> list[FieldError]:
+    """Check the keywords at the root: with a status subresource only some are allowed."""
+    other_keywords = schema.keys() - set(_ALLOWED_AT_ROOT.values())
+    if "type" in schema and schema["type"] != "object" and other_keywords.isdisjoint(_BEFORE_TYPE):
         detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-        return [invalid(f"{at}.type", schema["type"], detail)]
-    if not others:
+        return [invalid(f"{schema_path}.type", schema["type"], detail)]
+    if not other_keywords:
         return []
     allowed = " ".join(_ALLOWED_AT_ROOT)
     detail = f"only [{allowed}] fields are allowed at the root of the schema if the status subresource is enabled"
-    return [invalid(at, internal_json.schema(schema), detail)]
+    return [invalid(schema_path, internal_json.schema(schema), detail)]

@@ -1,4 +1,4 @@
-"""The rules of schemas that hold for every schema of a definition, structural or not."""
+"""Validation of schemas with the checks that apply to structural and non-structural ones alike."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "
 _META = frozenset({"metadata", "kind", "apiVersion"})
 _line_break = re.compile(r"[\n\r]").search
 
-_REFUSED = {
+_UNSUPPORTED = {
     "id": "id is not supported",
     "additionalItems": "additionalItems is not supported",
     "patternProperties": "patternProperties is not supported",
@@ -35,18 +35,21 @@ _REFUSED = {
     "dependencies": "dependencies is not supported",
     "$ref": "$ref is not supported",
 }
-_REFUSED_FULL = frozenset({"patternProperties", "definitions"})
-"""What may be stated as long as it is empty."""
-_JUDGED = frozenset({*_REFUSED, "type", "default", "items", EMBEDDED, "uniqueItems"})
-_MERGING = frozenset({PRESERVE, MAP_TYPE, LIST_TYPE, LIST_MAP_KEYS})
+_ALLOWED_IF_EMPTY = frozenset({"patternProperties", "definitions"})
+"""Keywords that may be present as long as they are empty."""
+_CHECKED = frozenset({*_UNSUPPORTED, "type", "default", "items", EMBEDDED, "uniqueItems"})
+_MERGE_KEYWORDS = frozenset({PRESERVE, MAP_TYPE, LIST_TYPE, LIST_MAP_KEYS})
 _NESTING = frozenset(
     {"additionalProperties", "properties", "not", "allOf", "oneOf", "anyOf", "definitions", "items", "dependencies"}
 )
-_LOUD = (_JUDGED | _MERGING | _NESTING | {VALIDATIONS}) - {"type"}
+_NEEDS_VISIT = (_CHECKED | _MERGE_KEYWORDS | _NESTING | {VALIDATIONS}) - {"type"}
 
 
 class SchemaStrictness(NamedTuple):
-    """Which rules count: not those an old definition broke. `defaults` is why none may stand, None if they may."""
+    """The checks that apply; those that the old CRD fails do not (ratcheting).
+
+    `defaults` is the reason message defaults are forbidden, None if they are allowed.
+    """
 
     defaults: str | None
     types: bool
@@ -55,7 +58,7 @@ class SchemaStrictness(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """What is inherited on the way down."""
+    """The state that a schema node inherits from its parent."""
 
     defaults: str | None
     inside_meta: bool
@@ -64,42 +67,43 @@ class _Context(NamedTuple):
 
 
 class SchemaValidator:
-    """One walk over a root schema: `errors` in the reference's order, `sites` where rules can be compiled."""
+    """Validates one root schema. `errors` are in kube-apiserver's order; `locations` are the nodes with CEL rules."""
 
     def __init__(self, strictness: SchemaStrictness, *, rules: bool) -> None:
-        self.strict = strictness
+        self.strictness = strictness
         self.errors: list[FieldError] = []
-        self.sites: list[RuleLocation] = []
+        self.locations: list[RuleLocation] = []
         self._steps: list[SchemaStep] = []
         self._root = _Context(strictness.defaults, False, None, rules)
 
-    def check(self, schema: JsonObject, path: str) -> None:
+    def validate(self, schema: JsonObject, path: str) -> None:
+        """Validate a root schema and all schemas inside it."""
         self._visit(schema, path, self._root, root=True)
 
     def _visit(self, node: JsonObject, path: str, context: _Context, *, root: bool = False) -> None:
         before = len(self.errors)
-        if not _JUDGED.isdisjoint(node):
-            self._judge(node, path, context)
+        if not _CHECKED.isdisjoint(node):
+            self._validate_keywords(node, path, context)
         if not _NESTING.isdisjoint(node):
-            self._descend(node, path, context, root)
-        if not _MERGING.isdisjoint(node):
-            self._judge_merging(node, path)
+            self._visit_children(node, path, context, root)
+        if not _MERGE_KEYWORDS.isdisjoint(node):
+            self._validate_merge_keywords(node, path)
         if node.get(VALIDATIONS):
-            self._judge_rules(node, path)
+            self._validate_rules(node, path)
             if context.rules and len(self.errors) == before:
-                self.sites.append(RuleLocation(node, path, tuple(self._steps), context.uncorrelated))
+                self.locations.append(RuleLocation(node, path, tuple(self._steps), context.uncorrelated))
 
-    def _judge(self, node: JsonObject, path: str, context: _Context) -> None:
+    def _validate_keywords(self, node: JsonObject, path: str, context: _Context) -> None:
         errors, type_ = self.errors, node.get("type")
-        if self.strict.types and type_ and type_ not in TYPES:
+        if self.strictness.types and type_ and type_ not in TYPES:
             errors.append(not_supported(f"{path}.type", type_, sorted(TYPES)))
         if context.defaults is not None and "default" in node:
             errors.append(forbidden(f"{path}.default", f"must not be set {context.defaults}".rstrip()))
-        if not _REFUSED.keys().isdisjoint(node):
+        if not _UNSUPPORTED.keys().isdisjoint(node):
             errors.extend(
-                forbidden(f"{path}.{key}", why)
-                for key, why in _REFUSED.items()
-                if key in node and (node[key] or key not in _REFUSED_FULL)
+                forbidden(f"{path}.{key}", message)
+                for key, message in _UNSUPPORTED.items()
+                if key in node and (node[key] or key not in _ALLOWED_IF_EMPTY)
             )
         if type_ == "null":
             errors.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
@@ -111,27 +115,27 @@ class SchemaValidator:
             detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
             errors.append(forbidden(f"{path}.uniqueItems", detail))
 
-    def _descend(self, node: JsonObject, path: str, context: _Context, root: bool) -> None:
+    def _visit_children(self, node: JsonObject, path: str, context: _Context, root: bool) -> None:
         additional, properties = node.get("additionalProperties"), node.get("properties")
         if additional is not None:
-            self._additional(node, path, context)
+            self._visit_additional(node, path, context)
         if properties:
-            self._properties(node, path, context, root)
-        silent = context._replace(rules=False)
+            self._visit_properties(node, path, context, root)
+        without_rules = context._replace(rules=False)
         if "not" in node:
-            self._visit(node["not"], f"{path}.not", silent)
+            self._visit(node["not"], f"{path}.not", without_rules)
         for key in ("allOf", "oneOf", "anyOf"):
             for index, clause in enumerate(node.get(key) or ()):
-                self._visit(clause, f"{path}.{key}[{index}]", silent)
+                self._visit(clause, f"{path}.{key}[{index}]", without_rules)
         for name, child in (node.get("definitions") or {}).items():
-            self._visit(child, f"{path}.definitions[{name}]", silent)
+            self._visit(child, f"{path}.definitions[{name}]", without_rules)
         if node.get("items") is not None:
-            self._items(node, path, context)
+            self._visit_items(node, path, context)
         for name, child in (node.get("dependencies") or {}).items():
             if isinstance(child, dict):
-                self._visit(child, f"{path}.dependencies[{name}]", silent)
+                self._visit(child, f"{path}.dependencies[{name}]", without_rules)
 
-    def _additional(self, node: JsonObject, path: str, context: _Context) -> None:
+    def _visit_additional(self, node: JsonObject, path: str, context: _Context) -> None:
         additional = node["additionalProperties"]
         if node.get("properties") and additional is not True:
             detail = "additionalProperties and properties are mutual exclusive"
@@ -139,60 +143,62 @@ class SchemaValidator:
         if isinstance(additional, dict):
             if context.inside_meta:
                 context = context._replace(defaults="inside additionalProperties applying to object metadata")
-            self._step("additionalProperties", "", node, additional, f"{path}.additionalProperties", context)
+            self._visit_child("additionalProperties", "", node, additional, f"{path}.additionalProperties", context)
 
-    def _properties(self, node: JsonObject, path: str, context: _Context, root: bool) -> None:
+    def _visit_properties(self, node: JsonObject, path: str, context: _Context, root: bool) -> None:
         if context.uncorrelated is None and node.get(MAP_TYPE) not in (None, "granular", "atomic"):
             context = context._replace(uncorrelated=path)
         resource = root or EMBEDDED in node
         for name, child in node["properties"].items():
-            # Most fields have a type and no more that could be wrong.
-            if _LOUD.isdisjoint(child) and child.get("type") in TYPES:
+            # Most properties have a type and no keyword that needs a check.
+            if _NEEDS_VISIT.isdisjoint(child) and child.get("type") in TYPES:
                 continue
             inner = context
             if resource and name in _META:
                 inner = context._replace(inside_meta=True)
                 if root:
                     inner = inner._replace(defaults=f"in top-level {name}")
-            self._step("properties", name, node, child, f"{path}.properties[{name}]", inner)
+            self._visit_child("properties", name, node, child, f"{path}.properties[{name}]", inner)
 
-    def _items(self, node: JsonObject, path: str, context: _Context) -> None:
+    def _visit_items(self, node: JsonObject, path: str, context: _Context) -> None:
         items = node["items"]
         if context.uncorrelated is None and node.get(LIST_TYPE) != "map":
             context = context._replace(uncorrelated=path)
         if isinstance(items, dict):
-            self._step("items", "", node, items, f"{path}.items", context)
+            self._visit_child("items", "", node, items, f"{path}.items", context)
             return
         for index, child in enumerate(items or ()):
-            self._step("items", "", node, child, f"{path}.items[{index}]", context)
+            self._visit_child("items", "", node, child, f"{path}.items[{index}]", context)
 
-    def _step(self, kind: str, key: str, parent: JsonObject, node: JsonObject, path: str, context: _Context) -> None:
+    def _visit_child(
+        self, kind: str, key: str, parent: JsonObject, node: JsonObject, path: str, context: _Context
+    ) -> None:
         self._steps.append(SchemaStep(kind, key, parent))
         self._visit(node, path, context)
         self._steps.pop()
 
-    def _judge_merging(self, node: JsonObject, path: str) -> None:
+    def _validate_merge_keywords(self, node: JsonObject, path: str) -> None:
         errors = self.errors
         if node.get(PRESERVE) is False:
             errors.append(invalid(f"{path}.{PRESERVE}", False, "must be true or undefined"))
         type_, map_type, list_type = node.get("type", ""), node.get(MAP_TYPE), node.get(LIST_TYPE)
         if map_type is not None:
             if type_ != "object":
-                errors.append(_of_type(path, type_, "must be object if x-kubernetes-map-type is specified"))
+                errors.append(_type_error(path, type_, "must be object if x-kubernetes-map-type is specified"))
             if map_type not in ("atomic", "granular"):
                 errors.append(not_supported(f"{path}.{MAP_TYPE}", map_type, ("atomic", "granular")))
         if list_type is not None:
             if type_ != "array":
-                errors.append(_of_type(path, type_, "must be array if x-kubernetes-list-type is specified"))
-            elif self.strict.set_items and has_non_atomic_set_items(node):
-                errors.append(_split_set(node, path))
+                errors.append(_type_error(path, type_, "must be array if x-kubernetes-list-type is specified"))
+            elif self.strictness.set_items and has_non_atomic_set_items(node):
+                errors.append(_set_items_error(node, path))
             if list_type not in ("atomic", "set", "map"):
                 errors.append(not_supported(f"{path}.{LIST_TYPE}", list_type, ("atomic", "set", "map")))
-        self._judge_keys(node, path, list_type)
-        if self.strict.list_keys:
+        self._validate_map_keys(node, path, list_type)
+        if self.strictness.list_keys:
             errors.extend(validate_list_keys(node, path))
 
-    def _judge_keys(self, node: JsonObject, path: str, list_type: str | None) -> None:
+    def _validate_map_keys(self, node: JsonObject, path: str, list_type: str | None) -> None:
         errors, keys, items = self.errors, node.get(LIST_MAP_KEYS) or [], node.get("items")
         if list_type != "map":
             if keys:
@@ -210,10 +216,10 @@ class SchemaValidator:
             detail = "must be object if parent array's x-kubernetes-list-type is map"
             errors.append(invalid(f"{path}.items.type", items.get("type", ""), detail))
         else:
-            self._judge_key_fields(keys, items.get("properties") or {}, path)
+            self._validate_key_properties(keys, items.get("properties") or {}, path)
 
-    def _judge_key_fields(self, keys: list[str], properties: JsonObject, path: str) -> None:
-        seen = set()
+    def _validate_key_properties(self, keys: list[str], properties: JsonObject, path: str) -> None:
+        known = set()
         for key in keys:
             if key not in properties:
                 detail = "entries must all be names of item properties"
@@ -222,15 +228,15 @@ class SchemaValidator:
                 at = f"{path}.items.properties[{key}].type"
                 detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
                 self.errors.append(invalid(at, "object", detail))
-            if key in seen:
+            if key in known:
                 self.errors.append(invalid(f"{path}.{LIST_MAP_KEYS}", keys, "must not contain duplicate entries"))
-            seen.add(key)
+            known.add(key)
 
-    def _judge_rules(self, node: JsonObject, path: str) -> None:
+    def _validate_rules(self, node: JsonObject, path: str) -> None:
         for index, rule in enumerate(node[VALIDATIONS]):
-            self._judge_rule(rule, f"{path}.{VALIDATIONS}[{index}]", node)
+            self._validate_rule(rule, f"{path}.{VALIDATIONS}[{index}]", node)
 
-    def _judge_rule(self, rule: JsonObject, path: str, node: JsonObject) -> None:
+    def _validate_rule(self, rule: JsonObject, path: str, node: JsonObject) -> None:
         errors = self.errors
         text, message = rule["rule"].strip(), rule.get("message", "")
         if not text:
@@ -248,9 +254,9 @@ class SchemaValidator:
         reason = rule.get("reason")
         if reason is not None and reason not in _REASONS:
             errors.append(not_supported(f"{path}.reason", as_json(reason), _REASONS))
-        self._judge_field_path(rule.get("fieldPath", ""), f"{path}.fieldPath", node)
+        self._validate_field_path(rule.get("fieldPath", ""), f"{path}.fieldPath", node)
 
-    def _judge_field_path(self, field_path: str, at: str, node: JsonObject) -> None:
+    def _validate_field_path(self, field_path: str, at: str, node: JsonObject) -> None:
         if not field_path:
             return
         if not field_path.strip():
@@ -264,12 +270,12 @@ class SchemaValidator:
                 self.errors.append(invalid(at, field_path, "must be a valid path"))
 
 
-def _of_type(path: str, type_: str, detail: str) -> FieldError:
+def _type_error(path: str, type_: str, detail: str) -> FieldError:
     return invalid(f"{path}.type", type_, detail) if type_ else required(f"{path}.type", detail)
 
 
-def _split_set(node: JsonObject, path: str) -> FieldError:
-    """The value shown is the items' list type in either case, as the reference has it."""
+def _set_items_error(node: JsonObject, path: str) -> FieldError:
+    """Return the error of a set with non-atomic items. Like kube-apiserver, always show the items' list type."""
     items = node["items"]
     key = LIST_TYPE if items["type"] == "array" else MAP_TYPE
     detail = "must be atomic as item of a list with x-kubernetes-list-type=set"

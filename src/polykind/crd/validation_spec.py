@@ -1,4 +1,4 @@
-"""The rules of a definition's spec, written for its inner shape: group, scope, versions, names, stanzas, conversion."""
+"""Validation of a CRD's spec in its internal type: group, scope, versions, names, settings, conversion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from polykind.contract import JsonObject
 from polykind.crd import internal_json
 from polykind.crd.cel_rules import RuleChecker
-from polykind.crd.equality import equal_settings
+from polykind.crd.empty_values import equal_settings
 from polykind.crd.naming import validate_spec_names
 from polykind.crd.ratcheting import ValidationOptions
 from polykind.crd.schema_walker import all_schemas, has_default, has_extension, root_schemas
@@ -23,7 +23,7 @@ from polykind.crd.validation_version_entry import (
 from polykind.errors import FieldError, forbidden, invalid, not_supported, required
 from polykind.names import dns1035_label, dns1123_subdomain
 
-_PER_VERSION = (
+_SHARED_SETTINGS = (
     ("schema", "validation", "schemas", "validation"),
     ("subresources", "subresources", "subresources", "subresources"),
     (
@@ -33,30 +33,30 @@ _PER_VERSION = (
         "additionalPrinterColumns",
     ),
 )
-"""A stanza of versions, its place at the top, and its names in the texts of the two rules about having both."""
+"""A setting of version entries, its name at the top level, and its two names in error messages."""
 
 
 def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleChecker | None) -> list[FieldError]:
-    """What is wrong with an inner spec."""
+    """Validate an internal spec."""
     preserve = bool(spec.get("preserveUnknownFields"))
     all_nodes = [node for schema in root_schemas(spec) for node in all_schemas(schema)]
-    defaults = options.defaults_refused is None and any(has_default(node) for node in all_nodes)
-    stanza = SchemaContext(
+    defaults = options.defaults_forbidden is None and any(has_default(node) for node in all_nodes)
+    context = SchemaContext(
         options,
         structural=not preserve or defaults or options.structural_required or any(map(has_extension, all_nodes)),
         rules=rules,
     )
-    errors = _group_and_scope(spec)
-    errors += _missing_schemas(spec, options, preserve)
+    errors = _validate_group_and_scope(spec)
+    errors += _validate_schema_presence(spec, options, preserve)
     if defaults and preserve:
         detail = "must be false in order to use defaults in the schema"
         errors.append(invalid("spec.preserveUnknownFields", True, detail))
     for index, version in enumerate(spec["versions"] or ()):
-        errors += _version_problems(spec, version, f"spec.versions[{index}]", stanza)
-    errors += _shape_problems(spec)
-    errors += _version_field_problems(spec)
+        errors += _validate_version_entry(spec, version, f"spec.versions[{index}]", context)
+    errors += _validate_version_list(spec)
+    errors += _validate_version_field(spec)
     errors += validate_spec_names(spec["names"])
-    errors += _hoisted_problems(spec, stanza)
+    errors += _validate_top_level_settings(spec, context)
     conversion = spec.get("conversion")
     if conversion is not None and conversion["strategy"] != "None" and preserve:
         detail = "must be None if spec.preserveUnknownFields is true"
@@ -65,7 +65,7 @@ def validate_spec(spec: JsonObject, options: ValidationOptions, rules: RuleCheck
 
 
 def validate_immutable_fields(new: JsonObject, old: JsonObject, *, established: bool) -> list[FieldError]:
-    """What may never change: the resource's name, and once it is established its scope and kind."""
+    """Check that group and plural name did not change, and of an established CRD scope and kind."""
     errors: list[FieldError] = []
     detail = "field is immutable"
     if established:
@@ -80,13 +80,13 @@ def validate_immutable_fields(new: JsonObject, old: JsonObject, *, established: 
     return errors
 
 
-def _group_and_scope(spec: JsonObject) -> list[FieldError]:
+def _validate_group_and_scope(spec: JsonObject) -> list[FieldError]:
     errors = []
     group, scope = spec["group"], spec["scope"]
     if not group:
         errors.append(required("spec.group"))
-    elif whys := dns1123_subdomain(group):
-        errors.append(invalid("spec.group", group, ",".join(whys)))
+    elif messages := dns1123_subdomain(group):
+        errors.append(invalid("spec.group", group, ",".join(messages)))
     elif "." not in group:
         errors.append(invalid("spec.group", group, "should be a domain with at least one dot"))
     if not scope:
@@ -96,7 +96,7 @@ def _group_and_scope(spec: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _missing_schemas(spec: JsonObject, options: ValidationOptions, preserve: bool) -> list[FieldError]:
+def _validate_schema_presence(spec: JsonObject, options: ValidationOptions, preserve: bool) -> list[FieldError]:
     if _has_schema(spec.get("validation")):
         return []
     missing = [(i, v) for i, v in enumerate(spec["versions"] or ()) if not _has_schema(v.get("schema"))]
@@ -108,18 +108,20 @@ def _missing_schemas(spec: JsonObject, options: ValidationOptions, preserve: boo
     return [required(f"spec.versions[{index}].schema.openAPIV3Schema", detail) for index, v in missing if v["served"]]
 
 
-def _has_schema(stanza: JsonObject | None) -> bool:
-    return stanza is not None and stanza.get("openAPIV3Schema") is not None
+def _has_schema(context: JsonObject | None) -> bool:
+    return context is not None and context.get("openAPIV3Schema") is not None
 
 
-def _version_problems(spec: JsonObject, version: JsonObject, path: str, stanza: SchemaContext) -> list[FieldError]:
+def _validate_version_entry(
+    spec: JsonObject, version: JsonObject, path: str, context: SchemaContext
+) -> list[FieldError]:
     errors: list[FieldError] = []
-    if whys := dns1035_label(version["name"]):
-        errors.append(invalid(f"{path}.name", version["name"], ",".join(whys)))
+    if messages := dns1035_label(version["name"]):
+        errors.append(invalid(f"{path}.name", version["name"], ",".join(messages)))
     errors += validate_deprecation(version, path)
     subresources = _subresources_of(spec, version["name"])
     errors += validate_version_schema(
-        version.get("schema"), f"{path}.schema", version["name"], stanza, _has_status(subresources)
+        version.get("schema"), f"{path}.schema", version["name"], context, _has_status(subresources)
     )
     errors += validate_subresources(version.get("subresources"), f"{path}.subresources")
     errors += validate_printer_columns(version.get("additionalPrinterColumns"), path)
@@ -129,19 +131,21 @@ def _version_problems(spec: JsonObject, version: JsonObject, path: str, stanza: 
             detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
             errors.append(invalid(f"{path}.selectableFields", "", detail))
         else:
-            errors += _selectable(fields, version["schema"]["openAPIV3Schema"], path, stanza.options, version["name"])
+            errors += _validate_selectable_fields(
+                fields, version["schema"]["openAPIV3Schema"], path, context.options, version["name"]
+            )
     return errors
 
 
-def _selectable(
+def _validate_selectable_fields(
     fields: list[JsonObject], schema: JsonObject | None, path: str, options: ValidationOptions, version: str | None
 ) -> list[FieldError]:
-    more_allowed = options.many_selectable_allowed(version)
-    why = unsupported_reason(schema) if schema is not None else None
-    if why is None:
-        return validate_selectable_fields(fields, schema, path, more_allowed=more_allowed)
-    unreadable = invalid(f"{path}.schema.openAPIV3Schema", "", why)
-    return [unreadable, *validate_selectable_fields(fields, None, path, more_allowed=more_allowed)]
+    many_allowed = options.many_selectable_fields_allowed(version)
+    message = unsupported_reason(schema) if schema is not None else None
+    if message is None:
+        return validate_selectable_fields(fields, schema, path, many_allowed=many_allowed)
+    schema_error = invalid(f"{path}.schema.openAPIV3Schema", "", message)
+    return [schema_error, *validate_selectable_fields(fields, None, path, many_allowed=many_allowed)]
 
 
 def _subresources_of(spec: JsonObject, name: str) -> JsonObject | None:
@@ -156,16 +160,16 @@ def _has_status(subresources: JsonObject | None) -> bool:
     return subresources is not None and "status" in subresources
 
 
-def _shape_problems(spec: JsonObject) -> list[FieldError]:
-    """A stanza stands at the top or in versions, not in both; and at the top if all versions have the same."""
+def _validate_version_list(spec: JsonObject) -> list[FieldError]:
+    """Check that settings are either at the top level or per version, and that names and storage version are unique."""
     versions = spec["versions"] or []
     errors: list[FieldError] = []
-    for stanza, top, plural, _ in _PER_VERSION:
-        if _states(spec, top) and any(_states(version, stanza) for version in versions):
+    for context, top, plural, _ in _SHARED_SETTINGS:
+        if _is_set(spec, top) and any(_is_set(version, context) for version in versions):
             detail = f"top-level and per-version {plural} are mutually exclusive"
             errors.append(forbidden(f"spec.{top}", detail))
-    for stanza, _, plural, top in _PER_VERSION:
-        if versions and _identical([version.get(stanza) for version in versions]):
+    for context, _, plural, top in _SHARED_SETTINGS:
+        if versions and _identical([version.get(context) for version in versions]):
             detail = (
                 f"per-version {plural} may not all be set to identical values (top-level {top} should be used instead)"
             )
@@ -179,37 +183,39 @@ def _shape_problems(spec: JsonObject) -> list[FieldError]:
     return errors
 
 
-def _states(part: JsonObject, stanza: str) -> bool:
-    """Whether a stanza is there; no columns are none."""
-    return part.get(stanza) not in (None, [])
+def _is_set(part: JsonObject, context: str) -> bool:
+    """True if a setting is present. An empty list counts as unset."""
+    return part.get(context) not in (None, [])
 
 
 def _identical(values: list[Any]) -> bool:
     return values[0] not in (None, []) and all(equal_settings(value, values[0]) for value in values)
 
 
-def _version_field_problems(spec: JsonObject) -> list[FieldError]:
+def _validate_version_field(spec: JsonObject) -> list[FieldError]:
     name = spec.get("version")
     if not name:
         return []
     errors = []
-    if whys := dns1035_label(name):
-        errors.append(invalid("spec.version", name, ",".join(whys)))
+    if messages := dns1035_label(name):
+        errors.append(invalid("spec.version", name, ",".join(messages)))
     if spec["versions"] and spec["versions"][0]["name"] != name:
         errors.append(invalid("spec.version", name, "must match the first version in spec.versions"))
     return errors
 
 
-def _hoisted_problems(spec: JsonObject, stanza: SchemaContext) -> list[FieldError]:
+def _validate_top_level_settings(spec: JsonObject, context: SchemaContext) -> list[FieldError]:
     versions = spec["versions"] or ()
     status = _has_status(spec.get("subresources")) or any(_has_status(v.get("subresources")) for v in versions)
     validation = spec.get("validation")
-    errors = validate_version_schema(validation, "spec.validation", spec.get("version", ""), stanza, status)
+    errors = validate_version_schema(validation, "spec.validation", spec.get("version", ""), context, status)
     errors += validate_subresources(spec.get("subresources"), "spec.subresources")
     errors += validate_printer_columns(spec.get("additionalPrinterColumns"), "spec")
     fields = spec.get("selectableFields")
     if fields and validation is None:
         errors.append(invalid("spec.selectableFields", "", "may only be set when validations.schema is included"))
     elif fields:
-        errors += _selectable(fields, spec["validation"].get("openAPIV3Schema"), "spec", stanza.options, None)
+        errors += _validate_selectable_fields(
+            fields, spec["validation"].get("openAPIV3Schema"), "spec", context.options, None
+        )
     return errors

@@ -1,4 +1,4 @@
-"""The rules of a version's stanzas but its schema: deprecation, subresources, printer columns, selectable fields."""
+"""Validation of a version entry except its schema: deprecation, subresources, printer columns, selectable fields."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ MAX_SELECTABLE_FIELDS = 8
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _SIMPLE_PATH = "must be a simple json path starting with ."
-_LONGEST_WARNING = 256
+_MAX_WARNING_BYTES = 256
 
 
 def validate_deprecation(version: JsonObject, path: str) -> list[FieldError]:
+    """Validate deprecationWarning."""
     warning = version.get("deprecationWarning")
     if warning is None:
         return []
@@ -25,13 +26,13 @@ def validate_deprecation(version: JsonObject, path: str) -> list[FieldError]:
     if not version.get("deprecated"):
         return [invalid(at, shown, "can only be set for deprecated versions")]
     details = []
-    if len(warning.encode("utf-8", "replace")) > _LONGEST_WARNING:
+    if len(warning.encode("utf-8", "replace")) > _MAX_WARNING_BYTES:
         details.append("must be <= 256 characters long")
     if not warning:
         details.append("must not be an empty string")
     offset = 0
     for char in warning:
-        if not _printable(char):
+        if not _is_printable(char):
             found = f"non-printable character found at index {offset}"
             details.append(f"must only contain printable UTF-8 characters; {found}")
             break
@@ -39,17 +40,18 @@ def validate_deprecation(version: JsonObject, path: str) -> list[FieldError]:
     return [invalid(at, shown, detail) for detail in details]
 
 
-def _printable(char: str) -> bool:
+def _is_printable(char: str) -> bool:
     return char == " " or unicodedata.category(char)[0] in "LMNPS"
 
 
 def validate_subresources(subresources: JsonObject | None, path: str) -> list[FieldError]:
+    """Validate the paths of the scale subresource."""
     scale = (subresources or {}).get("scale")
     if scale is None:
         return []
     errors = [
-        *_replicas_problems(scale["specReplicasPath"], f"{path}.scale.specReplicasPath", ".spec"),
-        *_replicas_problems(scale["statusReplicasPath"], f"{path}.scale.statusReplicasPath", ".status"),
+        *_validate_replicas_path(scale["specReplicasPath"], f"{path}.scale.specReplicasPath", ".spec"),
+        *_validate_replicas_path(scale["statusReplicasPath"], f"{path}.scale.statusReplicasPath", ".status"),
     ]
     selector = scale.get("labelSelectorPath")
     if selector:
@@ -61,7 +63,7 @@ def validate_subresources(subresources: JsonObject | None, path: str) -> list[Fi
     return errors
 
 
-def _replicas_problems(value: str, at: str, under: str) -> list[FieldError]:
+def _validate_replicas_path(value: str, at: str, under: str) -> list[FieldError]:
     if not value:
         return [required(at)]
     if not value.startswith("."):
@@ -70,6 +72,7 @@ def _replicas_problems(value: str, at: str, under: str) -> list[FieldError]:
 
 
 def validate_printer_columns(columns: list[JsonObject] | None, path: str) -> list[FieldError]:
+    """Validate additionalPrinterColumns."""
     errors: list[FieldError] = []
     for index, column in enumerate(columns or ()):
         at = f"{path}.additionalPrinterColumns[{index}]"
@@ -90,11 +93,11 @@ def validate_printer_columns(columns: list[JsonObject] | None, path: str) -> lis
 
 
 def validate_selectable_fields(
-    fields: list[JsonObject], schema: JsonObject | None, path: str, *, more_allowed: bool
+    fields: list[JsonObject], schema: JsonObject | None, path: str, *, many_allowed: bool
 ) -> list[FieldError]:
-    """Selectable fields must lead to a scalar of the schema, outside of metadata, each once."""
+    """Validate selectable fields: each must be a scalar outside of metadata, and none may be repeated."""
     errors: list[FieldError] = []
-    seen: set[tuple[str, ...]] = set()
+    known: set[tuple[str, ...]] = set()
     for index, field in enumerate(fields):
         at, text = f"{path}.selectableFields[{index}].jsonPath", field["jsonPath"]
         if not text:
@@ -113,9 +116,9 @@ def validate_selectable_fields(
                 "Enum string fields and strings with formats are allowed."
             )
             errors.append(invalid(at, text, detail))
-        if names in seen:
+        if names in known:
             errors.append(duplicate(at, text))
-        seen.add(names)
-    if len(seen) > MAX_SELECTABLE_FIELDS and not more_allowed:
-        errors.append(too_many(f"{path}.selectableFields", len(seen), MAX_SELECTABLE_FIELDS))
+        known.add(names)
+    if len(known) > MAX_SELECTABLE_FIELDS and not many_allowed:
+        errors.append(too_many(f"{path}.selectableFields", len(known), MAX_SELECTABLE_FIELDS))
     return errors

@@ -1,4 +1,4 @@
-"""The versions of a definition: their order, what each of them has, and how a deprecated one warns."""
+"""The versions of a CRD: priority order, lookup, deprecation warnings and the storage version hash."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from polykind.contract import JsonObject
 
 _KUBE_LIKE = re.compile(r"v(\d{1,300})(?:(alpha|beta)(\d{1,300}))?", re.ASCII)
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
-_LARGEST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 
 
 def priority_key(name: str) -> tuple[Any, ...]:
-    """Sorts the highest priority first: stable before beta before alpha, then by number; other names follow."""
+    """Return a sort key: stable before beta before alpha, then the highest number first; other names follow."""
     match = _KUBE_LIKE.fullmatch(name)
     if match is not None:
         major, minor = int(match[1]), int(match[3] or 0)
-        if major <= _LARGEST and minor <= _LARGEST:
+        if major <= _MAX_INT64 and minor <= _MAX_INT64:
             return (0, -_STABILITY[match[2]], -major, -minor)
     return (1, name.encode("utf-8", "surrogatepass"))
 
 
 def priority_sort(names: Iterable[str]) -> list[str]:
-    """Version names, the highest priority first."""
+    """Return version names with the highest priority first."""
     return sorted(names, key=priority_key)
 
 
 def served_versions(crd: JsonObject) -> list[str]:
-    """The names of the served versions, in the order of the definition."""
+    """Return the names of the served versions in the order of spec.versions."""
     return [version["name"] for version in crd["spec"]["versions"] or () if version["served"]]
 
 
 def storage_version(crd: JsonObject) -> str:
-    """The version objects are stored at."""
+    """Return the name of the storage version."""
     for version in crd["spec"]["versions"] or ():
         if version["storage"]:
             return str(version["name"])
@@ -44,7 +44,7 @@ def storage_version(crd: JsonObject) -> str:
 
 
 def find_version(crd: JsonObject, name: str) -> JsonObject | None:
-    """A version by its name."""
+    """Return a version entry by its name. Return None if it is absent."""
     for version in crd["spec"]["versions"] or ():
         if version["name"] == name:
             found: JsonObject = version
@@ -53,7 +53,7 @@ def find_version(crd: JsonObject, name: str) -> JsonObject | None:
 
 
 def version_schema(crd: JsonObject, name: str) -> JsonObject | None:
-    """The schema of a version as it was declared. Raises LookupError."""
+    """Return the openAPIV3Schema of a version, None if it has none. Raises LookupError for an unknown version."""
     version = find_version(crd, name)
     if version is None:
         raise LookupError(f"{crd['metadata'].get('name')} has no version {name}")
@@ -61,25 +61,25 @@ def version_schema(crd: JsonObject, name: str) -> JsonObject | None:
 
 
 def deprecation_warning(crd: JsonObject, name: str) -> str | None:
-    """What requests to a deprecated version are warned with."""
+    """Return the warning for requests to a deprecated version. Return None if it is not deprecated."""
     version = find_version(crd, name)
     if version is None or not version.get("deprecated"):
         return None
-    own = version.get("deprecationWarning")
-    if own is not None:
-        return str(own)
+    custom_warning = version.get("deprecationWarning")
+    if custom_warning is not None:
+        return str(custom_warning)
     spec = crd["spec"]
     group, kind = spec["group"], spec["names"]["kind"]
     text = f"{group}/{name} {kind} is deprecated"
     others = [v["name"] for v in spec["versions"] if v["served"] and not v.get("deprecated")]
-    better = priority_sort(others)[:1]
-    if better and priority_key(better[0]) < priority_key(name):
-        return f"{text}; use {group}/{better[0]} {kind}"
+    recommended = priority_sort(others)[:1]
+    if recommended and priority_key(recommended[0]) < priority_key(name):
+        return f"{text}; use {group}/{recommended[0]} {kind}"
     return text
 
 
 def storage_version_hash(crd: JsonObject) -> str:
-    """What discovery tells of the storage version: a change of it means that objects want rewriting."""
+    """Return the storageVersionHash of discovery. When it changes, clients know that objects should be rewritten."""
     spec = crd["spec"]
     name = f"{spec['group']}/{storage_version(crd)}/{spec['names']['kind']}"
     return base64.b64encode(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8]).decode()
