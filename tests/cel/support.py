@@ -1,4 +1,4 @@
-"""Expressions over small schemas, for the tables of the other tests."""
+"""Helpers that compile and evaluate expressions over small schemas."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ SCHEMA: JsonObject = {
 }
 
 
-def declared(schema: JsonObject) -> tuple[DeclType, DeclTypeProvider]:
-    registry = DeclTypeProvider()
-    found = registry.declare(schema, "selfType1")
-    assert found is not None
-    return found, registry
+def declare(schema: JsonObject) -> tuple[DeclType, DeclTypeProvider]:
+    type_provider = DeclTypeProvider()
+    decl_type = type_provider.declare(schema, "selfType1")
+    assert decl_type is not None
+    return decl_type, type_provider
 
 
-def problems(text: str, schema: JsonObject = SCHEMA) -> tuple[str, ...]:
-    """What is wrong with an expression: the first line of each complaint, without what all have in common."""
-    told = environment.compile_rule(text, *declared(schema), optional_old=False).errors
+def compile_errors(text: str, schema: JsonObject = SCHEMA) -> tuple[str, ...]:
+    """Return the first line of each compile error without the common prefix."""
+    errors = environment.compile_rule(text, *declare(schema), optional_old=False).errors
     return tuple(
-        line.removeprefix("ERROR: <input>:") for line in told.split("\n") if line.startswith("ERROR: <input>:")
+        line.removeprefix("ERROR: <input>:") for line in errors.split("\n") if line.startswith("ERROR: <input>:")
     )
 
 
-def value_of(text: str, schema: JsonObject | None = None, value: Any = 1) -> Any:
-    """An expression's value; its error as a text if it has none."""
-    found, registry = declared(schema or {"type": "integer"})
-    checked = environment.compile_rule(text, found, registry, optional_old=False)
-    assert checked.ast is not None, checked.errors
-    outcome = checked.program(found).run(value, None)
-    return outcome.value if outcome.error is None else f"error: {outcome.error}"
+def evaluate(text: str, schema: JsonObject | None = None, value: Any = 1) -> Any:
+    """Return the value of an expression, or its error as a string."""
+    decl_type, type_provider = declare(schema or {"type": "integer"})
+    compiled = environment.compile_rule(text, decl_type, type_provider, optional_old=False)
+    assert compiled.ast is not None, compiled.errors
+    result = compiled.program(decl_type).run(value, None)
+    return result.value if result.error is None else f"error: {result.error}"
 
 
-def judged(schema: JsonObject, obj: JsonObject, old: JsonObject | None = None) -> list[str]:
-    """What an object's rules say, warnings last and marked."""
+def violations(schema: JsonObject, obj: JsonObject, old: JsonObject | None = None) -> list[str]:
+    """Return the violations of an object's rules, then the warnings with a prefix."""
     rules = compile_schema(schema)
     assert rules is not None
     errors, warnings = rules.validate(obj, old)

@@ -1,11 +1,11 @@
-"""Types: what does not fit is told with the types it has."""
+"""Type checking: errors and result types."""
 
 from __future__ import annotations
 
 import pytest
 
 from polykind.cel import environment
-from tests.cel.support import SCHEMA, declared, problems
+from tests.cel.support import SCHEMA, compile_errors, declare
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ from tests.cel.support import SCHEMA, declared, problems
         ("self.a.reverse() == ''", ("1:15: found no matching overload for 'reverse' applied to 'string.()'",)),
     ],
 )
-def test_what_does_not_fit(text: str, expected: tuple[str, ...]) -> None:
-    assert problems(text) == expected
+def test_type_errors(text: str, expected: tuple[str, ...]) -> None:
+    assert compile_errors(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_what_does_not_fit(text: str, expected: tuple[str, ...]) -> None:
         ("duration('1s') + timestamp('2020-01-01T00:00:00Z')", "timestamp"),
     ],
 )
-def test_the_type_of_an_expression(text: str, expected: str) -> None:
-    checked = environment.compile_rule(text, *declared(SCHEMA), optional_old=False)
-    assert checked.ast is not None
-    assert str(checked.ast.type) == expected
+def test_expression_type(text: str, expected: str) -> None:
+    compiled = environment.compile_rule(text, *declare(SCHEMA), optional_old=False)
+    assert compiled.ast is not None
+    assert str(compiled.ast.type) == expected
 
 
-def test_old_self_is_optional_where_the_rule_says_so() -> None:
-    checked = environment.compile_rule("oldSelf.hasValue()", *declared(SCHEMA), optional_old=True)
-    assert checked.ast is not None
-    assert checked.uses_old_self
-    assert problems("oldSelf.hasValue()") == (
+def test_old_self_is_optional_with_optional_old_self() -> None:
+    compiled = environment.compile_rule("oldSelf.hasValue()", *declare(SCHEMA), optional_old=True)
+    assert compiled.ast is not None
+    assert compiled.uses_old_self
+    assert compile_errors("oldSelf.hasValue()") == (
         "1:17: found no matching overload for 'hasValue' applied to 'selfType1.()'",
     )
 
@@ -112,10 +112,10 @@ def test_old_self_is_optional_where_the_rule_says_so() -> None:
         ("int('5') == 5", None),
     ],
 )
-def test_constants_are_computed_when_a_program_is_made(text: str, expected: str | None) -> None:
-    assert environment.compile_rule(text, *declared(SCHEMA), optional_old=False).instantiation_error() == expected
+def test_constants_are_evaluated_when_the_program_is_instantiated(text: str, expected: str | None) -> None:
+    assert environment.compile_rule(text, *declare(SCHEMA), optional_old=False).instantiation_error() == expected
 
 
-def test_a_format_is_told_of_what_comes_first() -> None:
-    told = problems("'%d %s'.format(['a'])")
-    assert told == ("1:17: error during formatting: decimal clause can only be used on integers, was given string",)
+def test_format_reports_the_first_invalid_argument() -> None:
+    errors = compile_errors("'%d %s'.format(['a'])")
+    assert errors == ("1:17: error during formatting: decimal clause can only be used on integers, was given string",)

@@ -1,4 +1,4 @@
-"""What expressions give: arithmetic, text, lists, times, optional values, and the errors of each."""
+"""Values and errors of the standard library and the function libraries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cel.support import value_of
+from tests.cel.support import evaluate
 
 _LIMIT = "error: operation cancelled: actual cost limit exceeded"
 
@@ -262,9 +262,9 @@ _LIMIT = "error: operation cancelled: actual cost limit exceeded"
         ("null", None),
     ],
 )
-def test_an_expression(text: str, expected: Any) -> None:
-    found = value_of(text)
-    assert (found, type(found)) == (expected, type(expected))
+def test_standard_library(text: str, expected: Any) -> None:
+    value = evaluate(text)
+    assert (value, type(value)) == (expected, type(expected))
 
 
 @pytest.mark.parametrize(
@@ -303,8 +303,8 @@ def test_an_expression(text: str, expected: Any) -> None:
         ("format.uuid().validate('x').value()", ["does not match the UUID format"]),
     ],
 )
-def test_a_library(text: str, expected: Any) -> None:
-    assert value_of(text) == expected
+def test_kubernetes_libraries(text: str, expected: Any) -> None:
+    assert evaluate(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -327,8 +327,8 @@ def test_a_library(text: str, expected: Any) -> None:
         ("1.0 < 0.0 / 0.0", "error: NaN values cannot be ordered"),
     ],
 )
-def test_what_is_known_only_when_it_runs(text: str, expected: Any) -> None:
-    assert value_of(text) == expected
+def test_dynamic_values(text: str, expected: Any) -> None:
+    assert evaluate(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -340,8 +340,8 @@ def test_what_is_known_only_when_it_runs(text: str, expected: Any) -> None:
         "lists.range(999999999).size() > 0",
     ],
 )
-def test_nothing_large_is_built(text: str) -> None:
-    assert value_of(text, {"type": "string"}, "x" * 100_000) == _LIMIT
+def test_large_results_exceed_the_cost_limit(text: str) -> None:
+    assert evaluate(text, {"type": "string"}, "x" * 100_000) == _LIMIT
 
 
 @pytest.mark.parametrize(
@@ -351,8 +351,8 @@ def test_nothing_large_is_built(text: str) -> None:
         ("(self > 0 ? '%x%' : '').format([1.5])", "only integers, byte buffers, and strings can be formatted as hex"),
     ],
 )
-def test_a_format_is_told_of_what_comes_first(text: str, expected: str) -> None:
-    assert value_of(text).startswith(f"error: error during formatting: {expected}")
+def test_format_reports_the_first_error(text: str, expected: str) -> None:
+    assert evaluate(text).startswith(f"error: error during formatting: {expected}")
 
 
 @pytest.mark.parametrize(
@@ -364,8 +364,8 @@ def test_a_format_is_told_of_what_comes_first(text: str, expected: str) -> None:
         ("optional.of([1].map(x, optional.of(x).optMap(z, z + 1))).optMap(q, q.size()).orValue(0)", 1),
     ],
 )
-def test_a_fold_in_what_is_mapped(text: str, expected: Any) -> None:
-    assert value_of(text) == expected
+def test_nested_comprehension_in_map(text: str, expected: Any) -> None:
+    assert evaluate(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -380,5 +380,5 @@ def test_a_fold_in_what_is_mapped(text: str, expected: Any) -> None:
         ("'a'.findAll(string(self) + '(', 0)", "error: Illegal regex: error parsing regexp: missing closing ): `1(`"),
     ],
 )
-def test_all_that_is_found(text: str, expected: Any) -> None:
-    assert value_of(text) == expected
+def test_find_all(text: str, expected: Any) -> None:
+    assert evaluate(text) == expected

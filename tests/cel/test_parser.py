@@ -1,4 +1,4 @@
-"""Syntax: what cannot be read is told in the words of the reference's parser, at the same places."""
+"""Parsing: syntax errors with the messages and locations of cel-go's ANTLR parser."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from polykind.cel.parser import parse
 from polykind.cel.source import Source
-from tests.cel.support import problems
+from tests.cel.support import compile_errors
 
-STARTS = (
+EXPECTED_START = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
 )
 
@@ -19,7 +19,7 @@ STARTS = (
     ("text", "expected"),
     [
         ("self.", ("1:6: Syntax error: no viable alternative at input '.'",)),
-        ("self.a ==", ("1:10: Syntax error: mismatched input '<EOF>' expecting " + STARTS,)),
+        ("self.a ==", ("1:10: Syntax error: mismatched input '<EOF>' expecting " + EXPECTED_START,)),
         ("(self.a", ("1:8: Syntax error: missing ')' at '<EOF>'",)),
         ("self.a)", ("1:7: Syntax error: extraneous input ')' expecting <EOF>",)),
         (
@@ -33,7 +33,7 @@ STARTS = (
             "self.a == 'x",
             (
                 "1:11: Syntax error: token recognition error at: ''x'",
-                "1:13: Syntax error: mismatched input '<EOF>' expecting " + STARTS,
+                "1:13: Syntax error: mismatched input '<EOF>' expecting " + EXPECTED_START,
             ),
         ),
         (
@@ -49,7 +49,7 @@ STARTS = (
         ("{'a': 1,", ("1:9: Syntax error: missing '}' at '<EOF>'",)),
         (
             "size(",
-            ("1:6: Syntax error: mismatched input '<EOF>' expecting " + STARTS.replace("'('", "'(', ')'"),),
+            ("1:6: Syntax error: mismatched input '<EOF>' expecting " + EXPECTED_START.replace("'('", "'(', ')'"),),
         ),
         ("size(self.a", ("1:12: Syntax error: missing ')' at '<EOF>'",)),
         ("self.l.all(x, x == 'a'", ("1:23: Syntax error: missing ')' at '<EOF>'",)),
@@ -58,15 +58,15 @@ STARTS = (
             "self.in",
             (
                 "1:6: Syntax error: no viable alternative at input '.in'",
-                "1:8: Syntax error: mismatched input '<EOF>' expecting " + STARTS,
+                "1:8: Syntax error: mismatched input '<EOF>' expecting " + EXPECTED_START,
             ),
         ),
-        ("!", ("1:2: Syntax error: extraneous input '<EOF>' expecting " + STARTS,)),
+        ("!", ("1:2: Syntax error: extraneous input '<EOF>' expecting " + EXPECTED_START,)),
         (
             "-",
             (
                 "1:2: Syntax error: no viable alternative at input '-'",
-                "1:2: Syntax error: mismatched input '<EOF>' expecting " + STARTS,
+                "1:2: Syntax error: mismatched input '<EOF>' expecting " + EXPECTED_START,
             ),
         ),
         ("-!true", ("1:2: Syntax error: no viable alternative at input '-!'",)),
@@ -74,11 +74,11 @@ STARTS = (
         (
             "true ? : 2",
             (
-                "1:8: Syntax error: extraneous input ':' expecting " + STARTS,
+                "1:8: Syntax error: extraneous input ':' expecting " + EXPECTED_START,
                 "1:11: Syntax error: mismatched input '<EOF>' expecting ':'",
             ),
         ),
-        ("true && && false", ("1:9: Syntax error: extraneous input '&&' expecting " + STARTS,)),
+        ("true && && false", ("1:9: Syntax error: extraneous input '&&' expecting " + EXPECTED_START,)),
         (
             "has(self.",
             ("1:5: invalid argument to has() macro", "1:10: Syntax error: no viable alternative at input '.'"),
@@ -95,11 +95,11 @@ STARTS = (
         ("namespace == 1", ("1:1: reserved identifier: namespace",)),
         ("self.`a` == 'x'", ("1:6: unsupported syntax: '`'",)),
         ("has(self.`a`)", ("1:10: unsupported syntax: '`'",)),
-        ("true // c\n&& )", ("2:4: Syntax error: mismatched input ')' expecting " + STARTS,)),
+        ("true // c\n&& )", ("2:4: Syntax error: mismatched input ')' expecting " + EXPECTED_START,)),
     ],
 )
-def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
-    assert problems(text) == expected
+def test_syntax_errors(text: str, expected: tuple[str, ...]) -> None:
+    assert compile_errors(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
             r"self == '\01' || true",
             (
                 r"1:9: Syntax error: token recognition error at: ''\01''",
-                "1:15: Syntax error: extraneous input '||' expecting " + STARTS,
+                "1:15: Syntax error: extraneous input '||' expecting " + EXPECTED_START,
             ),
         ),
         (r"self == 1 '\0-", (r"1:11: Syntax error: token recognition error at: ''\0-'",)),
@@ -186,20 +186,20 @@ def test_what_cannot_be_read(text: str, expected: tuple[str, ...]) -> None:
         ),
     ],
 )
-def test_what_comes_behind_is_read_on(text: str, expected: tuple[str, ...]) -> None:
-    assert problems(text) == expected
+def test_parser_continues_after_a_syntax_error(text: str, expected: tuple[str, ...]) -> None:
+    assert compile_errors(text) == expected
 
 
-def test_too_much_to_recover_from_is_given_up() -> None:
-    often = Source("(1 2) + " * 40 + "1")
-    assert parse(often) is None
-    assert "ERROR: <input>:1:244: Syntax error: error recovery attempt limit exceeded: 30" in often.error_text()
-    far = Source("(" + "a " * 600)
-    assert parse(far) is None
-    assert "error recovery token lookahead limit exceeded: 512" in far.error_text()
+def test_error_recovery_has_limits() -> None:
+    many_errors = Source("(1 2) + " * 40 + "1")
+    assert parse(many_errors) is None
+    assert "ERROR: <input>:1:244: Syntax error: error recovery attempt limit exceeded: 30" in many_errors.error_text()
+    long_skip = Source("(" + "a " * 600)
+    assert parse(long_skip) is None
+    assert "error recovery token lookahead limit exceeded: 512" in long_skip.error_text()
 
 
-def test_a_complaint_shows_its_line_and_place() -> None:
+def test_error_text_shows_line_and_caret() -> None:
     source = Source("self.b\n  == 'é' é")
     parse(source)
     assert source.error_text() == (
@@ -211,13 +211,13 @@ def test_a_complaint_shows_its_line_and_place() -> None:
     "text",
     ["1 + 2 * 3 == 7", "[1, 2,]", "{'a': 1,}", "a.b.c(1)[2].d", "!!true", "--1 == 1", "r'\\d' == 'x'", "b'\\x00'"],
 )
-def test_what_can_be_read(text: str) -> None:
+def test_valid_syntax(text: str) -> None:
     source = Source(text)
     assert parse(source) is not None
     assert not source.errors
 
 
-def test_a_chain_of_terms_is_one_call() -> None:
+def test_chain_of_logical_operators_is_one_call() -> None:
     chain = parse(Source("a && b && c"))
     assert len(getattr(chain, "args", ())) == 3
 
@@ -227,22 +227,24 @@ def test_a_chain_of_terms_is_one_call() -> None:
     ["(" * 300 + "1" + ")" * 300, "!" * 5000, "-" * 9999, "[" * 2000, "1" + "+1" * 5000, "a" + ".a" * 5000],
     ids=["parentheses", "not", "minus", "lists", "sum", "fields"],
 )
-def test_depth_has_a_bound(text: str) -> None:
-    assert problems(text)
+def test_nesting_depth_is_limited(text: str) -> None:
+    assert compile_errors(text)
 
 
-def test_length_has_a_bound() -> None:
-    assert problems("1" * 100_001) == ("-1:0: expression code point size exceeds limit: size: 100001, limit 100000",)
+def test_expression_length_is_limited() -> None:
+    assert compile_errors("1" * 100_001) == (
+        "-1:0: expression code point size exceeds limit: size: 100001, limit 100000",
+    )
 
 
 @given(st.text(alphabet="selfab.()[]{}!-+*/%<>=&|?:,'\"\\ 012ux`\n", max_size=40))
-def test_any_text_gives_a_tree_or_problems(text: str) -> None:
+def test_any_text_parses_or_reports_errors(text: str) -> None:
     source = Source(text)
     assert (parse(source) is None) == bool(source.errors)
 
 
 @given(st.text(max_size=30))
-def test_any_unicode_does_too(text: str) -> None:
+def test_any_unicode_text_raises_nothing(text: str) -> None:
     source = Source(text)
     parse(source)
     source.error_text()

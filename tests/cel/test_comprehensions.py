@@ -1,4 +1,4 @@
-"""What macros that go over lists spend, to the unit: an evaluation is ended by it."""
+"""Runtime costs and errors of comprehensions, equal to those of cel-go."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from polykind.cel import environment
 from polykind.contract import JsonObject
-from tests.cel.support import declared, value_of
+from tests.cel.support import declare, evaluate
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -26,10 +26,10 @@ SCHEMA: JsonObject = {
         ("self.l.exists(i, x, x == 1)", 12),
     ],
 )
-def test_who_stops_before_the_end_has_asked_whether_to_go_on(text: str, cost: int) -> None:
-    found, registry = declared(SCHEMA)
-    checked = environment.compile_rule(text, found, registry, optional_old=False)
-    assert checked.program(found).run({"l": [1, 2, 3]}, None).cost == cost
+def test_early_exit_charges_one_loop_condition(text: str, cost: int) -> None:
+    decl_type, type_provider = declare(SCHEMA)
+    compiled = environment.compile_rule(text, decl_type, type_provider, optional_old=False)
+    assert compiled.program(decl_type).run({"l": [1, 2, 3]}, None).cost == cost
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,6 @@ def test_who_stops_before_the_end_has_asked_whether_to_go_on(text: str, cost: in
         ("['1', 'a', 'b'].all(x, {'1': 1}[x] > 0)", "a"),
     ],
 )
-def test_which_error_of_a_fold_counts(text: str, expected: str) -> None:
-    """What fails does not end a fold: a later test that fails takes its place, a later item does not."""
-    assert value_of(text) == f"error: no such key: {expected}"
+def test_error_of_a_comprehension(text: str, expected: str) -> None:
+    """An error does not end the loop: a later failing predicate replaces it, a later failing item does not."""
+    assert evaluate(text) == f"error: no such key: {expected}"

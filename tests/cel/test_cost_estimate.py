@@ -1,4 +1,4 @@
-"""The most an expression can cost, to the unit: rules are refused by it."""
+"""Cost estimates, equal to those of kube-apiserver, which rejects expensive rules by them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from polykind.cel import environment
 from polykind.cel.call_cost_estimate import MAX_UINT64, Range
 from polykind.cel.cost_estimate import estimate_cost
 from polykind.contract import JsonObject
-from tests.cel.support import declared
+from tests.cel.support import declare
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -127,14 +127,14 @@ SCHEMA: JsonObject = {
         ("type(self.t) == google.protobuf.Timestamp", 4),
     ],
 )
-def test_the_most_an_expression_costs(text: str, expected: int) -> None:
-    found, registry = declared(SCHEMA)
-    checked = environment.compile_rule(text, found, registry, optional_old=False)
-    assert checked.ast is not None
-    assert estimate_cost(checked.ast, found).max == expected
+def test_maximum_cost(text: str, expected: int) -> None:
+    decl_type, type_provider = declare(SCHEMA)
+    compiled = environment.compile_rule(text, decl_type, type_provider, optional_old=False)
+    assert compiled.ast is not None
+    assert estimate_cost(compiled.ast, decl_type).max == expected
 
 
-def test_bounds_stop_at_the_largest_number() -> None:
+def test_range_arithmetic_saturates() -> None:
     huge = Range(1, MAX_UINT64)
     assert huge.plus(huge) == Range(2, MAX_UINT64)
     assert huge.times(huge) == Range(1, MAX_UINT64)

@@ -1,4 +1,4 @@
-"""Values as schemas describe them: what is equal, what is added up, what counts as nothing."""
+"""Values typed by a schema: equality, concatenation, zero values and conversion from JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from polykind.cel import environment
-from tests.cel.support import declared, value_of
+from tests.cel.support import declare, evaluate
 
 _SCHEMA = {
     "type": "object",
@@ -53,13 +53,13 @@ _VALUE: dict[str, Any] = {
         ("self.day.getMilliseconds('nowhere')", "error: unknown time zone nowhere"),
     ],
 )
-def test_values_of_a_schema(text: str, expected: Any) -> None:
-    assert value_of(text, _SCHEMA, _VALUE) == expected
+def test_schema_typed_values(text: str, expected: Any) -> None:
+    assert evaluate(text, _SCHEMA, _VALUE) == expected
 
 
-def test_an_empty_list_of_an_object_is_something() -> None:
-    assert value_of("optional.ofNonZeroValue(self.l).hasValue()", _SCHEMA, {"l": []}) is True
-    assert value_of("optional.ofNonZeroValue([]).hasValue()", _SCHEMA, {}) is False
+def test_empty_list_field_is_a_non_zero_value() -> None:
+    assert evaluate("optional.ofNonZeroValue(self.l).hasValue()", _SCHEMA, {"l": []}) is True
+    assert evaluate("optional.ofNonZeroValue([]).hasValue()", _SCHEMA, {}) is False
 
 
 @pytest.mark.parametrize(
@@ -74,17 +74,23 @@ def test_an_empty_list_of_an_object_is_something() -> None:
         ({"unknown": 1}, {"other": 2}, True),
     ],
 )
-def test_objects_are_equal_if_their_fields_are(new: Any, old: Any, equal: bool) -> None:
-    found, registry = declared(_SCHEMA["properties"]["o"])  # type: ignore[index]
-    program = environment.compile_rule("self == oldSelf", found, registry, optional_old=False).program(found)
+def test_object_equality(new: Any, old: Any, equal: bool) -> None:
+    decl_type, type_provider = declare(_SCHEMA["properties"]["o"])  # type: ignore[index]
+    program = environment.compile_rule("self == oldSelf", decl_type, type_provider, optional_old=False).program(
+        decl_type
+    )
     assert program.run(new, old).value is equal
 
 
-def test_an_optional_old_self_has_no_schema() -> None:
-    found, registry = declared(_SCHEMA)
+def test_optional_old_self_is_untyped() -> None:
+    decl_type, type_provider = declare(_SCHEMA)
 
     def run(text: str) -> Any:
-        return environment.compile_rule(text, found, registry, optional_old=True).program(found).run(_VALUE, _VALUE)
+        return (
+            environment.compile_rule(text, decl_type, type_provider, optional_old=True)
+            .program(decl_type)
+            .run(_VALUE, _VALUE)
+        )
 
     assert run("oldSelf.value().day == dyn('1970-01-01')").value is True
     assert run("oldSelf.value().o == self.o").value is False
@@ -92,7 +98,7 @@ def test_an_optional_old_self_has_no_schema() -> None:
     assert run("self.set == [2, 1]").value is True
 
 
-def test_items_of_a_list_are_told_apart_by_what_they_have_at_escaped_names() -> None:
+def test_map_list_keys_are_looked_up_by_escaped_name() -> None:
     item = {"type": "object", "properties": {"a-b": {"type": "string"}, "v": {"type": "integer"}}}
     schema = {
         "type": "array",
@@ -101,8 +107,10 @@ def test_items_of_a_list_are_told_apart_by_what_they_have_at_escaped_names() -> 
         "items": item,
     }
     one, two = {"a-b": "1", "v": 1}, {"a-b": "2", "v": 2}
-    found, registry = declared(schema)
-    program = environment.compile_rule("self == oldSelf", found, registry, optional_old=False).program(found)
+    decl_type, type_provider = declare(schema)
+    program = environment.compile_rule("self == oldSelf", decl_type, type_provider, optional_old=False).program(
+        decl_type
+    )
     assert program.run([one, two], [one, two]).value is False
     assert program.run([two, two], [two, two]).value is True
 
@@ -123,7 +131,7 @@ def test_items_of_a_list_are_told_apart_by_what_they_have_at_escaped_names() -> 
     ],
 )
 def test_quantities(text: str, expected: Any) -> None:
-    assert value_of(text) == expected
+    assert evaluate(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -153,5 +161,5 @@ def test_quantities(text: str, expected: Any) -> None:
         ),
     ],
 )
-def test_texts_that_a_format_takes_and_nothing_can_read(format_: str, value: str, text: str, expected: Any) -> None:
-    assert value_of(text, {"type": "string", "format": format_}, value) == expected
+def test_formatted_strings_that_cel_cannot_convert(format_: str, value: str, text: str, expected: Any) -> None:
+    assert evaluate(text, {"type": "string", "format": format_}, value) == expected

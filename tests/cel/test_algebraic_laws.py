@@ -1,4 +1,4 @@
-"""Laws that hold for all values: arithmetic within 64 bits, logic that absorbs errors, order, equality."""
+"""Property tests: 64-bit arithmetic, error-absorbing logic, ordering and equality."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polykind.cel import arithmetic, environment
 from polykind.cel.evaluation_errors import EvalError
 from polykind.cel.runtime_values import compare, equals
-from tests.cel.support import declared, value_of
+from tests.cel.support import declare, evaluate
 
 _INTS = st.integers(-(2**63), 2**63 - 1)
 _VALUES = st.recursive(
@@ -22,7 +22,7 @@ _TERMS = {"true": True, "false": False, "1 / (self - self) > 0": None}
 
 
 @given(_INTS, _INTS)
-def test_sums_are_right_or_refused(left: int, right: int) -> None:
+def test_int_addition_is_exact_or_overflows(left: int, right: int) -> None:
     try:
         assert arithmetic.add(left, right) == left + right
     except EvalError:
@@ -30,43 +30,43 @@ def test_sums_are_right_or_refused(left: int, right: int) -> None:
 
 
 @given(_INTS, _INTS)
-def test_a_quotient_and_its_rest_make_the_dividend(left: int, right: int) -> None:
+def test_division_and_modulo_are_consistent(left: int, right: int) -> None:
     try:
-        quotient, rest = arithmetic.divide(left, right), arithmetic.modulo(left, right)
+        quotient, remainder = arithmetic.divide(left, right), arithmetic.modulo(left, right)
     except EvalError:
         assert right == 0 or (left == -(2**63) and right == -1)
         return
-    assert quotient * right + rest == left
-    assert abs(rest) < abs(right)
-    assert rest == 0 or (rest < 0) == (left < 0)
+    assert quotient * right + remainder == left
+    assert abs(remainder) < abs(right)
+    assert remainder == 0 or (remainder < 0) == (left < 0)
 
 
 @given(_VALUES)
-def test_a_value_equals_itself(value: Any) -> None:
+def test_equality_is_reflexive(value: Any) -> None:
     assert equals(value, value)
 
 
 @given(_VALUES, _VALUES)
-def test_equality_has_no_sides(left: Any, right: Any) -> None:
+def test_equality_is_symmetric(left: Any, right: Any) -> None:
     assert equals(left, right) == equals(right, left)
 
 
 @given(_INTS | st.floats(allow_nan=False), _INTS | st.floats(allow_nan=False))
-def test_numbers_have_one_order(left: float, right: float) -> None:
+def test_number_comparison_is_antisymmetric(left: float, right: float) -> None:
     assert compare(left, right) == -compare(right, left)
 
 
 @given(st.lists(st.sampled_from(sorted(_TERMS)), min_size=2, max_size=4), st.sampled_from(["&&", "||"]))
-def test_logic_absorbs_errors(terms: list[str], op: str) -> None:
+def test_logical_operators_absorb_errors(terms: list[str], op: str) -> None:
     values = [_TERMS[term] for term in terms]
-    deciding = op == "||"
-    found = value_of(f" {op} ".join(terms))
-    if deciding in values:
-        assert found is deciding
+    absorbing = op == "||"
+    result = evaluate(f" {op} ".join(terms))
+    if absorbing in values:
+        assert result is absorbing
     elif None in values:
-        assert found == "error: division by zero"
+        assert result == "error: division by zero"
     else:
-        assert found is not deciding
+        assert result is not absorbing
 
 
 @given(
@@ -85,8 +85,8 @@ def test_logic_absorbs_errors(terms: list[str], op: str) -> None:
     ),
     _VALUES,
 )
-def test_data_that_is_not_what_its_schema_says_does_no_harm(text: str, schema: dict[str, Any], value: Any) -> None:
-    found, registry = declared(schema)
-    checked = environment.compile_rule(text, found, registry, optional_old=False)
-    if checked.ast is not None:
-        checked.program(found).run(value, None)
+def test_data_that_violates_its_schema_raises_nothing(text: str, schema: dict[str, Any], value: Any) -> None:
+    decl_type, type_provider = declare(schema)
+    compiled = environment.compile_rule(text, decl_type, type_provider, optional_old=False)
+    if compiled.ast is not None:
+        compiled.program(decl_type).run(value, None)

@@ -1,4 +1,4 @@
-"""What the write of a definition is told about its rules."""
+"""Errors about validation rules when a CRD is written."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _ADVICE = (
     "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
     "declared)"
 )
-_BAD_PATTERN = "self.find('(') == ''"
+_INVALID_REGEX = "self.find('(') == ''"
 _ROOT: JsonObject = {"type": "object"}
 
 
-def _told(
+def _rule_errors(
     schema: JsonObject, rule: JsonObject, *parents: JsonObject, unchanged: bool = False, uncorrelated: str | None = None
 ) -> list[str]:
     node = {**schema, "x-kubernetes-validations": [rule]}
     steps = tuple(SchemaStep("items", "", parent) for parent in (_ROOT, *parents))
     site = RuleLocation(node, "S", steps, uncorrelated)
-    asked = RuleCheckRequest(_ROOT, "S", [site], unchanged, frozenset(), frozenset())
-    return [str(error).replace("S.x-kubernetes-validations[0]", "V") for error in RuleCompiler().check(asked)]
+    checks = RuleCheckRequest(_ROOT, "S", [site], unchanged, frozenset(), frozenset())
+    return [str(error).replace("S.x-kubernetes-validations[0]", "V") for error in RuleCompiler().check(checks)]
 
 
-def _shown(rule: str, message: str = "") -> str:
+def _internal_json(rule: str, message: str = "") -> str:
     return (
         f'{{"Rule":"{rule}","Message":"","MessageExpression":"{message}","Reason":null,"FieldPath":"",'
         '"OptionalOldSelf":null}'
@@ -38,24 +38,30 @@ def _shown(rule: str, message: str = "") -> str:
     [
         ({"rule": "self == 'a'"}, []),
         ({"rule": "  "}, []),
-        ({"rule": "self"}, [f"V.rule: Invalid value: {_shown('self')}: cel expression must evaluate to a bool"]),
+        (
+            {"rule": "self"},
+            [f"V.rule: Invalid value: {_internal_json('self')}: cel expression must evaluate to a bool"],
+        ),
         (
             {"rule": "self.x"},
             [
-                f"V.rule: Invalid value: {_shown('self.x')}: compilation failed: ERROR: <input>:1:5: "
+                f"V.rule: Invalid value: {_internal_json('self.x')}: compilation failed: ERROR: <input>:1:5: "
                 "type 'string' does not support field selection\n | self.x\n | ....^"
             ],
         ),
         (
-            {"rule": _BAD_PATTERN},
+            {"rule": _INVALID_REGEX},
             [
-                f"V.rule: Invalid value: {_shown(_BAD_PATTERN)}"
+                f"V.rule: Invalid value: {_internal_json(_INVALID_REGEX)}"
                 ": program instantiation failed: error parsing regexp: missing closing ): `(`"
             ],
         ),
         (
             {"rule": "true", "messageExpression": "1"},
-            [f"V.messageExpression: Invalid value: {_shown('true', '1')}: messageExpression must evaluate to a string"],
+            [
+                f"V.messageExpression: Invalid value: {_internal_json('true', '1')}: "
+                "messageExpression must evaluate to a string"
+            ],
         ),
         (
             {"rule": "true", "optionalOldSelf": True},
@@ -63,49 +69,49 @@ def _shown(rule: str, message: str = "") -> str:
         ),
     ],
 )
-def test_what_is_wrong_with_a_rule(rule: JsonObject, expected: list[str]) -> None:
-    assert _told({"type": "string"}, rule) == expected
+def test_invalid_rule_is_reported(rule: JsonObject, expected: list[str]) -> None:
+    assert _rule_errors({"type": "string"}, rule) == expected
 
 
-def test_old_self_needs_something_to_be_matched_with() -> None:
-    assert _told({"type": "string"}, {"rule": "self == oldSelf"}, uncorrelated="S.properties[l]") == [
+def test_old_self_in_uncorrelatable_schema_is_rejected() -> None:
+    assert _rule_errors({"type": "string"}, {"rule": "self == oldSelf"}, uncorrelated="S.properties[l]") == [
         'V.rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema '
         "within S.properties[l]"
     ]
 
 
-def test_a_rule_may_not_cost_too_much() -> None:
+def test_too_expensive_rule_is_rejected() -> None:
     integer = {"type": "integer"}
     lists = [{"type": "array"}, {"type": "array"}]
     rule = {"rule": "[1, 2, 3].all(x, x != self)"}
     expected = [f"V.rule: Forbidden: estimated rule cost exceeds budget by factor of 4.1x {_ADVICE}"]
-    assert _told(integer, rule, *lists) == expected
-    assert _told(integer, rule, *lists, unchanged=True) == []
-    assert _told(integer, rule, {"type": "array", "maxItems": 450_000}) == [
+    assert _rule_errors(integer, rule, *lists) == expected
+    assert _rule_errors(integer, rule, *lists, unchanged=True) == []
+    assert _rule_errors(integer, rule, {"type": "array", "maxItems": 450_000}) == [
         f"V.rule: Forbidden: estimated rule cost exceeds budget by factor of 1.170000x {_ADVICE}"
     ]
 
 
-def test_all_rules_together_may_not_cost_too_much() -> None:
+def test_too_expensive_schema_is_rejected() -> None:
     unbounded = {"type": "array", "items": {"type": "string"}}
     total = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of"
-    assert _told(unbounded, {"rule": "self.all(a, self.all(b, a == b))"}) == [
+    assert _rule_errors(unbounded, {"rule": "self.all(a, self.all(b, a == b))"}) == [
         f"V.rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x {_ADVICE}",
         "V.rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema",
         f"S: Forbidden: {total} more than 100x {_ADVICE}",
     ]
 
 
-def test_a_default_must_keep_the_rules() -> None:
+def test_default_that_violates_a_rule_is_rejected() -> None:
     schema = {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]}
     compiler = RuleCompiler()
     assert compiler.check_default(schema, 1, "S.default", root=False) == []
-    found = compiler.check_default(schema, 0, "S.default", root=False)
-    assert [str(error) for error in found] == ["S.default: Invalid value: 0: failed rule: self > 0"]
+    errors = compiler.check_default(schema, 0, "S.default", root=False)
+    assert [str(error) for error in errors] == ["S.default: Invalid value: 0: failed rule: self > 0"]
 
 
-def test_a_default_must_fit_where_nothing_was() -> None:
+def test_default_is_checked_without_old_value() -> None:
     rule = {"rule": "oldSelf.hasValue()", "optionalOldSelf": True}
     schema = {"type": "integer", "x-kubernetes-validations": [rule]}
-    found = RuleCompiler().check_default(schema, 0, "S.default", root=False)
-    assert [str(error) for error in found] == ["S.default: Invalid value: 0: failed rule: oldSelf.hasValue()"]
+    errors = RuleCompiler().check_default(schema, 0, "S.default", root=False)
+    assert [str(error) for error in errors] == ["S.default: Invalid value: 0: failed rule: oldSelf.hasValue()"]

@@ -1,4 +1,4 @@
-"""The functions of authorizers: what is asked, what it costs, and what cannot be done with them."""
+"""The authz library: attributes of checks, costs and errors."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _VARIABLES = {
     "authorizer.requestResource": AUTHORIZER_TYPES["ResourceCheck"],
 }
 ALLOWED = AuthorizationResult(True)
-_WRITTEN = AuthorizationAttributes(group="x.io", resource="vats", namespace="default", name="v")
+_REQUEST_RESOURCE = AuthorizationAttributes(group="x.io", resource="vats", namespace="default", name="v")
 
 
 def _run(
-    text: str, answer: AuthorizationResult = ALLOWED, **values: Any
+    text: str, authorization: AuthorizationResult = ALLOWED, **values: Any
 ) -> tuple[Any, int, list[AuthorizationAttributes]]:
-    asked: list[AuthorizationAttributes] = []
+    checks: list[AuthorizationAttributes] = []
 
-    def ask(question: AuthorizationAttributes) -> AuthorizationResult:
-        asked.append(question)
-        return answer
+    def authorize(attributes: AuthorizationAttributes) -> AuthorizationResult:
+        checks.append(attributes)
+        return authorization
 
     given = {
-        "authorizer": Authorizer(ask, AuthorizationAttributes()),
-        "authorizer.requestResource": ResourceCheck(ask, _WRITTEN),
+        "authorizer": Authorizer(authorize, AuthorizationAttributes()),
+        "authorizer.requestResource": ResourceCheck(authorize, _REQUEST_RESOURCE),
     }
-    outcome = compile_expression(text, _VARIABLES, results=()).run({**given, **values})
-    return outcome.value if outcome.error is None else f"error: {outcome.error}", outcome.cost, asked
+    result = compile_expression(text, _VARIABLES, results=()).run({**given, **values})
+    return result.value if result.error is None else f"error: {result.error}", result.cost, checks
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def _run(
             AuthorizationAttributes(None, "*", None, "apps", "deployments", "scale", "a", "b"),
         ),
         ("authorizer.serviceAccount('a', 'b.c').path('x').check('')", AuthorizationAttributes(("a", "b.c"), "", "x")),
-        ("authorizer.requestResource.check('create')", _WRITTEN._replace(verb="create")),
-        (".authorizer.requestResource.name('w').check('get')", _WRITTEN._replace(verb="get", name="w")),
+        ("authorizer.requestResource.check('create')", _REQUEST_RESOURCE._replace(verb="create")),
+        (".authorizer.requestResource.name('w').check('get')", _REQUEST_RESOURCE._replace(verb="get", name="w")),
         (
             "[1].all(authorizer, authorizer.requestResource.check('get').allowed())",
-            _WRITTEN._replace(verb="get"),
+            _REQUEST_RESOURCE._replace(verb="get"),
         ),
         (
             "authorizer.group('').resource('pods').fieldSelector('no selector').labelSelector('a in (').check('list')",
@@ -60,14 +60,14 @@ def _run(
         ("dyn(authorizer.path('/a')).check('get')", AuthorizationAttributes(verb="get", path="/a")),
     ],
 )
-def test_what_is_asked(text: str, expected: AuthorizationAttributes) -> None:
+def test_check_passes_attributes_to_authorizer(text: str, expected: AuthorizationAttributes) -> None:
     assert _run(text)[2] == [expected]
 
 
 @pytest.mark.parametrize(
     ("function", "expected"), [("allowed", False), ("reason", "why"), ("errored", True), ("error", "what")]
 )
-def test_what_a_decision_tells(function: str, expected: Any) -> None:
+def test_decision_accessors(function: str, expected: Any) -> None:
     assert (
         _run(f"authorizer.path('/').check('get').{function}()", AuthorizationResult(False, "why", "what"))[0]
         == expected
@@ -85,9 +85,9 @@ def test_what_a_decision_tells(function: str, expected: Any) -> None:
         ("authorizer.path(object)", "error: no such overload: path(kubernetes.authorization.Authorizer, int)"),
     ],
 )
-def test_what_cannot_be_asked(text: str, expected: str) -> None:
-    found, _, asked = _run(text, object=5 if "path" in text else "a")
-    assert (found, asked) == (expected, [])
+def test_invalid_check_is_an_error(text: str, expected: str) -> None:
+    value, _, checks = _run(text, object=5 if "path" in text else "a")
+    assert (value, checks) == (expected, [])
 
 
 @pytest.mark.parametrize(
@@ -106,32 +106,32 @@ def test_what_cannot_be_asked(text: str, expected: str) -> None:
         ("type(authorizer) == type(authorizer.requestResource)", False),
     ],
 )
-def test_nothing_equals_an_authorizer(text: str, expected: Any) -> None:
+def test_authorizer_equals_nothing(text: str, expected: Any) -> None:
     assert _run(text)[0] == expected
 
 
-def test_a_check_costs_so_much_that_two_can_be_paid() -> None:
+def test_third_check_exceeds_the_cost_limit() -> None:
     check = "authorizer.path('/').check('get').allowed()"
     assert _run(check)[:2] == (True, 350_003)
     assert _run(f"{check} && {check}")[:2] == (True, 700_006)
-    found, cost, _ = _run(f"{check} && {check} && {check}")
-    assert (found, cost > PER_CALL_LIMIT) == ("error: operation cancelled: actual cost limit exceeded", True)
+    value, cost, _ = _run(f"{check} && {check} && {check}")
+    assert (value, cost > PER_CALL_LIMIT) == ("error: operation cancelled: actual cost limit exceeded", True)
 
 
-def test_a_check_that_fails_costs_the_same() -> None:
+def test_failed_check_has_the_same_cost() -> None:
     check = "authorizer.path('').check('get').allowed()"
     assert _run(check)[:2] == ("error: path must not be empty", 350_003)
     assert _run(f"{check} && {check} && {check}")[0] == "error: operation cancelled: actual cost limit exceeded"
 
 
-def test_a_selector_costs_what_its_terms_may_cost() -> None:
+def test_selector_cost_depends_on_its_length() -> None:
     assert _run("authorizer.group('').resource('a').fieldSelector(object)", object="a=b" * 7)[1] == 4 + 10 + 3 + 550
 
 
-def test_where_no_authorizer_is_given() -> None:
+def test_missing_authorizer_is_no_such_attribute() -> None:
     for name in ("authorizer", "authorizer.requestResource"):
-        outcome = compile_expression(f"type({name}) == type(1)", _VARIABLES).run({})
-        assert outcome.error == f"no such attribute(s): {name}"
+        result = compile_expression(f"type({name}) == type(1)", _VARIABLES).run({})
+        assert result.error == f"no such attribute(s): {name}"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_where_no_authorizer_is_given() -> None:
         ),
     ],
 )
-def test_what_is_ill_typed(text: str, expected: str) -> None:
+def test_ill_typed_authorizer_calls_do_not_compile(text: str, expected: str) -> None:
     with pytest.raises(CompilationError) as refusal:
         compile_expression(text, _VARIABLES)
     assert expected in str(refusal.value)

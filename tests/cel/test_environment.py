@@ -1,4 +1,4 @@
-"""Conditions over variables of any type, as admission policies and webhooks have them."""
+"""Expressions over untyped variables, as in admission policies and webhook match conditions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NAMES = dict.fromkeys(("object", "oldObject", "request"), DYN)
         ("object.litres + 'a' == ''", "no such overload"),
     ],
 )
-def test_a_condition(text: str, expected: Any) -> None:
+def test_expression_over_untyped_variables(text: str, expected: Any) -> None:
     obj = {"metadata": {"name": "a"}, "litres": 101, "tags": ["a"]}
-    outcome = compile_expression(text, _NAMES).run({"object": obj, "request": {"operation": "CREATE"}})
-    assert (outcome.error or outcome.value) == expected
+    result = compile_expression(text, _NAMES).run({"object": obj, "request": {"operation": "CREATE"}})
+    assert (result.error or result.value) == expected
 
 
-def test_a_message() -> None:
+def test_string_result() -> None:
     message = compile_expression("'owner ' + object.owner + ' is not known'", _NAMES, results=(STRING,))
     assert message.run({"object": {"owner": "me"}}).value == "owner me is not known"
 
@@ -46,26 +46,26 @@ def test_a_message() -> None:
         ("'a'.find('(') == ''", "program instantiation failed: error parsing regexp: missing closing ): `(`"),
     ],
 )
-def test_what_is_no_condition(text: str, expected: str) -> None:
+def test_compilation_errors(text: str, expected: str) -> None:
     with pytest.raises(CompilationError) as raised:
         compile_expression(text, _NAMES)
     assert str(raised.value).split("\n")[0] == expected
 
 
-def test_results_of_several_types() -> None:
+def test_several_result_types() -> None:
     with pytest.raises(CompilationError) as raised:
         compile_expression("1", _NAMES, results=(STRING, NULL))
     assert str(raised.value) == "must evaluate to one of [string null_type] but got int"
     assert compile_expression("[1]", _NAMES, results=()).type.declared_name == "list(int)"
 
 
-def test_structs_are_checked_by_their_fields_and_read_as_plain_maps() -> None:
+def test_struct_variables_are_checked_by_field_and_evaluated_as_maps() -> None:
     variables = {"request": struct_type("Request")}
-    found = compile_expression(
+    program = compile_expression(
         "request.name == 'a'", variables, fields=lambda type_, name: STRING if name == "name" else None
     )
-    assert found.run({"request": {"name": "a"}}).value is True
-    assert found.run({"request": {}}).error == "no such key: name"
+    assert program.run({"request": {"name": "a"}}).value is True
+    assert program.run({"request": {}}).error == "no such key: name"
     with pytest.raises(CompilationError, match="undefined field 'size'"):
         compile_expression("request.size == 'a'", variables)
 
@@ -94,7 +94,7 @@ def test_structs_are_checked_by_their_fields_and_read_as_plain_maps() -> None:
         ("object.?i.orValue(7)", 3),
     ],
 )
-def test_values_of_types_that_nobody_declared(text: str, expected: Any) -> None:
+def test_values_of_undeclared_types(text: str, expected: Any) -> None:
     obj = {"i": 3, "s": "abc", "l": [1, 2], "m": {"k": 1}, "n": None}
-    outcome = compile_expression(text, _NAMES, results=()).run({"object": obj})
-    assert (outcome.error or outcome.value) == expected
+    result = compile_expression(text, _NAMES, results=()).run({"object": obj})
+    assert (result.error or result.value) == expected

@@ -1,4 +1,4 @@
-"""Objects and JSON patches made by expressions."""
+"""Object and JSONPatch values constructed by mutating admission policies."""
 
 from __future__ import annotations
 
@@ -17,35 +17,38 @@ from polykind.golang.fmt import GoValue
 OBJ = {"spec": {"name": "n", "list": ["a", "b"], "flag": True}, "metadata": {"labels": {"l": "1"}}}
 
 
-def compiled(text: str, *results: Any) -> Program:
+def compile_program(text: str, *results: Any) -> Program:
     return compile_expression(text, {"object": DYN}, results=results, patches=True)
 
 
-def made(text: str) -> Any:
-    outcome = compiled(text).run({"object": OBJ})
-    assert outcome.error is None, outcome.error
-    return outcome.value
+def evaluate(text: str) -> Any:
+    result = compile_program(text).run({"object": OBJ})
+    assert result.error is None, result.error
+    return result.value
 
 
-def failure(text: str) -> str | None:
-    return compiled(text).run({"object": OBJ}).error
+def evaluation_error(text: str) -> str | None:
+    return compile_program(text).run({"object": OBJ}).error
 
 
-def complaint(text: str, *results: Any) -> str:
-    with pytest.raises(CompilationError) as wrong:
-        compiled(text, *results)
-    return str(wrong.value)
+def compile_error(text: str, *results: Any) -> str:
+    with pytest.raises(CompilationError) as raised:
+        compile_program(text, *results)
+    return str(raised.value)
 
 
-def test_an_object_is_named_by_its_path_and_takes_any_field() -> None:
-    value = made('Object{spec: Object.spec{name: "x", n: 1}}')
+def test_object_type_is_named_by_its_path_and_has_any_field() -> None:
+    value = evaluate('Object{spec: Object.spec{name: "x", n: 1}}')
     assert isinstance(value, ConstructedObject)
     assert object_to_native(value) == {"spec": {"name": "x", "n": 1}}
 
 
-def test_an_optional_field_is_left_out_where_nothing_is_in_it() -> None:
-    assert object_to_native(made("Object{?a: object.spec.?nope, ?b: object.spec.?name}")) == {"b": "n"}
-    assert failure("Object{?a: object.spec.name}") == "cannot initialize optional entry 'a' from non-optional value n"
+def test_absent_optional_field_is_left_out() -> None:
+    assert object_to_native(evaluate("Object{?a: object.spec.?nope, ?b: object.spec.?name}")) == {"b": "n"}
+    assert (
+        evaluation_error("Object{?a: object.spec.name}")
+        == "cannot initialize optional entry 'a' from non-optional value n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,8 +60,8 @@ def test_an_optional_field_is_left_out_where_nothing_is_in_it() -> None:
         ("dyn(Object{})", "must evaluate to Object but got dyn"),
     ],
 )
-def test_what_an_expression_must_give(text: str, expected: str) -> None:
-    assert complaint(text, OBJECT_TYPE) == expected
+def test_result_must_be_an_object(text: str, expected: str) -> None:
+    assert compile_error(text, OBJECT_TYPE) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,17 +78,17 @@ def test_what_an_expression_must_give(text: str, expected: str) -> None:
         ("Object{a}", "1:9: Syntax error: mismatched input '}' expecting ':'"),
     ],
 )
-def test_what_cannot_be_made(text: str, expected: str) -> None:
-    assert complaint(text).startswith(f"compilation failed: ERROR: <input>:{expected}\n")
+def test_invalid_constructions_do_not_compile(text: str, expected: str) -> None:
+    assert compile_error(text).startswith(f"compilation failed: ERROR: <input>:{expected}\n")
 
 
-def test_types_that_are_made_have_no_value_of_their_own() -> None:
-    with pytest.raises(CompilationError, match=r"reference to undefined type: Object\.x") as wrong:
-        compiled("type(Object.x{}) == Object.x", BOOL)
-    assert wrong.value.internal
+def test_object_types_are_undefined_at_runtime() -> None:
+    with pytest.raises(CompilationError, match=r"reference to undefined type: Object\.x") as raised:
+        compile_program("type(Object.x{}) == Object.x", BOOL)
+    assert raised.value.internal
 
 
-def test_nothing_is_made_where_no_patches_are_wanted() -> None:
+def test_objects_and_patches_are_undeclared_without_patches() -> None:
     with pytest.raises(CompilationError, match="undeclared reference to 'Object'"):
         compile_expression("Object{}", {}, results=())
     with pytest.raises(CompilationError, match="undeclared reference to 'jsonpatch'"):
@@ -113,32 +116,32 @@ def test_nothing_is_made_where_no_patches_are_wanted() -> None:
         ("JSONPatch{value: 1} == JSONPatch{}", False),
     ],
 )
-def test_what_is_made_can_be_looked_at(text: str, expected: Any) -> None:
-    assert made(text) == expected
+def test_constructed_values_can_be_used(text: str, expected: Any) -> None:
+    assert evaluate(text) == expected
 
 
-def test_what_is_made_is_no_map() -> None:
-    assert failure('dyn(Object{a: "q"}).a') == "no such key: a"
-    assert failure('dyn(Object{a: "q"})["a"]') == "no such key: a"
-    assert failure("size(dyn(Object{a: 1}))") == "no such overload: size"
+def test_constructed_object_is_no_map() -> None:
+    assert evaluation_error('dyn(Object{a: "q"}).a') == "no such key: a"
+    assert evaluation_error('dyn(Object{a: "q"})["a"]') == "no such key: a"
+    assert evaluation_error("size(dyn(Object{a: 1}))") == "no such overload: size"
 
 
-def test_patches() -> None:
-    found = compiled('[JSONPatch{op: "add", path: "/a", value: 1}]', list_of(JSON_PATCH_TYPE)).run({}).value
-    assert [type(one) for one in found] == [JSONPatchOperation]
-    assert found[0].raw == {"op": "add", "path": "/a", "value": 1}
-    assert failure("[JSONPatch{op: dyn(1)}]") == "unexpected type int64 for JSONPatchType 'op' field"
+def test_json_patch_operations() -> None:
+    patches = compile_program('[JSONPatch{op: "add", path: "/a", value: 1}]', list_of(JSON_PATCH_TYPE)).run({}).value
+    assert [type(one) for one in patches] == [JSONPatchOperation]
+    assert patches[0].raw == {"op": "add", "path": "/a", "value": 1}
+    assert evaluation_error("[JSONPatch{op: dyn(1)}]") == "unexpected type int64 for JSONPatchType 'op' field"
     expected = "unexpected type structpb.NullValue for JSONPatchType 'path' field"
-    assert failure("[JSONPatch{path: dyn(null)}]") == expected
+    assert evaluation_error("[JSONPatch{path: dyn(null)}]") == expected
 
 
 @pytest.mark.parametrize(("text", "cost"), [("Object{}", 40), ("Object{a: Object.a{b: object}}", 81)])
-def test_what_is_made_costs(text: str, cost: int) -> None:
-    assert compiled(text).run({"object": OBJ}).cost == cost
+def test_construction_cost(text: str, cost: int) -> None:
+    assert compile_program(text).run({"object": OBJ}).cost == cost
 
 
-def test_types_must_be_named_by_the_path() -> None:
-    value = made("Object{a: Object.x{}, b: [Object.y{}], c: {'d': Object.c{}}}")
+def test_type_names_must_match_the_field_path() -> None:
+    value = evaluate("Object{a: Object.x{}, b: [Object.y{}], c: {'d': Object.c{}}}")
     assert type_name_errors(value, "Object") == [
         f'unexpected type name "Object.{got}", expected "Object.{want}", which matches field name path from root '
         "Object type"
@@ -180,16 +183,18 @@ def test_types_must_be_named_by_the_path() -> None:
         ),
     ],
 )
-def test_fields_as_go_hands_them_out(text: str, expected: Any) -> None:
-    assert object_to_native(made(f"Object{{f: {text}}}")) == {"f": expected}
+def test_object_fields_as_native_values(text: str, expected: Any) -> None:
+    assert object_to_native(evaluate(f"Object{{f: {text}}}")) == {"f": expected}
 
 
-def test_keys_must_be_texts() -> None:
-    why = "fail to convert field \"f\": map key '\\x01' is of type types.Int, not string"
-    with pytest.raises(UnconvertibleError) as wrong:
-        object_to_native(made("Object{f: {1: 2}}"))
-    assert str(wrong.value) == why
-    assert object_to_native(made("Object{a: Object.a{f: {1: 2}}}")) == {"a": GoValue(why, why, "*types.Err")}
+def test_map_keys_must_be_strings() -> None:
+    message = "fail to convert field \"f\": map key '\\x01' is of type types.Int, not string"
+    with pytest.raises(UnconvertibleError) as raised:
+        object_to_native(evaluate("Object{f: {1: 2}}"))
+    assert str(raised.value) == message
+    assert object_to_native(evaluate("Object{a: Object.a{f: {1: 2}}}")) == {
+        "a": GoValue(message, message, "*types.Err")
+    }
 
 
 @pytest.mark.parametrize(
@@ -210,12 +215,12 @@ def test_keys_must_be_texts() -> None:
         ("Object.x{a: 9007199254740993, b: 5u, c: b'abc'}", {"a": 9007199254740992, "b": 5, "c": "YWJj"}),
     ],
 )
-def test_values_of_patches(text: str, expected: Any) -> None:
-    assert to_json(made(text)) == expected
+def test_patch_values_as_json(text: str, expected: Any) -> None:
+    assert to_json(evaluate(text)) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("{1: 'a'}", "unsupported type conversion from 'int' to string"),
         ("{true: 1}", "type conversion error from bool to 'string'"),
@@ -234,7 +239,7 @@ def test_values_of_patches(text: str, expected: Any) -> None:
         ),
     ],
 )
-def test_what_is_no_value_of_a_patch(text: str, why: str) -> None:
-    with pytest.raises(UnconvertibleError) as wrong:
-        to_json(made(text))
-    assert str(wrong.value) == why
+def test_unconvertible_patch_values(text: str, message: str) -> None:
+    with pytest.raises(UnconvertibleError) as raised:
+        to_json(evaluate(text))
+    assert str(raised.value) == message

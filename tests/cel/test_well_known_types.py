@@ -1,4 +1,4 @@
-"""Protobuf's well-known messages in expressions, and types that only look as if values of them could be made."""
+"""Construction of protobuf's well-known types, and types that cannot be constructed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import pytest
 
 from polykind.cel import CompilationError, compile_expression
 from polykind.cel.cel_types import DYN, STRING, struct_type
-from tests.cel.support import problems, value_of
+from tests.cel.support import compile_errors, evaluate
 
 _USER = {"kubernetes.UserInfo": {"username": STRING}}
 _VARIABLES = {"object": DYN, "user": struct_type("kubernetes.UserInfo")}
 
 
 def _value(text: str) -> Any:
-    outcome = compile_expression(f"({text})", _VARIABLES, fields=_field, structs=_USER, results=()).run(
+    result = compile_expression(f"({text})", _VARIABLES, fields=_field, structs=_USER, results=()).run(
         {"object": {"n": 5}}
     )
-    return outcome.value if outcome.error is None else f"error: {outcome.error}"
+    return result.value if result.error is None else f"error: {result.error}"
 
 
 def _field(type_: str, name: str) -> Any:
     return _USER.get(type_, {}).get(name)
 
 
-def _refusal(text: str) -> str:
+def _compile_error(text: str) -> str:
     with pytest.raises(CompilationError) as refusal:
         compile_expression(text, _VARIABLES, fields=_field, structs=_USER, results=())
     return str(refusal.value).removeprefix("compilation failed: ").partition("\n")[0]
@@ -58,7 +58,7 @@ def _refusal(text: str) -> str:
         ("type(google.protobuf.Empty{}) == google.protobuf.Empty", True),
     ],
 )
-def test_what_a_message_stands_for(text: str, expected: Any) -> None:
+def test_constructed_message_is_its_cel_value(text: str, expected: Any) -> None:
     assert _value(text) == expected
 
 
@@ -83,18 +83,18 @@ def test_what_a_message_stands_for(text: str, expected: Any) -> None:
         ("Struct{fields: dyn({1: 2})}", "Struct.fields value type: unsupported type conversion from 'int' to string"),
     ],
 )
-def test_a_field_that_does_not_fit(text: str, expected: str) -> None:
+def test_field_of_wrong_type_is_an_error(text: str, expected: str) -> None:
     assert _value(f"google.protobuf.{text}") == f"error: field type conversion error for google.protobuf.{expected}"
 
 
-def test_a_container_of_something_else() -> None:
+def test_struct_fields_of_wrong_type_are_an_error() -> None:
     assert _value("google.protobuf.Struct{fields: dyn(null)}") == (
         "error: unsupported field type for google.protobuf.Struct.fields: null_type"
     )
 
 
 @pytest.mark.parametrize("text", ["kubernetes.UserInfo{username: 'a'}.username", "null_type{}", "duration{seconds: 1}"])
-def test_values_that_cannot_be_made_after_all(text: str) -> None:
+def test_types_without_constructor_fail_at_runtime(text: str) -> None:
     assert _value(text) == f"error: unknown type '{text.partition('{')[0]}'"
 
 
@@ -130,13 +130,13 @@ def test_values_that_cannot_be_made_after_all(text: str) -> None:
         ("type(object) == timestamp", "program instantiation failed: reference to undefined type: timestamp"),
     ],
 )
-def test_what_is_refused(text: str, expected: str) -> None:
-    assert _refusal(text) == expected
+def test_invalid_struct_literals_do_not_compile(text: str, expected: str) -> None:
+    assert _compile_error(text) == expected
 
 
-def test_rules_make_messages_as_well() -> None:
-    assert value_of("google.protobuf.Int32Value{value: self} == 1") is True
-    assert problems("int{value: 1} == 1") == ("1:4: 'int' is not a message type", "1:10: undefined field 'value'")
+def test_rules_may_construct_messages() -> None:
+    assert evaluate("google.protobuf.Int32Value{value: self} == 1") is True
+    assert compile_errors("int{value: 1} == 1") == ("1:4: 'int' is not a message type", "1:10: undefined field 'value'")
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,6 @@ def test_rules_make_messages_as_well() -> None:
         ("google.protobuf.ListValue{values: google.protobuf.Struct{fields: dyn({'s': self.s[0]})}.map(k, k)}", ["s"]),
     ],
 )
-def test_messages_take_in_no_list_or_object_that_a_schema_describes_but_by_its_items(text: str, expected: Any) -> None:
+def test_message_fields_reject_values_typed_by_a_schema(text: str, expected: Any) -> None:
     items = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
-    assert value_of(text, {"type": "object", "properties": {"s": items}}, {"s": ["a"]}) == expected
+    assert evaluate(text, {"type": "object", "properties": {"s": items}}, {"s": ["a"]}) == expected

@@ -1,4 +1,4 @@
-"""What is said of arguments that no overload takes."""
+"""Errors for arguments that no overload accepts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from polykind.cel import compile_expression
 from polykind.cel.cel_types import DYN
-from tests.cel.support import value_of
+from tests.cel.support import evaluate
 
 _INT_OR_STRING = {"x-kubernetes-int-or-string": True}
 
@@ -28,8 +28,8 @@ _INT_OR_STRING = {"x-kubernetes-int-or-string": True}
         ("{'a': 1}[dyn(duration(string(self) + 's'))]", "error: invalid qualifier type: types.Duration"),
     ],
 )
-def test_an_integer_where_something_else_is_meant(text: str, expected: Any) -> None:
-    assert value_of(text, _INT_OR_STRING, 5) == expected
+def test_integer_argument_without_matching_overload(text: str, expected: Any) -> None:
+    assert evaluate(text, _INT_OR_STRING, 5) == expected
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_an_integer_where_something_else_is_meant(text: str, expected: Any) -> N
         "[1].map(x, self.l.sort())",
     ],
 )
-def test_what_is_missing_is_taken_for_a_list(text: str) -> None:
-    """The reference stumbles over the cost of it, whatever stands beside it."""
+def test_absent_list_argument_is_an_internal_error(text: str) -> None:
+    """cel-go panics when it computes the cost, which no operator absorbs."""
     schema = {"type": "object", "properties": {"l": {"type": "array", "items": {"type": "string"}}}}
-    told = "error: internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
-    assert value_of(text, schema, {}) == told
+    expected = "error: internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
+    assert evaluate(text, schema, {}) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_is_missing_is_taken_for_a_list(text: str) -> None:
         ("object.l[?0].optMap(q, q + object.a).value()", "ba"),
     ],
 )
-def test_a_guess_of_a_type_is_checked_when_the_value_is_there(text: str, expected: Any) -> None:
+def test_dynamic_argument_types_are_checked_at_runtime(text: str, expected: Any) -> None:
     obj = {"l": ["b", "c"], "n": [1, 2], "a": "a"}
-    outcome = compile_expression(text, {"object": DYN}, results=()).run({"object": obj})
-    assert (outcome.error or outcome.value) == expected
+    result = compile_expression(text, {"object": DYN}, results=()).run({"object": obj})
+    assert (result.error or result.value) == expected

@@ -1,4 +1,4 @@
-"""Rules at work on objects: what is told, where, on create and on update."""
+"""Evaluation of validation rules: messages, paths, ratcheting and cost limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from polykind.cel import compile_schema
 from polykind.contract import JsonObject
-from tests.cel.support import judged
+from tests.cel.support import violations
 
 
 def _spec(schema: JsonObject) -> JsonObject:
@@ -23,7 +23,7 @@ MIN_MAX: JsonObject = {"type": "object", "properties": {"min": {"type": "integer
 INTEGER: JsonObject = {"type": "integer"}
 
 
-def test_a_schema_without_rules_has_none() -> None:
+def test_schema_without_rules_compiles_to_none() -> None:
     assert compile_schema(_spec(MIN_MAX)) is None
 
 
@@ -42,10 +42,10 @@ def test_a_schema_without_rules_has_none() -> None:
         ({"reason": "FieldValueDuplicate", "message": "no"}, "spec: Duplicate value"),
     ],
 )
-def test_how_a_failure_is_told(rule: JsonObject, expected: str) -> None:
+def test_violation_message(rule: JsonObject, expected: str) -> None:
     schema = _spec(_with(MIN_MAX, {"rule": "self.min <= self.max", **rule}))
-    assert judged(schema, {"spec": {"min": 3, "max": 2}}) == [expected]
-    assert judged(schema, {"spec": {"min": 1, "max": 2}}) == []
+    assert violations(schema, {"spec": {"min": 3, "max": 2}}) == [expected]
+    assert violations(schema, {"spec": {"min": 1, "max": 2}}) == []
 
 
 @pytest.mark.parametrize(
@@ -130,22 +130,22 @@ def test_how_a_failure_is_told(rule: JsonObject, expected: str) -> None:
         ),
     ],
 )
-def test_what_is_told_of_a_value(schema: JsonObject, rule: str, value: Any, expected: str | None) -> None:
-    found = judged(_spec(_with(schema, {"rule": rule})), {"spec": value})
-    assert len(found) == 1
+def test_evaluation_error_message(schema: JsonObject, rule: str, value: Any, expected: str | None) -> None:
+    errors = violations(_spec(_with(schema, {"rule": rule})), {"spec": value})
+    assert len(errors) == 1
     if expected is not None:
-        assert found == [f"spec: {expected}"]
+        assert errors == [f"spec: {expected}"]
 
 
 @pytest.mark.parametrize("rule", ["self[0] == 5", "self.all(x, x > 1)", "self.map(x, x + 1).size() == 2"])
-def test_an_item_that_is_spelled_as_a_fraction_is_no_integer(rule: str) -> None:
+def test_float_item_of_an_integer_list_is_an_error(rule: str) -> None:
     schema = _spec(_with({"type": "array", "items": INTEGER}, {"rule": rule}))
-    why = f"invalid data, expected int, got float64 evaluating rule: {rule}"
-    assert judged(schema, {"spec": [5.0, 2]}) == [f'spec: Invalid value: "array": {why}']
-    assert judged(schema, {"spec": [5, 2]}) == []
+    message = f"invalid data, expected int, got float64 evaluating rule: {rule}"
+    assert violations(schema, {"spec": [5.0, 2]}) == [f'spec: Invalid value: "array": {message}']
+    assert violations(schema, {"spec": [5, 2]}) == []
 
 
-def test_where_rules_stand() -> None:
+def test_violation_paths() -> None:
     item = _with(INTEGER, {"rule": "self != 13"})
     schema = {
         "type": "object",
@@ -157,72 +157,72 @@ def test_where_rules_stand() -> None:
         },
     }
     obj = {"metadata": {"name": "no"}, "list": [1, 13], "map": {"k": 13}, "$odd": 13}
-    assert judged(schema, obj) == [
+    assert violations(schema, obj) == [
         "<nil>: Invalid value: failed rule: self.metadata.name != 'no'",
         "list[1]: Invalid value: 13: failed rule: self != 13",
         "map[k]: Invalid value: 13: failed rule: self != 13",
         "$odd: Invalid value: 13: failed rule: self != 13",
     ]
-    assert judged(schema, {"metadata": {}, "list": None, "map": {"k": None}}) == [
+    assert violations(schema, {"metadata": {}, "list": None, "map": {"k": None}}) == [
         "<nil>: Invalid value: \"object\": no such key: name evaluating rule: self.metadata.name != 'no'"
     ]
 
 
-def test_transition_rules_run_where_there_was_a_value() -> None:
-    never_less = _with(INTEGER, {"rule": "self >= oldSelf"})
-    keyed = {
+def test_transition_rules_need_a_correlated_old_value() -> None:
+    non_decreasing = _with(INTEGER, {"rule": "self >= oldSelf"})
+    keyed_list = {
         "type": "array",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["id"],
-        "items": {"type": "object", "properties": {"id": {"type": "string"}, "n": never_less}},
+        "items": {"type": "object", "properties": {"id": {"type": "string"}, "n": non_decreasing}},
     }
-    schema = _spec({"type": "object", "properties": {"n": never_less, "list": keyed}})
+    schema = _spec({"type": "object", "properties": {"n": non_decreasing, "list": keyed_list}})
     old = {"spec": {"n": 5, "list": [{"id": "a", "n": 1}, {"id": "b", "n": 2}]}}
-    assert judged(schema, {"spec": {"n": 1}}) == []
-    assert judged(schema, {"spec": {"n": 4}}, old) == ["spec.n: Invalid value: 4: failed rule: self >= oldSelf"]
-    moved = {"spec": {"n": 5, "list": [{"id": "b", "n": 1}, {"id": "c", "n": 0}]}}
-    assert judged(schema, moved, old) == ["spec.list[0].n: Invalid value: 1: failed rule: self >= oldSelf"]
+    assert violations(schema, {"spec": {"n": 1}}) == []
+    assert violations(schema, {"spec": {"n": 4}}, old) == ["spec.n: Invalid value: 4: failed rule: self >= oldSelf"]
+    reordered = {"spec": {"n": 5, "list": [{"id": "b", "n": 1}, {"id": "c", "n": 0}]}}
+    assert violations(schema, reordered, old) == ["spec.list[0].n: Invalid value: 1: failed rule: self >= oldSelf"]
 
 
-def test_an_optional_old_self_runs_always() -> None:
+def test_optional_old_self_rule_runs_on_create() -> None:
     rule = {"rule": "oldSelf.orValue(3) <= self", "optionalOldSelf": True}
     schema = _spec(_with(INTEGER, rule))
-    assert judged(schema, {"spec": 2}) == ["spec: Invalid value: 2: failed rule: oldSelf.orValue(3) <= self"]
-    assert judged(schema, {"spec": 2}, {"spec": 1}) == []
+    assert violations(schema, {"spec": 2}) == ["spec: Invalid value: 2: failed rule: oldSelf.orValue(3) <= self"]
+    assert violations(schema, {"spec": 2}, {"spec": 1}) == []
 
 
-def test_a_failure_of_an_unchanged_value_is_a_warning() -> None:
+def test_violation_of_unchanged_value_is_ratcheted_to_a_warning() -> None:
     small = _with(INTEGER, {"rule": "self < 10"})
     schema = _spec({"type": "object", "properties": {"size": small, "other": {"type": "string"}}})
     old = {"spec": {"size": 50, "other": "a"}}
-    told = "spec.size: Invalid value: 50: failed rule: self < 10"
-    assert judged(schema, {"spec": {"size": 50, "other": "b"}}, old) == [f"warning: {told}"]
-    assert judged(schema, {"spec": {"size": 51}}, old) == ["spec.size: Invalid value: 51: failed rule: self < 10"]
-    assert judged(schema, {"spec": {"size": 50}}) == [told]
+    expected = "spec.size: Invalid value: 50: failed rule: self < 10"
+    assert violations(schema, {"spec": {"size": 50, "other": "b"}}, old) == [f"warning: {expected}"]
+    assert violations(schema, {"spec": {"size": 51}}, old) == ["spec.size: Invalid value: 51: failed rule: self < 10"]
+    assert violations(schema, {"spec": {"size": 50}}) == [expected]
 
 
-def test_one_rule_may_not_cost_too_much() -> None:
+def test_rule_that_exceeds_the_call_limit_ends_the_evaluation() -> None:
     rule = "self.all(x, self.all(y, x + y > 0))"
     schema = _spec(_with({"type": "array", "items": INTEGER}, {"rule": rule}, {"rule": "false"}))
-    assert judged(schema, {"spec": [1] * 377}) == ["spec: Invalid value: failed rule: false"]
-    assert judged(schema, {"spec": [1] * 378}) == [
+    assert violations(schema, {"spec": [1] * 377}) == ["spec: Invalid value: failed rule: false"]
+    assert violations(schema, {"spec": [1] * 378}) == [
         "spec: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': "
         f"no further validation rules will be run due to call cost exceeds limit for rule: {rule}"
     ]
 
 
-def test_all_rules_together_may_not_cost_too_much() -> None:
+def test_cost_budget_of_all_rules_ends_the_evaluation() -> None:
     item = _with({"type": "array", "items": INTEGER}, {"rule": "self.all(x, self.all(y, x + y > 0))"})
     schema = _spec({"type": "array", "items": item})
-    found = judged(schema, {"spec": [[1] * 377] * 12})
-    assert found == [
+    errors = violations(schema, {"spec": [[1] * 377] * 12})
+    assert errors == [
         'spec[10]: Invalid value: "array": validation failed due to running out of cost budget, '
         "no further validation rules will be run"
     ]
 
 
 @pytest.mark.parametrize(
-    ("rule", "broken"),
+    ("rule", "expected"),
     [
         ("self.a == [2, 1]", []),
         ("self.a + [3] == [1, 2, 3]", []),
@@ -236,7 +236,7 @@ def test_all_rules_together_may_not_cost_too_much() -> None:
         ("self.em.kind == 'Pod' && !has(self.em.metadata.generateName)", []),
     ],
 )
-def test_values_as_rules_see_them(rule: str, broken: list[str]) -> None:
+def test_schema_typed_values_in_rules(rule: str, expected: list[str]) -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -269,7 +269,7 @@ def test_values_as_rules_see_them(rule: str, broken: list[str]) -> None:
         "namespace": "x",
         "em": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "n"}},
     }
-    assert judged(_spec(_with(schema, {"rule": rule})), {"spec": value}) == broken
+    assert violations(_spec(_with(schema, {"rule": rule})), {"spec": value}) == expected
 
 
 @pytest.mark.parametrize(
@@ -305,16 +305,16 @@ def test_values_as_rules_see_them(rule: str, broken: list[str]) -> None:
         ),
     ],
 )
-def test_what_messages_see_of_the_old_value(rules: list[JsonObject], expected: str) -> None:
-    """Nothing, unless a rule beside them looks at it; and never as an optional."""
+def test_old_self_in_message_expressions(rules: list[JsonObject], expected: str) -> None:
+    """A message expression has oldSelf only if a rule of the node uses it, and never as an optional value."""
     schema = {
         "type": "object",
         "properties": {"i": {"type": "integer", "x-kubernetes-validations": rules}},
     }
-    assert judged(schema, {"i": 1}, {"i": 2}) == [f"i: Invalid value: 1: {expected}"]
+    assert violations(schema, {"i": 1}, {"i": 2}) == [f"i: Invalid value: 1: {expected}"]
 
 
-def test_a_field_path_is_lost_with_a_broken_message() -> None:
+def test_invalid_message_expression_drops_the_field_path() -> None:
     rule = {"rule": "false", "fieldPath": ".i", "messageExpression": "nosuch"}
     schema = {"type": "object", "properties": {"i": {"type": "integer"}}, "x-kubernetes-validations": [rule]}
-    assert judged(schema, {"i": 1}) == ["<nil>: Invalid value: failed rule: false"]
+    assert violations(schema, {"i": 1}) == ["<nil>: Invalid value: failed rule: false"]
