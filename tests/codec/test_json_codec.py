@@ -31,7 +31,7 @@ from polykind.codec import json_codec
         (b'{"a":1,"a":2}', {"a": 2}),
     ],
 )
-def test_values(body: bytes, value: Any) -> None:
+def test_decode(body: bytes, value: Any) -> None:
     decoded = json_codec.decode(body)
     assert decoded == value
     assert type(decoded) is type(value)
@@ -45,7 +45,7 @@ def test_long_integers_are_floats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         (b"", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
         (b'{"a":1', "couldn't get version/kind; json parse error: unexpected end of JSON input"),
@@ -55,15 +55,15 @@ def test_long_integers_are_floats() -> None:
         (b"1" * 400, f"json: cannot unmarshal number {'1' * 400} into Go value of type float64"),
     ],
 )
-def test_malformed_bodies(body: bytes, says: str) -> None:
-    with pytest.raises(json_codec.MalformedJSONError) as refused:
+def test_malformed_bodies(body: bytes, message: str) -> None:
+    with pytest.raises(json_codec.MalformedJSONError) as raised:
         json_codec.decode(body)
-    assert refused.value.message == says
-    assert refused.value.code == 400
+    assert raised.value.message == message
+    assert raised.value.code == 400
 
 
 @pytest.mark.parametrize("levels", [1100, 5000, 20000])
-def test_deep_bodies_are_refused(levels: int) -> None:
+def test_too_deep_bodies_are_rejected(levels: int) -> None:
     with pytest.raises(json_codec.MalformedJSONError, match="exceeded max depth"):
         json_codec.decode(b'{"a":' * levels + b"1" + b"}" * levels)
 
@@ -83,17 +83,17 @@ def test_deep_bodies_are_refused(levels: int) -> None:
         (1 << 70, b"1180591620717411303424"),
     ],
 )
-def test_encoding(value: Any, encoded: bytes) -> None:
+def test_encode(value: Any, encoded: bytes) -> None:
     assert json_codec.encode(value) == encoded
     assert json_codec.encode_line(value) == encoded + b"\n"
 
 
-def test_keys_can_keep_their_order() -> None:
+def test_encode_ordered_keeps_key_order() -> None:
     assert json_codec.encode_ordered({"b": "<", "a": 1}) == b'{"b":"\\u003c","a":1}'
     assert json_codec.encode_ordered({"b": 1e21, "a": {"d": 1, "c": 2}}) == b'{"b":1e+21,"a":{"d":1,"c":2}}'
 
 
-def test_nesting_of_any_depth_is_encoded() -> None:
+def test_deep_nesting_is_encoded() -> None:
     value: Any = 1
     for _ in range(3000):
         value = {"a": [value]}
@@ -121,11 +121,11 @@ def test_duplicate_keys(body: bytes, paths: list[str]) -> None:
     assert json_codec.duplicate_keys(body, json_codec.decode(body)) == paths
 
 
-def test_duplicate_complaints() -> None:
+def test_duplicate_field_errors() -> None:
     assert json_codec.duplicate_field_errors(b'{"a":1,"a":1}', {"a": 1}) == ['duplicate field "a"']
 
 
-def test_complaints_come_as_a_decoder_meets_them() -> None:
+def test_strict_errors_are_sorted_by_position() -> None:
     found = ['duplicate field "b"', 'duplicate field "a.c"', 'unknown field "a"', 'unknown field "d"']
     body = b'{"b":1,"a":{"c":1,"c":2},"b":2,"d":3}'
     assert json_codec.sort_strict_errors(found, body) == [found[2], found[1], found[0], found[3]]
@@ -140,14 +140,14 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_is_encoded_is_read_back(value: Any) -> None:
+def test_encode_decode_round_trip(value: Any) -> None:
     encoded = json_codec.encode(value)
     assert json_codec.encode(json_codec.decode(encoded)) == encoded
     assert json_codec.duplicate_keys(encoded, json_codec.decode(encoded)) == []
 
 
 @given(st.binary(max_size=30))
-def test_any_bytes_are_read_or_refused(body: bytes) -> None:
+def test_arbitrary_bytes_decode_or_raise(body: bytes) -> None:
     try:
         value = json_codec.decode(body)
     except json_codec.MalformedJSONError:
@@ -156,7 +156,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "value", "whole"),
+    ("body", "value", "integers_only"),
     [
         (b'{"a":[1,-2,0],"b":"1.5e300"}', {"a": [1, -2, 0], "b": "1.5e300"}, True),
         (b'{"a":1.5}', {"a": 1.5}, False),
@@ -166,9 +166,9 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         (b'{"a":1,"b":"\xff"}', {"a": 1, "b": "\ufffd"}, False),
     ],
 )
-def test_whether_all_numbers_are_whole_is_noted(body: bytes, value: Any, whole: bool) -> None:
-    assert json_codec.decode_flagged(body) == (value, whole)
-    assert json_codec.encode(value, whole=whole) == json_codec.encode(value)
+def test_decode_flagged_reports_integers(body: bytes, value: Any, integers_only: bool) -> None:
+    assert json_codec.decode_flagged(body) == (value, integers_only)
+    assert json_codec.encode(value, no_floats=integers_only) == json_codec.encode(value)
 
 
 @pytest.mark.parametrize(
@@ -184,30 +184,30 @@ def test_whether_all_numbers_are_whole_is_noted(body: bytes, value: Any, whole: 
         b'{"a":1,"b":"\xff"}',
     ],
 )
-def test_a_strict_reading_is_a_reading_with_complaints(body: bytes) -> None:
-    value, whole = json_codec.decode_flagged(body, spelled=True)
-    assert json_codec.decode_strict(body) == (value, whole, json_codec.duplicate_field_errors(body, value))
+def test_decode_strict_equals_decode_with_errors(body: bytes) -> None:
+    value, integers_only = json_codec.decode_flagged(body, keep_fractions=True)
+    assert json_codec.decode_strict(body) == (value, integers_only, json_codec.duplicate_field_errors(body, value))
 
 
 @given(values)
-def test_a_strict_reading_of_what_was_written_has_no_complaints(value: Any) -> None:
+def test_decode_strict_of_encoded_value_has_no_errors(value: Any) -> None:
     body = json_codec.encode(value)
-    assert json_codec.decode_strict(body) == (*json_codec.decode_flagged(body, spelled=True), [])
+    assert json_codec.decode_strict(body) == (*json_codec.decode_flagged(body, keep_fractions=True), [])
 
 
-def test_numbers_may_be_read_as_they_are_spelled() -> None:
-    value, whole = json_codec.decode_literal(b"[1, 1.0, 1e400, 9223372036854775808]")
+def test_decode_literal_keeps_number_spelling() -> None:
+    value, integers_only = json_codec.decode_literal(b"[1, 1.0, 1e400, 9223372036854775808]")
     assert [value[0], value[1].text, value[2].text, value[3]] == [1, "1.0", "1e400", 1 << 63]
-    assert not whole
+    assert not integers_only
     assert json_codec.decode_literal(b'{"a":[1]}') == ({"a": [1]}, True)
     with pytest.raises(json_codec.MalformedJSONError):
         json_codec.decode_literal(b"{")
 
 
-def test_a_number_spelled_as_a_fraction_may_be_read_as_one() -> None:
-    value, whole = json_codec.decode_flagged(b'{"a":[1,2.0,1e3,-0.0,1e17]}', spelled=True)
+def test_keep_fractions() -> None:
+    value, integers_only = json_codec.decode_flagged(b'{"a":[1,2.0,1e3,-0.0,1e17]}', keep_fractions=True)
     assert [type(item) for item in value["a"]] == [int, float, float, float, float]
-    assert not whole
+    assert not integers_only
     assert json_codec.encode(value) == b'{"a":[1,2,1000,-0,100000000000000000]}'
     with pytest.raises(json_codec.MalformedJSONError):
-        json_codec.decode(b'{"a":1e999}', spelled=True)
+        json_codec.decode(b'{"a":1e999}', keep_fractions=True)

@@ -12,7 +12,7 @@ BEGIN = "looking for beginning of value"
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         (b"", "unexpected end of JSON input"),
         (b"  ", "unexpected end of JSON input"),
@@ -44,19 +44,19 @@ BEGIN = "looking for beginning of value"
         (b"[" * 10001, "invalid character '[' exceeded max depth"),
     ],
 )
-def test_complaints(body: bytes, says: str) -> None:
-    assert json_syntax.syntax_error(body) == says
+def test_syntax_errors(body: bytes, message: str) -> None:
+    assert json_syntax.syntax_error(body) == message
 
 
 @pytest.mark.parametrize(
     "body", [b"{}", b" [ ] ", b"0", b"-0.5E-7", b'{"a":{"b":[{},[],1]}}', b"[" * 10000 + b"]" * 10000]
 )
-def test_no_complaint_about_json(body: bytes) -> None:
+def test_valid_json_has_no_syntax_error(body: bytes) -> None:
     assert json_syntax.syntax_error(body) is None
 
 
 @given(st.text(alphabet='{}[],:"\\u0e.-1tn \n', max_size=15))
-def test_it_agrees_with_the_standard_library(text: str) -> None:
+def test_agrees_with_standard_library(text: str) -> None:
     try:
         json.loads(text, parse_constant=lambda name: pytest.fail(name))
     except ValueError:
@@ -65,7 +65,7 @@ def test_it_agrees_with_the_standard_library(text: str) -> None:
         assert json_syntax.syntax_error(text.encode()) is None
 
 
-def test_repeated_keys() -> None:
+def test_duplicate_keys() -> None:
     body = b'{"a":1,"b":[{"x":1,"x":[{"y":0,"y":0}]}],"a":{"c":1,"\\u0063":2},"a":3}'
     assert json_syntax.duplicate_keys(body) == ["b[0].x", "b[0].x[0].y", "a", "a.c"]
     assert json_syntax.duplicate_keys(b'[[{"x":"x","y":"}"}],{"x":1}]') == []

@@ -50,7 +50,7 @@ TRAIN: Any = {
         ("$.spec.crew.driver", ["di"]),
     ],
 )
-def test_where_paths_lead(path: str, found: list[Any]) -> None:
+def test_find(path: str, found: list[Any]) -> None:
     assert JsonPath(path).find(TRAIN) == found
 
 
@@ -58,7 +58,7 @@ def test_where_paths_lead(path: str, found: list[Any]) -> None:
     "path",
     [".spec.stops[9]", ".spec.crew[0]", ".spec.crew[?(@.x)]", ".spec.stops[?(@.name>1)]", ".spec.stops[0:1:0]", ".a b"],
 )
-def test_paths_that_do_not_fit(path: str) -> None:
+def test_mismatching_paths(path: str) -> None:
     with pytest.raises(MismatchError):
         JsonPath(path).find(TRAIN)
     assert JsonPath(path).first(TRAIN) is None
@@ -68,7 +68,7 @@ def test_paths_that_do_not_fit(path: str) -> None:
     "path",
     [".a[", ".a[x]", ".a[?(@.b]", ".a[?(@.b)", "#", ".a....b", ".a['\n']", "1.2.3", ".a[-]", "[?(" * 100 + ")]" * 100],
 )
-def test_paths_that_cannot_be_read(path: str) -> None:
+def test_malformed_paths(path: str) -> None:
     with pytest.raises(JsonPathError):
         JsonPath(path)
 
@@ -79,7 +79,7 @@ def test_quotes_in_filters() -> None:
     assert JsonPath(r'.a[?(@.k=="\u00e9")].k').find(value) == ["é"]
 
 
-def test_deep_values_can_be_descended() -> None:
+def test_recursive_descent_of_deep_values() -> None:
     value: Any = {"x": 1}
     for _ in range(3000):
         value = {"a": value}
@@ -87,7 +87,7 @@ def test_deep_values_can_be_descended() -> None:
 
 
 @given(st.text(alphabet=".ab[]*'\"?(@=)1:-,\\ {}", max_size=20))
-def test_any_path_is_read_or_refused(path: str) -> None:
+def test_arbitrary_path_parses_or_raises(path: str) -> None:
     try:
         found = JsonPath(path)
     except JsonPathError:

@@ -47,7 +47,7 @@ REFUSED = (
         ),
     ],
 )
-def test_what_is_accepted(accept: str, accepted: ResponseFormat) -> None:
+def test_accepted_formats(accept: str, accepted: ResponseFormat) -> None:
     assert negotiation.negotiate(accept) == accepted
 
 
@@ -67,32 +67,32 @@ def test_what_is_accepted(accept: str, accepted: ResponseFormat) -> None:
         "APPLICATION/JSON",
     ],
 )
-def test_what_is_not(accept: str) -> None:
-    with pytest.raises(NotAcceptableError) as refused:
+def test_not_acceptable_formats(accept: str) -> None:
+    with pytest.raises(NotAcceptableError) as raised:
         negotiation.negotiate(accept)
-    assert refused.value.message == REFUSED
+    assert raised.value.message == REFUSED
 
 
-def test_watches_do_not_come_as_yaml() -> None:
+def test_watches_do_not_support_yaml() -> None:
     assert negotiation.negotiate_watch("*/*") == ResponseFormat()
-    with pytest.raises(NotAcceptableError) as refused:
+    with pytest.raises(NotAcceptableError) as raised:
         negotiation.negotiate_watch("application/yaml")
-    assert refused.value.message == (
+    assert raised.value.message == (
         "only the following media types are accepted: "
         "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
     )
 
 
 @pytest.mark.parametrize("accept", ["", "*/*;q=0.1", "application/json;q=0", "text/html, application/yaml;foo"])
-def test_built_in_resources_are_found_by_a_form_that_is_named(accept: str) -> None:
+def test_builtin_resources_accept_named_media_types(accept: str) -> None:
     negotiation.check_names_media_type(accept, streams=False)
 
 
 @pytest.mark.parametrize("accept", ["text/html", "application/*", "*", "application/JSON", ","])
-def test_built_in_resources_are_not_found_by_any_other(accept: str) -> None:
-    with pytest.raises(NotAcceptableError) as refused:
+def test_builtin_resources_reject_unnamed_media_types(accept: str) -> None:
+    with pytest.raises(NotAcceptableError) as raised:
         negotiation.check_names_media_type(accept, streams=True)
-    assert refused.value.message == (
+    assert raised.value.message == (
         "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
         "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
         "application/vnd.kubernetes.protobuf;stream=watch"
@@ -102,16 +102,16 @@ def test_built_in_resources_are_not_found_by_any_other(accept: str) -> None:
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
-def test_protobuf_is_for_built_in_objects_and_for_the_metadata_of_any() -> None:
+def test_protobuf_is_for_builtin_objects_and_partial_metadata() -> None:
     partial = f"{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     assert negotiation.negotiate(PROTOBUF, offers=negotiation.BUILTIN_MEDIA) == ResponseFormat("protobuf")
     assert negotiation.negotiate(partial) == ResponseFormat("protobuf", "PartialObjectMetadata", "meta.k8s.io", "v1")
     assert negotiation.negotiate_watch(f"{PROTOBUF};stream=watch", offers=negotiation.BUILTIN_MEDIA).media == "protobuf"
     assert negotiation.negotiate_error(PROTOBUF) == ResponseFormat("protobuf")
     assert negotiation.negotiate_error(partial) is None
-    for refused in (PROTOBUF, f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1"):
+    for raised in (PROTOBUF, f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1"):
         with pytest.raises(NotAcceptableError):
-            negotiation.negotiate(refused)
+            negotiation.negotiate(raised)
 
 
 def test_errors_are_negotiated_without_transforms() -> None:
@@ -130,7 +130,7 @@ def test_errors_are_negotiated_without_transforms() -> None:
         ('application/yaml; charset="utf-8"', "yaml"),
     ],
 )
-def test_bodies(content_type: str, media: str) -> None:
+def test_body_media(content_type: str, media: str) -> None:
     assert negotiation.body_media(content_type) == media
 
 
@@ -138,16 +138,16 @@ def test_bodies(content_type: str, media: str) -> None:
     "content_type",
     ["text/plain", "application/xml", "application/merge-patch+json", "application/json; charset", "json", "a=1;;"],
 )
-def test_bodies_of_unknown_form(content_type: str) -> None:
-    with pytest.raises(UnsupportedMediaTypeError) as refused:
+def test_unsupported_body_media(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaTypeError) as raised:
         negotiation.body_media(content_type)
-    assert refused.value.message == (
+    assert raised.value.message == (
         "the body of the request was in an unknown format - accepted media types include: "
         "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     )
 
 
-def test_patches() -> None:
+def test_patch_media_type() -> None:
     merge = "application/merge-patch+json"
     assert negotiation.patch_media_type(f"{merge}; charset=utf-8", offers=PATCHES) == merge
 
@@ -162,17 +162,17 @@ def test_patches() -> None:
         "application/strategic-merge-patch+json",
     ],
 )
-def test_patches_of_unknown_form(content_type: str) -> None:
-    with pytest.raises(UnsupportedMediaTypeError) as refused:
+def test_unsupported_patch_media_type(content_type: str) -> None:
+    with pytest.raises(UnsupportedMediaTypeError) as raised:
         negotiation.patch_media_type(content_type, offers=PATCHES)
-    assert refused.value.message == (
+    assert raised.value.message == (
         "the body of the request was in an unknown format - accepted media types include: "
         "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     )
 
 
 @pytest.mark.parametrize(
-    ("wish", "agent", "pretty"),
+    ("parameter", "agent", "pretty"),
     [
         ("", "kubectl/v1", False),
         ("", "curl/8.0", True),
@@ -184,11 +184,11 @@ def test_patches_of_unknown_form(content_type: str) -> None:
         ("1", "", True),
     ],
 )
-def test_pretty(wish: str, agent: str, pretty: bool) -> None:
-    assert negotiation.is_pretty({"pretty": [wish]} if wish else {}, agent) is pretty
+def test_is_pretty(parameter: str, agent: str, pretty: bool) -> None:
+    assert negotiation.is_pretty({"pretty": [parameter]} if parameter else {}, agent) is pretty
 
 
-def test_gzip() -> None:
+def test_wants_gzip() -> None:
     assert negotiation.wants_gzip("deflate, gzip", 131073)
     assert not negotiation.wants_gzip("gzip", 131072)
     assert not negotiation.wants_gzip("gzip;q=1", 1 << 20)
@@ -196,7 +196,7 @@ def test_gzip() -> None:
 
 
 @given(st.text(alphabet="application/json*;=, qas0.5/", max_size=40))
-def test_any_header_is_read_or_refused(header: str) -> None:
+def test_arbitrary_header_negotiates_or_raises(header: str) -> None:
     with contextlib.suppress(NotAcceptableError):
         assert negotiation.negotiate(header).media in ("json", "yaml")
     with contextlib.suppress(UnsupportedMediaTypeError):

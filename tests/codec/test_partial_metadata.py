@@ -54,7 +54,7 @@ def test_partial_list() -> None:
     assert [item["kind"] for item in got["items"]] == ["PartialObjectMetadata"]
 
 
-def test_wrong_shapes_are_refused() -> None:
+def test_object_and_list_mismatch_errors() -> None:
     assert partial_metadata.is_a_list_error(partial_metadata.CUSTOM_LIST).message == (
         "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)"
     )

@@ -43,25 +43,25 @@ SCHEMA: dict[str, Any] = {
 
 
 def decode_object(data: bytes, type_: Struct) -> dict[str, Any]:
-    """The canonical object of an envelope."""
+    """Decode an envelope into its canonical object."""
     api_version, kind, message = decode_envelope(data)
     fields = decode_message(message, type_)
     return decode({"kind": kind, "apiVersion": api_version, **fields}, type_, report=False)[0]
 
 
-def test_a_status_is_written_as_the_reference_writes_it() -> None:
+def test_status_is_encoded_as_by_kube_apiserver() -> None:
     assert encode_object(NotFoundError("namespaces", "", "nope").status(), STATUS) == NOT_FOUND
     assert decode_object(NOT_FOUND, STATUS)["details"] == {"name": "nope", "kind": "namespaces"}
 
 
-def test_definitions_come_back_as_they_were() -> None:
+def test_crd_round_trip() -> None:
     crd = settled(version(schema=SCHEMA, subresources={"status": {}}, deprecated=True), version("v2"))
     crd["metadata"] |= {"creationTimestamp": "2020-02-29T12:00:00Z", "labels": {"b": "1", "a": ""}}
     crd, _ = decode(crd, V1, report=False)
     assert decode_object(encode_object(crd, V1), V1) == crd
 
 
-def test_lists_are_made_of_messages_without_their_kind() -> None:
+def test_list_items_have_no_envelope() -> None:
     item = encode_message({"metadata": {"name": "a"}}, NAMESPACE)
     listed = encode_list("v1", "NamespaceList", {"resourceVersion": "7"}, [item, item])
     api_version, kind, message = decode_envelope(listed)
@@ -71,7 +71,7 @@ def test_lists_are_made_of_messages_without_their_kind() -> None:
     assert decode_envelope(old)[2] == b"\n\x01x\x12\x06\n\x00\x12\x00\x1a\x00"
 
 
-def test_schemas_as_deep_as_they_may_be() -> None:
+def test_deep_schemas() -> None:
     schema: dict[str, Any] = {"type": "array"}
     for _ in range(200):
         schema = {"type": "array", "items": schema}
@@ -79,7 +79,7 @@ def test_schemas_as_deep_as_they_may_be() -> None:
     assert decode_object(encode_object(crd, V1), V1) == crd
 
 
-def test_zero_values_are_written_and_pointers_are_not() -> None:
+def test_zero_values_are_encoded_and_nil_pointers_are_not() -> None:
     assert decode_envelope(encode_object({}, DELETE_OPTIONS)) == ("", "", b"")
     _, _, message = decode_envelope(encode_object({"gracePeriodSeconds": -1}, DELETE_OPTIONS))
     assert message == b"\x08" + b"\xff" * 9 + b"\x01"
@@ -87,7 +87,7 @@ def test_zero_values_are_written_and_pointers_are_not() -> None:
     assert message.endswith(b"\x12\x00\x1a\x08\n\x06Active")
 
 
-def test_options_of_a_deletion() -> None:
+def test_delete_options() -> None:
     options = {
         "kind": "DeleteOptions",
         "apiVersion": "v1",
@@ -97,7 +97,7 @@ def test_options_of_a_deletion() -> None:
     assert decode_object(encode_object(options, DELETE_OPTIONS), DELETE_OPTIONS) == options
 
 
-def test_events_of_a_watch() -> None:
+def test_watch_frames() -> None:
     frame = encode_watch_frame("ADDED", NOT_FOUND)
     (size,) = struct.unpack(">I", frame[:4])
     assert size == len(frame) - 4
@@ -106,7 +106,7 @@ def test_events_of_a_watch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "why"),
+    ("data", "message"),
     [
         (b"", "empty data"),
         (b"k8s\x00", "empty body"),
@@ -121,14 +121,14 @@ def test_events_of_a_watch() -> None:
         (b"k8s\x00\x12\x04\n\x02:\x00", "proto: wrong wireType = 2 for field Generation"),
     ],
 )
-def test_what_is_no_message(data: bytes, why: str) -> None:
-    with pytest.raises(ProtobufError) as refused:
+def test_malformed_messages(data: bytes, message: str) -> None:
+    with pytest.raises(ProtobufError) as raised:
         decode_object(data, NAMESPACE)
-    assert str(refused.value) == why
+    assert str(raised.value) == message
 
 
 @given(st.binary(max_size=80))
-def test_any_bytes_give_an_object_or_a_refusal(data: bytes) -> None:
+def test_arbitrary_bytes_decode_or_raise(data: bytes) -> None:
     for type_ in (V1, NAMESPACE, STATUS):
         for message in (data, b"k8s\x00" + data, b"k8s\x00\x12" + bytes([len(data)]) + data):
             with suppress(APIError, ProtobufError):
@@ -136,15 +136,15 @@ def test_any_bytes_give_an_object_or_a_refusal(data: bytes) -> None:
 
 
 @given(st.data())
-def test_damaged_messages_give_an_object_or_a_refusal(draw: st.DataObject) -> None:
-    whole = bytearray(encode_object(settled(version(schema=SCHEMA)), V1))
+def test_damaged_messages_decode_or_raise(draw: st.DataObject) -> None:
+    integers_only = bytearray(encode_object(settled(version(schema=SCHEMA)), V1))
     for _ in range(3):
-        whole[draw.draw(st.integers(4, len(whole) - 1))] = draw.draw(st.integers(0, 255))
+        integers_only[draw.draw(st.integers(4, len(integers_only) - 1))] = draw.draw(st.integers(0, 255))
     with suppress(APIError, ProtobufError):
-        decode_object(bytes(whole), V1)
+        decode_object(bytes(integers_only), V1)
 
 
-def test_a_list_of_texts_in_a_map_is_a_message_of_its_own() -> None:
+def test_string_list_in_map_is_a_message() -> None:
     review: dict[str, Any] = {"spec": {"user": "u", "extra": {"a": ["b", "c"], "d": []}}}
     decoded, _ = decode(review, SUBJECT_ACCESS_REVIEW, report=False)
     message = encode_message(decoded, SUBJECT_ACCESS_REVIEW)
@@ -152,7 +152,7 @@ def test_a_list_of_texts_in_a_map_is_a_message_of_its_own() -> None:
     assert decode_message(message, SUBJECT_ACCESS_REVIEW)["spec"]["extra"] == review["spec"]["extra"]
 
 
-def test_a_list_of_texts_in_a_map_may_be_null_but_not_a_text() -> None:
+def test_string_list_in_map_may_be_null_but_not_string() -> None:
     decoded, _ = decode({"spec": {"extra": {"a": None}}}, SUBJECT_ACCESS_REVIEW, report=False)
     assert decoded["spec"] == {"extra": {"a": None}}
     wrong = "cannot unmarshal string into Go struct field SubjectAccessReviewSpec.spec.extra of type v1.ExtraValue"

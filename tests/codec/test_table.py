@@ -82,7 +82,7 @@ def test_definitions() -> None:
     }
 
 
-def test_without_columns_there_is_the_age() -> None:
+def test_default_column_is_age() -> None:
     nothing: tuple[list[dict[str, Any]] | None, ...] = (None, [])
     for columns in nothing:
         formats = TableFormat(columns)
@@ -90,14 +90,14 @@ def test_without_columns_there_is_the_age() -> None:
         assert formats.row(train(1), NOW)["cells"] == ["red", "5m"]
 
 
-def test_a_path_that_cannot_be_read_ends_the_columns() -> None:
+def test_malformed_path_drops_remaining_columns() -> None:
     columns: list[dict[str, Any]] = [
         {"name": n, "type": "string", "jsonPath": p} for n, p in (("A", ".a"), ("B", ".b[x"), ("C", ".c"))
     ]
     assert [c["name"] for c in TableFormat(columns).definitions] == ["Name", "A"]
 
 
-def test_what_rows_carry() -> None:
+def test_row_include_option() -> None:
     obj = train(1, labels={"a": "b"}, managedFields=[{"time": "t", "manager": "m"}])
     formats = TableFormat(None)
     assert formats.row(obj, NOW, "None")["object"] is None
@@ -118,10 +118,10 @@ def test_what_rows_carry() -> None:
 
 def test_tables() -> None:
     formats = TableFormat(None)
-    whole = formats.table([train(1)], {"resourceVersion": "9", "continue": "", "remainingItemCount": None}, NOW)
-    assert list(whole) == ["kind", "apiVersion", "metadata", "columnDefinitions", "rows"]
-    assert whole["metadata"] == {"resourceVersion": "9"}
-    assert whole["columnDefinitions"] == formats.definitions
+    integers_only = formats.table([train(1)], {"resourceVersion": "9", "continue": "", "remainingItemCount": None}, NOW)
+    assert list(integers_only) == ["kind", "apiVersion", "metadata", "columnDefinitions", "rows"]
+    assert integers_only["metadata"] == {"resourceVersion": "9"}
+    assert integers_only["columnDefinitions"] == formats.definitions
     later = formats.table(
         [], {"resourceVersion": "9", "continue": "c", "remainingItemCount": 0}, NOW, version="v1beta1", headers=False
     )
@@ -134,20 +134,20 @@ def test_tables() -> None:
     }
 
 
-def test_a_bookmark_is_a_row_without_a_name() -> None:
+def test_bookmark_row_has_no_name() -> None:
     bookmark = {"kind": "Train", "apiVersion": "x/v1", "metadata": {"resourceVersion": "12"}}
     row = TableFormat(None).row(bookmark, NOW)
     assert row["cells"] == ["", None]
     assert row["object"]["metadata"] == {"resourceVersion": "12"}
 
 
-def test_the_end_of_initial_events_is_always_carried() -> None:
+def test_initial_events_end_row_includes_metadata() -> None:
     bookmark = {"metadata": {"resourceVersion": "12", "annotations": {"k8s.io/initial-events-end": "true"}}}
     row = TableFormat(None).row(bookmark, NOW, "None")
     assert row["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-def test_built_in_tables() -> None:
+def test_builtin_tables() -> None:
     namespace = {
         "metadata": {"name": "default", "creationTimestamp": "2026-11-13T12:00:00Z"},
         "status": {"phase": "Active"},
@@ -162,6 +162,6 @@ def test_built_in_tables() -> None:
 
 
 @pytest.mark.parametrize("obj", [{}, {"metadata": None}, {"metadata": []}, {"metadata": {"name": 5}, "status": None}])
-def test_strange_objects_have_rows(obj: dict[str, Any]) -> None:
+def test_malformed_objects_have_rows(obj: dict[str, Any]) -> None:
     for formats in (ANY, SCALE.table):
         assert len(formats.row(obj, NOW)["cells"]) == len(formats.definitions)

@@ -29,18 +29,18 @@ from polykind.codec import json_codec, yaml_codec
         (b'a: "<<"\n"<<": 1\n', {"a": "<<", "<<": 1}),
     ],
 )
-def test_reading(body: bytes, value: Any) -> None:
+def test_decode(body: bytes, value: Any) -> None:
     assert yaml_codec.decode(body) == value
 
 
-def test_aliases_do_not_share() -> None:
+def test_aliases_are_copied() -> None:
     value = yaml_codec.decode(b"a: &x {k: [1]}\nb: *x\n")
     value["a"]["k"].append(2)
     assert value["b"] == {"k": [1]}
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "message"),
     [
         (b"kind: [unclosed", "yaml: line 1: did not find expected ',' or ']'"),
         (b"a: b: c", "yaml: mapping values are not allowed in this context"),
@@ -63,28 +63,28 @@ def test_aliases_do_not_share() -> None:
         (b"# v\n%YAML 1.2\n---\na: 1\n", "yaml: line 1: found incompatible YAML document"),
     ],
 )
-def test_malformed_bodies(body: bytes, says: str) -> None:
-    with pytest.raises(yaml_codec.MalformedYAMLError) as refused:
+def test_malformed_bodies(body: bytes, message: str) -> None:
+    with pytest.raises(yaml_codec.MalformedYAMLError) as raised:
         yaml_codec.decode(body)
-    assert refused.value.message == says
-    assert refused.value.code == 400
+    assert raised.value.message == message
+    assert raised.value.code == 400
 
 
-def test_repeated_keys() -> None:
-    value, complaints = yaml_codec.decode_strict(b'a: 1\nb:\n  x: 1\n  x: 2\n  1: a\n  1: b\n"a":\n  c: 1\n')
+def test_duplicate_keys() -> None:
+    value, strict_errors = yaml_codec.decode_strict(b'a: 1\nb:\n  x: 1\n  x: 2\n  1: a\n  1: b\n"a":\n  c: 1\n')
     assert value == {"a": {"c": 1}, "b": {"x": 2, "1": "b"}}
-    assert complaints == [
+    assert strict_errors == [
         'line 4: key "x" already set in map',
         "line 6: key 1 already set in map",
         'line 8: key "a" already set in map',
     ]
-    assert yaml_codec.strict_error(complaints[:2]) == (
+    assert yaml_codec.strict_error(strict_errors[:2]) == (
         'yaml: unmarshal errors:\n  line 4: key "x" already set in map\n  line 6: key 1 already set in map'
     )
     assert yaml_codec.decode_strict(b'{"a":1,"a":2}') == ({"a": 2}, ['line 1: key "a" already set in map'])
 
 
-def test_alias_bombs_are_refused() -> None:
+def test_alias_bombs_are_rejected() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
     with pytest.raises(yaml_codec.MalformedYAMLError, match="document contains excessive aliasing"):
@@ -92,7 +92,7 @@ def test_alias_bombs_are_refused() -> None:
 
 
 @pytest.mark.parametrize("body", [b"[" * 5000, b"{a: " * 5000, b"- " * 5000, b"[" * 5000 + b"]" * 5000])
-def test_deep_bodies_are_refused(body: bytes) -> None:
+def test_too_deep_bodies_are_rejected(body: bytes) -> None:
     with pytest.raises(yaml_codec.MalformedYAMLError):
         yaml_codec.decode(body)
 
@@ -127,7 +127,7 @@ def test_deep_bodies_are_refused(body: bytes) -> None:
         ("word", "word\n"),
     ],
 )
-def test_printing(value: Any, text: str) -> None:
+def test_encode(value: Any, text: str) -> None:
     assert yaml_codec.encode(value).decode() == text
 
 
@@ -144,24 +144,24 @@ values = st.recursive(
 
 
 @pytest.mark.parametrize("text", ["...\n", "wait...\n", "a\n...\n", "...", "---\n", "a\n---\nb"])
-def test_dots_at_the_end_are_no_end(text: str) -> None:
+def test_trailing_dots_are_kept(text: str) -> None:
     for value in (text, {"a": text}, [text]):
         assert yaml_codec.decode(yaml_codec.encode(value)) == value
 
 
 @given(values)
-def test_what_is_printed_is_read_back(value: Any) -> None:
+def test_encode_decode_round_trip(value: Any) -> None:
     assert yaml_codec.decode(yaml_codec.encode(value)) == value
 
 
 @given(values)
-def test_json_is_read_alike(value: Any) -> None:
+def test_json_decodes_alike_as_yaml(value: Any) -> None:
     assert yaml_codec.decode(b" " + json_codec.encode(value)) == value
 
 
 @settings(deadline=None)
 @given(st.text(alphabet="ab: -[]{}&*!|>'\"\n#?,<1~%", max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_arbitrary_text_decodes_or_raises(text: str) -> None:
     try:
         value = yaml_codec.decode(text.encode())
     except yaml_codec.MalformedYAMLError:
@@ -169,26 +169,26 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     json_codec.encode(value)
 
 
-def test_a_backslash_before_a_solidus_is_no_escape_where_nothing_is_escaped() -> None:
+def test_backslash_solidus_outside_double_quotes() -> None:
     assert yaml_codec.decode(rb"""{"a": "\\/", 'b': '\/', c: x\/y}""") == {"a": "\\/", "b": "\\/", "c": "x\\/y"}
 
 
-def test_json_is_read_as_yaml_reads_it() -> None:
+def test_json_with_yaml_differences() -> None:
     assert yaml_codec.decode('{"a": "x\u2028  y"}'.encode()) == {"a": "x\u2028y"}
 
 
 @pytest.mark.parametrize("key", ['"%s"' % ("k" * 1023), '"%s"  ' % ("k" * 1021), '"a"\n', '"a" \r'])
-def test_a_key_of_json_that_is_too_long_or_not_on_the_line_of_its_colon_is_refused(key: str) -> None:
+def test_yaml_incompatible_json_keys_are_rejected(key: str) -> None:
     with pytest.raises(yaml_codec.MalformedYAMLError, match=r"did not find expected ',' or '}'"):
         yaml_codec.decode(f'{{"b":1,{key}:2}}'.encode())
 
 
-def test_long_values_and_keys_that_are_just_not_too_long_are_taken() -> None:
+def test_long_values_and_keys_within_limit() -> None:
     long, longer = "k" * 1022, "v" * 3000
     assert yaml_codec.decode(f'{{"{long}":"{longer}",\n"a":\n1}}'.encode()) == {long: longer, "a": 1}
 
 
-def test_keys_may_be_kept_in_their_order_and_long_lines_whole() -> None:
+def test_encode_ordered_keeps_order_and_long_lines() -> None:
     value = {"b": "word " * 30 + "end", "a": {"d": "on", "c": "012"}}
     text = f'b: {value["b"]}\na:\n  d: "on"\n  c: "012"\n'
     assert yaml_codec.encode_ordered(value).decode() == text

@@ -59,22 +59,22 @@ def test_plain_scalars(text: str, value: Any) -> None:
         ("timestamp", "2024-01-01", "2024-01-01"),
     ],
 )
-def test_tags(tag: str, text: str, value: Any) -> None:
+def test_tagged_scalars(tag: str, text: str, value: Any) -> None:
     assert yaml_scalar.resolve_tagged(f"tag:yaml.org,2002:{tag}", text) == value
 
 
 @pytest.mark.parametrize(
-    ("tag", "text", "says"),
+    ("tag", "text", "message"),
     [
         ("int", "x", "cannot decode !!str `x` as a !!int"),
         ("bool", "5", "cannot decode !!int `5` as a !!bool"),
         ("binary", "?", "!!binary value contains invalid base64 data"),
     ],
 )
-def test_false_tags(tag: str, text: str, says: str) -> None:
-    with pytest.raises(yaml_scalar.ScalarError) as refused:
+def test_mismatching_tags(tag: str, text: str, message: str) -> None:
+    with pytest.raises(yaml_scalar.ScalarError) as raised:
         yaml_scalar.resolve_tagged(f"tag:yaml.org,2002:{tag}", text)
-    assert str(refused.value) == says
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_false_tags(tag: str, text: str, says: str) -> None:
         ("word", False),
     ],
 )
-def test_texts_that_need_quotes(text: str, quotes: bool) -> None:
+def test_needs_quotes(text: str, quotes: bool) -> None:
     assert yaml_scalar.needs_quotes(text) is quotes
 
 
@@ -106,5 +106,5 @@ def test_texts_that_need_quotes(text: str, quotes: bool) -> None:
         (0.0001, "0.0001"),
     ],
 )
-def test_floats(value: float, text: str) -> None:
+def test_format_float_g(value: float, text: str) -> None:
     assert go_float(value) == text

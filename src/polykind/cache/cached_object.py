@@ -185,7 +185,7 @@ class Encoded:
         self.obj = obj
         before = meta.get("resourceVersion")
         meta["resourceVersion"] = _PLACEHOLDER
-        text = json_codec.encode(obj, whole=integers_only)
+        text = json_codec.encode(obj, no_floats=integers_only)
         if not integers_only and _has_negative_zero(text):
             # Decoding turns -0 into 0, so the stored bytes must already have it.
             text = json_codec.encode(json_codec.decode(text))

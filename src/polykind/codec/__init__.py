@@ -1,1 +1,1 @@
-"""Bytes to values and back: JSON, YAML, protobuf envelopes, content negotiation, Tables, partial metadata."""
+"""Codecs: JSON, YAML and protobuf, content negotiation, Tables and partial metadata."""

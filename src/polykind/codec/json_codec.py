@@ -1,8 +1,7 @@
-"""JSON bytes to values and back, with the numbers, the order and the escapes of the reference.
+"""JSON decoding and encoding with kube-apiserver's number, order and escape rules; apiVersion and kind of a body.
 
-Values are what `json` gives, with two of Go's habits: a number without a fraction that fits 64 bits is an int
-(`42.0` and `1e3` too), any other is a float, however long. The body of a custom object is read as it is spelled until
-it is written: there `42.0` is a float, and judged as one.
+As in Go, a number without a fraction that fits 64 bits (also `42.0` and `1e3`) is an int, and any other number is a
+float. `keep_fractions` keeps `42.0` a float, because the schema validation of custom objects sees numbers as written.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from polykind.golang.strconv import shortest_int
 from polykind.golang.utf8 import decode_utf8
 
 _LOW, _HIGH = -(1 << 63), 1 << 63
-_DIGITS = bytes(0x30 if 0x30 <= b <= 0x39 else b for b in range(256))
-_LONG = b"0" * 19
-_LONE = re.compile(
+_DIGITS_TO_ZERO = bytes(0x30 if 0x30 <= b <= 0x39 else b for b in range(256))
+_LONG_NUMBER = b"0" * 19
+_LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})|"
     rb"(\\(?:[^u]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 
 
 class MalformedJSONError(BadRequestError):
-    """A body that is no JSON: `text` is the parser's complaint; `syntax` is False if only a number is out of range."""
+    """A body that is not JSON: `text` is the parser's error. `syntax` is False if only a number is out of range."""
 
     def __init__(self, text: str, *, syntax: bool = True) -> None:
         super().__init__(f"couldn't get version/kind; json parse error: {text}" if syntax else text)
@@ -40,17 +39,17 @@ class MalformedJSONError(BadRequestError):
 
 
 class _RangeError(Exception):
-    """A number beyond float64."""
+    """A number beyond the range of float64."""
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     value = float(text)
     if value - value != 0.0:
         raise _RangeError(text)
     return normalize_float(value)
 
 
-def _spelled(text: str) -> float:
+def _parse_fraction(text: str) -> float:
     value = float(text)
     if value - value != 0.0:
         raise _RangeError(text)
@@ -58,85 +57,88 @@ def _spelled(text: str) -> float:
 
 
 def normalize_float(value: float) -> int | float:
-    """A finite float as it is after it has been written and read: an int if it is whole and fits 64 bits."""
+    """Return a finite float as it is after encoding and decoding: an int if it is integral and fits 64 bits."""
     if value.is_integer():
-        # That of the shortest decimal: what the reference stores and reads back.
-        whole = shortest_int(value)
-        return whole if _LOW <= whole < _HIGH else value
+        # The integer of the shortest decimal, which kube-apiserver stores and reads back.
+        integer = shortest_int(value)
+        return integer if _LOW <= integer < _HIGH else value
     return value
 
 
 class _FractionError(Exception):
-    """A number that is not whole, or not spelled so."""
+    """A number with a fraction or an exponent."""
 
 
-def _refuse(text: str) -> float:
+def _reject_fraction(text: str) -> float:
     raise _FractionError
 
 
-_decode = msgspec.json.Decoder(float_hook=_number).decode
-_decode_spelled = msgspec.json.Decoder(float_hook=_spelled).decode
+_decode = msgspec.json.Decoder(float_hook=_parse_number).decode
+_decode_fractions = msgspec.json.Decoder(float_hook=_parse_fraction).decode
 _decode_literal = msgspec.json.Decoder(float_hook=NumberLiteral).decode
-_decode_whole = msgspec.json.Decoder(float_hook=_refuse).decode
+_decode_integers_only = msgspec.json.Decoder(float_hook=_reject_fraction).decode
 
 
-def decode(body: bytes, *, spelled: bool = False) -> Any:
-    """The value of a JSON text. Raises Malformed. `spelled`: what is spelled as a fraction is a float, whole or not."""
-    reader = _decode_spelled if spelled else _decode
+def decode(body: bytes, *, keep_fractions: bool = False) -> Any:
+    """Decode JSON. With `keep_fractions`, a number written with a fraction stays a float. Raises MalformedJSONError."""
+    decoder = _decode_fractions if keep_fractions else _decode
     try:
-        value = reader(body)
+        value = decoder(body)
     except (ValueError, RecursionError, _RangeError):
-        value = _decode_after_all(body, reader)
-    if _LONG in body.translate(_DIGITS):
-        return _short_ints(value)
+        value = _decode_leniently(body, decoder)
+    if _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
+        return _narrow_ints(value)
     return value
 
 
-def decode_flagged(body: bytes, *, spelled: bool = False) -> tuple[Any, bool]:
-    """As `decode`, and whether every number is known to be whole: such values are encoded with less trouble."""
+def decode_flagged(body: bytes, *, keep_fractions: bool = False) -> tuple[Any, bool]:
+    """Decode like `decode`. Also return True if all numbers are known to be ints, which makes encoding cheaper."""
     try:
-        value = _decode_whole(body)
+        value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):
-        return decode(body, spelled=spelled), False
-    if _LONG in body.translate(_DIGITS):
-        return _short_ints(value), False
+        return decode(body, keep_fractions=keep_fractions), False
+    if _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
+        return _narrow_ints(value), False
     return value, True
 
 
 def decode_strict(body: bytes) -> tuple[Any, bool, list[str]]:
-    """As `decode_noting`, with numbers as they are spelled, and what a strict reader has against the body."""
+    """Decode like `decode_flagged` with `keep_fractions`, and also return errors about duplicate fields."""
     if b"\\" not in body:
         try:
-            value = _decode_whole(body)
-            # What was repeated is written once, with fewer colons; an int that may be too long is not written at all.
+            value = _decode_integers_only(body)
+            # Duplicate keys are decoded once, so the encoded value has fewer colons. orjson rejects ints above 53 bits.
             if body.count(b":") == orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER).count(b":"):
                 return value, True, []
         except (ValueError, RecursionError, TypeError, _FractionError):
             pass
-    value, whole = decode_flagged(body, spelled=True)
-    return value, whole, duplicate_field_errors(body, value)
+    value, integers_only = decode_flagged(body, keep_fractions=True)
+    return value, integers_only, duplicate_field_errors(body, value)
 
 
 def decode_literal(body: bytes) -> tuple[Any, bool]:
-    """As `decode_noting`, but numbers that are not whole are Literals, and ints may be long: a type will judge them."""
+    """Decode like `decode_flagged`, but keep fractions as NumberLiterals and long ints, for typed decoding."""
     try:
-        value = _decode_whole(body)
+        value = _decode_integers_only(body)
     except (ValueError, RecursionError, _FractionError):
         pass
     else:
-        return value, _LONG not in body.translate(_DIGITS)
+        return value, _LONG_NUMBER not in body.translate(_DIGITS_TO_ZERO)
     try:
         return _decode_literal(body), False
     except (ValueError, RecursionError):
-        return _decode_after_all(body, _decode_literal), False
+        return _decode_leniently(body, _decode_literal), False
 
 
-def _decode_after_all(body: bytes, reader: Callable[[bytes], Any]) -> Any:
-    """What a stricter parser refused: bad UTF-8 and half surrogates are replaced, the rest is explained."""
-    if complaint := json_syntax.syntax_error(body):
-        raise MalformedJSONError(complaint)
+def _decode_leniently(body: bytes, decoder: Callable[[bytes], Any]) -> Any:
+    """Decode a body that the fast parser rejected, as Go does: replace invalid UTF-8 and lone surrogates.
+
+    Raises MalformedJSONError with the text of Go's error.
+    """
+    if error_text := json_syntax.syntax_error(body):
+        raise MalformedJSONError(error_text)
     try:
-        return reader(_repaired(body))
+        return decoder(_replace_invalid_text(body))
     except _RangeError as error:
         raise _out_of_range(str(error)) from None
     except RecursionError:
@@ -145,38 +147,38 @@ def _decode_after_all(body: bytes, reader: Callable[[bytes], Any]) -> Any:
         raise MalformedJSONError(str(error)) from None
 
 
-def _repaired(body: bytes) -> bytes:
+def _replace_invalid_text(body: bytes) -> bytes:
     text = decode_utf8(body).encode()
-    return _LONE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
+    return _LONE_SURROGATE.sub(lambda m: m[0] if m[1] or m[2] else rb"\ufffd", text)
 
 
 def _out_of_range(text: str) -> MalformedJSONError:
     return MalformedJSONError(f"json: cannot unmarshal number {text} into Go value of type float64", syntax=False)
 
 
-def _short_ints(root: Any) -> Any:
-    """The value with ints beyond 64 bits as floats, changed in place."""
+def _narrow_ints(root: Any) -> Any:
+    """Convert ints beyond 64 bits to floats, in place."""
     if type(root) is int:
-        return _short(root)
+        return _narrow_int(root)
     stack: list[Any] = [root]
     while stack:
         value = stack.pop()
         if type(value) is dict:
             for key, item in value.items():
                 if type(item) is int:
-                    value[key] = _short(item)
+                    value[key] = _narrow_int(item)
                 elif type(item) in (dict, list):
                     stack.append(item)
         elif type(value) is list:
             for index, item in enumerate(value):
                 if type(item) is int:
-                    value[index] = _short(item)
+                    value[index] = _narrow_int(item)
                 elif type(item) in (dict, list):
                     stack.append(item)
     return root
 
 
-def _short(value: int) -> int | float:
+def _narrow_int(value: int) -> int | float:
     if _LOW <= value < _HIGH:
         return value
     try:
@@ -185,30 +187,30 @@ def _short(value: int) -> int | float:
         raise _out_of_range(str(value)) from None
 
 
-def encode(value: Any, *, whole: bool = False) -> bytes:
-    """The value as Go's JSON encoder writes it: sorted keys, HTML characters escaped, no newline behind it.
+def encode(value: Any, *, no_floats: bool = False) -> bytes:
+    """Encode as Go does: sorted keys, escaped HTML characters, no trailing newline.
 
-    `whole`: it has no floats.
+    `no_floats` promises that the value contains no floats.
     """
-    return encode_json(value, no_floats=whole)
+    return encode_json(value, no_floats=no_floats)
 
 
 def encode_ordered(value: Any) -> bytes:
-    """As `encode`, with the keys as they come: for Status, Table and other kinds that have an order of their own."""
+    """Encode with the keys in the given order: for Status, Table and other kinds with a fixed field order."""
     return encode_json(value, sort_keys=False)
 
 
 def encode_line(value: Any) -> bytes:
-    """The value as a body or a watch frame: encoded, with a newline behind it."""
+    """Encode with a trailing newline, as a response body or a watch event."""
     return encode(value) + b"\n"
 
 
 def indent(encoded: bytes) -> bytes:
-    """JSON bytes laid out on lines, two blanks a level, as `?pretty` asks; no newline behind it."""
+    """Indent JSON bytes by two spaces per level, for ?pretty. No trailing newline."""
     out: list[bytes] = []
     level = 0
-    for found in _pieces(encoded):
-        piece = found[0]
+    for match in _pieces(encoded):
+        piece = match[0]
         if piece in (b"{", b"["):
             level += 1
             out.append(piece + b"\n" + b"  " * level)
@@ -228,33 +230,33 @@ _pieces = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|\[\]|[{}\[\],:]|[^\s{}\[\]
 
 
 def duplicate_keys(body: bytes, value: Any) -> list[str]:
-    """The paths, such as spec.list[0].x, of keys that `body`, which was decoded to `value`, has more than once."""
-    # Each key has its colon, and the colons inside strings are the same: unless one of those is spelled by its number.
+    """Return the paths, such as spec.list[0].x, of duplicate keys in `body`, which was decoded to `value`."""
+    # Each key has a colon, and colons in strings are equal on both sides unless escaped as \\u003a.
     if b"\\" not in body or b"\\u00" not in body:
         try:
             if body.count(b":") == orjson.dumps(value).count(b":"):
                 return []
         except TypeError:
             pass
-    return json_syntax.duplicate_keys(_repaired(body))
+    return json_syntax.duplicate_keys(_replace_invalid_text(body))
 
 
 def duplicate_field_errors(body: bytes, value: Any) -> list[str]:
-    """The duplicate keys of a body in the words of the reference's strict decoder."""
+    """Return the errors of kube-apiserver's strict decoder about duplicate keys."""
     return [f"duplicate field {go_quote(path)}" for path in duplicate_keys(body, value)]
 
 
-def sort_strict_errors(complaints: list[str], body: bytes) -> list[str]:
-    """A strict decoder's complaints about unknown and duplicate keys of a body, as that meets them, at most 100."""
-    places: dict[str, int] = {}
-    wanted = set(complaints)
-    for place, (path, again) in enumerate(json_syntax.iter_keys(_repaired(body))):
-        complaint = f"{'duplicate' if again else 'unknown'} field {go_quote(path)}"
-        if complaint in wanted:
-            places.setdefault(complaint, place)
-            if len(places) == len(wanted):
+def sort_strict_errors(strict_errors: list[str], body: bytes) -> list[str]:
+    """Sort strict-decoding errors about unknown and duplicate keys by position in the body. Return at most 100."""
+    positions: dict[str, int] = {}
+    remaining = set(strict_errors)
+    for position, (path, duplicate) in enumerate(json_syntax.iter_keys(_replace_invalid_text(body))):
+        text = f"{'duplicate' if duplicate else 'unknown'} field {go_quote(path)}"
+        if text in remaining:
+            positions.setdefault(text, position)
+            if len(positions) == len(remaining):
                 break
-    return sorted(complaints, key=lambda complaint: places.get(complaint, 0))[: json_syntax.MAX_STRICT_ERRORS]
+    return sorted(strict_errors, key=lambda error: positions.get(error, 0))[: json_syntax.MAX_STRICT_ERRORS]
 
 
 _TYPE_META_STRUCT = (
@@ -264,33 +266,33 @@ _TYPE_META_FIELDS = {"apiversion": "apiVersion", "kind": "kind"}
 
 
 def read_type_meta(value: Any) -> tuple[str, str]:
-    """apiVersion and kind, "" where the body has none. Raises BadRequest in the words of the reference's decoder."""
+    """Return a body's apiVersion and kind, "" where missing. Raises BadRequestError with kube-apiserver's text."""
     if value is None:
         return "", ""
     if type(value) is not dict:
         raise _type_meta_error(f"{json_type_name(value)} into Go value of type {_TYPE_META_STRUCT}")
-    found = {"apiVersion": "", "kind": ""}
+    type_meta = {"apiVersion": "", "kind": ""}
     for key, item in value.items():
-        # The last of several counts.
+        # The last of several matching keys counts.
         if item is not None and (name := type_meta_field(key)):
             if type(item) is not str:
                 raise _type_meta_error(f"{json_type_name(item)} into Go struct field .{name} of type string")
-            found[name] = item
-    version = found["apiVersion"]
+            type_meta[name] = item
+    version = type_meta["apiVersion"]
     if version.count("/") > 1:
         raise BadRequestError(f"unexpected GroupVersion string: {version}")
-    return version, found["kind"]
+    return version, type_meta["kind"]
 
 
 def type_meta_field(key: str) -> str | None:
-    """Which of the two a key names; this reader alone does not mind its case."""
-    return _TYPE_META_FIELDS.get(_folded(key)) if len(key) in (4, 10) else None
+    """Return apiVersion or kind if the key names it in any case (only here does Go ignore case), else None."""
+    return _TYPE_META_FIELDS.get(_fold_case(key)) if len(key) in (4, 10) else None
 
 
-def _folded(key: str) -> str:
-    """A key without its case, as Go takes it: two letters have a third form."""
+def _fold_case(key: str) -> str:
+    """Fold a key's case as Go does: the long s and the Kelvin sign fold to s and k."""
     return key.replace("\u017f", "s").replace("\u212a", "k").lower()
 
 
-def _type_meta_error(why: str) -> BadRequestError:
-    return BadRequestError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {why}")
+def _type_meta_error(reason: str) -> BadRequestError:
+    return BadRequestError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {reason}")

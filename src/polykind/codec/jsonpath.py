@@ -1,7 +1,7 @@
-"""JSONPath as printer columns use it: the dialect of the reference's client, quirks included.
+"""JSONPath of printer columns: the dialect of client-go, including its quirks.
 
-A path is read once into steps. A key that is missing ends a path without a result; a step that does not fit its
-values (an index out of bounds, a filter on no list) is an error.
+A path is parsed once into steps. A missing key gives no result. A step that does not fit its values (an index out of
+bounds, a filter on a value that is not a list) is an error.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from polykind.codec.jsonpath_steps import (
     MismatchError,
     Step,
     Values,
-    choose,
     constant,
-    cut,
     descend,
+    filter_step,
     identifier,
+    slice_step,
     union,
     walk,
     wildcard,
@@ -27,34 +27,34 @@ from polykind.golang.utf8 import decode_utf8
 
 __all__ = ["JsonPath", "JsonPathError", "MismatchError"]
 
-_DEEPEST = 50
-_ENDS = frozenset(" \t\r\n.,[]$@{}")
+_MAX_DEPTH = 50
+_FIELD_ENDS = frozenset(" \t\r\n.,[]$@{}")
 _key = re.compile(r"'([^']*)'").fullmatch
 _slice = re.compile(r"(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?").fullmatch
 _comparison = re.compile(r"([^!<>=]+)([!<>=]+)(.+)", re.DOTALL).fullmatch
 _escape = re.compile(
     r"""\\(?:([abfnrtv\\'"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))|([^\\])""", re.DOTALL
 ).match
-_LETTERS = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "'": 39, '"': 34}
+_ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92, "'": 39, '"': 34}
 
 
 class JsonPathError(ValueError):
-    """A path that cannot be read."""
+    """A malformed path."""
 
 
 class JsonPath:
-    """A path such as .spec.stops[0].name, read. Raises JsonPathError."""
+    """A parsed path such as .spec.stops[0].name. The constructor raises JsonPathError."""
 
     __slots__ = ("_keys", "_parts")
 
     def __init__(self, text: str) -> None:
-        self._parts = _Reader("{" + text + "}", 0).template()
+        self._parts = _Parser("{" + text + "}", 0).template()
         steps = self._parts[0] if self._parts else []
         plain = len(self._parts) == 1 and all(isinstance(step, Field) for step in steps)
         self._keys = tuple(step.name for step in steps if isinstance(step, Field)) if plain else None
 
     def find(self, value: Any) -> Values:
-        """What the path leads to. Raises MismatchError."""
+        """Return the values at the path. Raises MismatchError."""
         if self._keys is not None:
             for key in self._keys:
                 if type(value) is not dict or key not in value:
@@ -65,7 +65,7 @@ class JsonPath:
         return results[0] if results else []
 
     def first(self, value: Any, missing: Any = None) -> Any:
-        """The first thing the path leads to, or `missing` if it leads nowhere or does not fit."""
+        """Return the first value at the path, or `missing` if there is none or a step does not fit."""
         try:
             found = self.find(value)
         except MismatchError:
@@ -73,11 +73,11 @@ class JsonPath:
         return found[0] if found else missing
 
 
-class _Reader:
-    """Reads a template: texts, and steps between braces. `at` is the next character."""
+class _Parser:
+    """Parses a template: text, and steps in braces. `at` is the position of the next character."""
 
     def __init__(self, text: str, depth: int) -> None:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise JsonPathError("nested too deeply")
         self.text = text
         self.at = 0
@@ -97,7 +97,7 @@ class _Reader:
         return out
 
     def nested(self, text: str) -> list[Step]:
-        return _Reader("{" + text + "}", self.depth + 1).template()[0]
+        return _Parser("{" + text + "}", self.depth + 1).template()[0]
 
     def action(self) -> list[Step]:
         steps: list[Step] = []
@@ -114,7 +114,7 @@ class _Reader:
                     raise JsonPathError("invalid multiple recursive descent")
                 self.at += 2
                 steps.append(descend)
-                if _is_word(self.text[self.at : self.at + 1]):
+                if _is_identifier_character(self.text[self.at : self.at + 1]):
                     steps.append(self.field())
             else:
                 self.step(rest[:1], steps)
@@ -134,9 +134,9 @@ class _Reader:
             steps.append(self.field())
         elif char in "+-" or char.isdigit():
             steps.append(constant(self.number()))
-        elif _is_word(char):
+        elif _is_identifier_character(char):
             start = self.at
-            while self.at < len(self.text) and self.text[self.at] not in _ENDS:
+            while self.at < len(self.text) and self.text[self.at] not in _FIELD_ENDS:
                 self.at += 1
             word = self.text[start : self.at]
             steps.append(constant(word == "true") if word in ("true", "false") else identifier(word))
@@ -145,7 +145,7 @@ class _Reader:
 
     def field(self) -> Step:
         start = self.at
-        while self.at < len(self.text) and self.text[self.at] not in _ENDS:
+        while self.at < len(self.text) and self.text[self.at] not in _FIELD_ENDS:
             self.at += 2 if self.text[self.at] == "\\" else 1
         self.at = min(self.at, len(self.text))
         name = self.text[start : self.at]
@@ -172,7 +172,7 @@ class _Reader:
                 break
         inside = self.text[start + 1 : self.at]
         self.at += 1
-        return _unquoted(inside, quote)
+        return _unquote(inside, quote)
 
     def index(self, steps: list[Step]) -> None:
         end = self.text.find("]", self.at)
@@ -195,7 +195,7 @@ class _Reader:
         single = not found[2]
         stop = (start or 0) + 1 if single else _index_number(found[2][1:])
         step = _index_number(found[3][1:]) if found[3] else None
-        steps.append(cut(start, stop, step, single=single))
+        steps.append(slice_step(start, stop, step, single=single))
 
     def filter(self) -> Step:
         start, opened, closed, pair = self.at, False, False, ""
@@ -217,11 +217,11 @@ class _Reader:
         self.at += 1
         found = _comparison(text)
         if found is None:
-            return choose(self.nested(text), "exists", [])
-        return choose(self.nested(found[1]), found[2], self.nested(found[3]))
+            return filter_step(self.nested(text), "exists", [])
+        return filter_step(self.nested(found[1]), found[2], self.nested(found[3]))
 
 
-def _is_word(char: str) -> bool:
+def _is_identifier_character(char: str) -> bool:
     return char == "_" or char.isalpha() or char.isdigit()
 
 
@@ -233,7 +233,7 @@ def _index_number(text: str) -> int | None:
     return int(text)
 
 
-def _unquoted(text: str, quote: str) -> str:
+def _unquote(text: str, quote: str) -> str:
     if "\\" not in text and quote not in text:
         return text
     out = bytearray()
@@ -246,7 +246,7 @@ def _unquoted(text: str, quote: str) -> str:
         if plain is not None:
             out += plain.encode(errors="replace")
         elif letter is not None:
-            out.append(_LETTERS[letter])
+            out.append(_ESCAPES[letter])
         elif short or long:
             code = int(short or long, 16)
             if code > 0x10FFFF or 0xD800 <= code < 0xE000:

@@ -1,4 +1,4 @@
-"""The steps of a JSONPath: each turns a list of values into another."""
+"""The steps of a JSONPath. Each step maps a list of values to another list."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 Values = list[Any]
 Step = Callable[[Values], Values]
-_MOST_RESULTS = 100_000
+_MAX_RESULTS = 100_000
 
 
 class MismatchError(Exception):
-    """A step that does not fit its values; `partial` is what it had when it failed."""
+    """A step that does not fit its values. `partial` are the results before the failure."""
 
-    def __init__(self, why: str, partial: Values) -> None:
-        super().__init__(why)
+    def __init__(self, message: str, partial: Values) -> None:
+        super().__init__(message)
         self.partial = partial
 
 
 def walk(steps: Iterable[Step], values: Values) -> Values:
     for step in steps:
         values = step(values)
-        if len(values) > _MOST_RESULTS:
+        if len(values) > _MAX_RESULTS:
             raise MismatchError("too many results", [])
     return values
 
 
 class Field:
-    """The value of a key, for the objects that have it."""
+    """Selects a key's value from the objects that have it."""
 
     __slots__ = ("name",)
 
@@ -40,11 +40,11 @@ class Field:
 
 
 class _Byte(int):
-    """A byte of a text: printed as a number, but none that a column of numbers or a comparison would take."""
+    """A byte of a string. It prints as a number, but numeric columns and comparisons reject it, as in Go."""
 
 
 def wildcard(values: Values) -> Values:
-    """The members of each value; those of a text are its bytes."""
+    """Return the members of each value. The members of a string are its bytes."""
     out: Values = []
     for value in values:
         out += map(_Byte, value.encode(errors="surrogatepass")) if type(value) is str else _members(value)
@@ -52,7 +52,7 @@ def wildcard(values: Values) -> Values:
 
 
 def descend(values: Values) -> Values:
-    """Every value that has members, and the non-empty texts, each before what is in it."""
+    """Return every non-empty object, list and string, each before its members."""
     out: Values = []
     stack = values[::-1]
     while stack:
@@ -60,7 +60,7 @@ def descend(values: Values) -> Values:
         if value and type(value) in (dict, list, str):
             out.append(value)
             stack.extend(reversed(_members(value)))
-            if len(out) > _MOST_RESULTS:
+            if len(out) > _MAX_RESULTS:
                 raise MismatchError("too many results", [])
     return out
 
@@ -76,24 +76,24 @@ def constant(value: Any, *, once: bool = False) -> Step:
 
 
 def identifier(name: str) -> Step:
-    def refuse(values: Values) -> Values:
+    def fail(values: Values) -> Values:
         raise MismatchError(f"unrecognized identifier {name}", values)
 
-    return refuse
+    return fail
 
 
 def union(branches: list[list[Step]]) -> Step:
-    def unite(values: Values) -> Values:
+    def apply(values: Values) -> Values:
         try:
             return [result for steps in branches for result in walk(steps, values)]
         except MismatchError as error:
             raise MismatchError(str(error), values) from None
 
-    return unite
+    return apply
 
 
-def cut(start: int | None, stop: int | None, step: int | None, *, single: bool) -> Step:
-    def slices(values: Values) -> Values:
+def slice_step(start: int | None, stop: int | None, step: int | None, *, single: bool) -> Step:
+    def apply(values: Values) -> Values:
         out: Values = []
         for value in values:
             if value is None:
@@ -114,11 +114,11 @@ def cut(start: int | None, stop: int | None, step: int | None, *, single: bool) 
             out += value[low : high : step or 1]
         return out
 
-    return slices
+    return apply
 
 
-def choose(left: list[Step], operator: str, right: list[Step]) -> Step:
-    def chosen(values: Values) -> Values:
+def filter_step(left: list[Step], operator: str, right: list[Step]) -> Step:
+    def apply(values: Values) -> Values:
         out: Values = []
         for value in values:
             if type(value) is not list:
@@ -144,11 +144,11 @@ def choose(left: list[Step], operator: str, right: list[Step]) -> Step:
                     out.append(item)
         return out
 
-    return chosen
+    return apply
 
 
 def _compare(left: Any, operator: str, right: Any, partial: Values) -> bool:
-    """As Go's templates compare: only scalars of one type, and booleans only for equality."""
+    """Compare as Go's templates do: only scalars of one type, and booleans only for equality."""
     kind = type(left)
     if kind not in (bool, int, float, str) or type(right) is not kind:
         raise MismatchError("incompatible types for comparison", partial)

@@ -1,4 +1,4 @@
-"""Which form a request's body has and which form its answer shall have."""
+"""Content negotiation: the media type of a request's body and of its response."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEDIA_TYPES: Final = {
     "yaml": "application/yaml",
     "protobuf": "application/vnd.kubernetes.protobuf",
 }
-"""Media by name. The refusals name them all, also to those who are refused one of them."""
+"""Media types by name. Error messages list all of them, even where only some are allowed, as in kube-apiserver."""
 
 Transform = tuple[str, str, str]
 OBJECT_TRANSFORMS: Final[frozenset[Transform]] = frozenset(
@@ -24,13 +24,15 @@ OBJECT_TRANSFORMS: Final[frozenset[Transform]] = frozenset(
     for version in ("v1", "v1beta1")
     for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 )
-"""What objects and lists can be asked for as: group, version, kind."""
-METADATA_TRANSFORMS: Final[frozenset[Transform]] = frozenset(form for form in OBJECT_TRANSFORMS if form[2] != "Table")
-"""What those are asked for as that have no Tables."""
+"""The kinds that an object or list can be transformed to: group, version, kind."""
+METADATA_TRANSFORMS: Final[frozenset[Transform]] = frozenset(
+    transform for transform in OBJECT_TRANSFORMS if transform[2] != "Table"
+)
+"""The transforms of resources that have no Table."""
 NO_TRANSFORMS: Final[frozenset[Transform]] = frozenset()
 
 CUSTOM_MEDIA: Final = ("json", "yaml")
-"""What custom resources are read and written in: they have no messages."""
+"""The media types of custom resources, which have no protobuf messages."""
 BUILTIN_MEDIA: Final = ("json", "yaml", "protobuf")
 JSON_ONLY: Final = ("json",)
 GZIP_ABOVE: Final = 128 * 1024
@@ -38,7 +40,7 @@ GZIP_ABOVE: Final = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat:
-    """The form of an answer; `as_kind` with `as_group` and `as_version` if it is to be another kind."""
+    """The format of a response. `as_kind`, `as_group` and `as_version` name the kind to transform the object to."""
 
     media: str = "json"
     as_kind: str | None = None
@@ -55,9 +57,10 @@ class ResponseFormat:
 def negotiate(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """The form that suits an Accept header best. Raises NotAcceptable.
+    """Return the best format for an Accept header. Raises NotAcceptableError.
 
-    `offers` is what whole objects come in; what they are transformed to comes in any form, but Tables not in protobuf.
+    `offers` are the media types of the untransformed objects. Transforms support all media types, except that there
+    are no Tables in protobuf.
     """
     found = _negotiate(accept, offers, transforms)
     if found is None:
@@ -68,7 +71,7 @@ def negotiate(
 def negotiate_watch(
     accept: str, *, offers: tuple[str, ...] = CUSTOM_MEDIA, transforms: frozenset[Transform] = OBJECT_TRANSFORMS
 ) -> ResponseFormat:
-    """As `negotiate`, for a stream of events: those do not come in YAML. Raises NotAcceptable."""
+    """Negotiate like `negotiate` for a watch, which does not support YAML. Raises NotAcceptableError."""
     found = negotiate(accept, offers=offers, transforms=transforms)
     if found.media == "yaml":
         raise NotAcceptableError(
@@ -79,14 +82,15 @@ def negotiate_watch(
 
 
 def check_names_media_type(accept: str, *, streams: bool = False, offers: tuple[str, ...] = BUILTIN_MEDIA) -> None:
-    """Refuse a header that does not name a form outright: built-in resources are not even found by it.
+    """Raise NotAcceptableError if an Accept header names no offered media type literally.
 
-    `streams`: what is asked for can also be watched, which the refusal says. Raises NotAcceptable.
+    kube-apiserver checks this for built-in resources before negotiating. With `streams` the error also lists the watch
+    media types.
     """
     if not _names_any(accept, offers):
-        forms = [MEDIA_TYPES[media] for media in offers]
-        forms += [f"{MEDIA_TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams]
-        error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(forms)}")
+        media_types = [MEDIA_TYPES[media] for media in offers]
+        media_types += [f"{MEDIA_TYPES[media]};stream=watch" for media in ("json", "protobuf") if streams]
+        error = NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {', '.join(media_types)}")
         error.include_details = True
         raise error
 
@@ -98,7 +102,7 @@ def _names_any(accept: str, offers: tuple[str, ...]) -> bool:
 
 
 def negotiate_error(accept: str) -> ResponseFormat | None:
-    """The form of a Status. None where the header suits nothing: the reference then sends JSON, always indented."""
+    """Return the format of a Status, or None if nothing is acceptable: kube-apiserver then sends indented JSON."""
     return _negotiate(accept, BUILTIN_MEDIA, NO_TRANSFORMS)
 
 
@@ -140,7 +144,7 @@ def _accepted(
 
 
 def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
-    """The clauses of an Accept header, the preferred first, those alike in the header's order."""
+    """Parse the clauses of an Accept header, sorted by preference."""
     found: list[tuple[float, str, str, dict[str, str]]] = []
     for part in accept.split(","):
         name, _, rest = part.strip(" ").partition(";")
@@ -152,8 +156,8 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
         quality, parameters = 1.0, {}
         for piece in rest.split(";"):
             key, _, value = piece.partition("=")
-            value, again, more = value.partition("=")
-            if more or not (value or again):
+            value, equals, more = value.partition("=")
+            if more or not (value or equals):
                 continue
             if key.strip(" ") == "q":
                 quality = _quality(value)
@@ -168,7 +172,10 @@ def _clauses(accept: str) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def _insert_sorted(found: list[tuple[float, str, str, dict[str, str]]]) -> None:
-    """Sorted by insertion: the reference's comparison is no order, so that only the same walk gives the same result."""
+    """Sort by insertion, as Go does for short lists.
+
+    The comparison is not a total order, so only the same algorithm gives the same result.
+    """
     for i in range(1, len(found)):
         j = i
         while j > 0 and _before(found[j], found[j - 1]):
@@ -190,46 +197,46 @@ def _quality(text: str) -> float:
 
 
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # noqa: S105
-_media_type = re.compile(rf"\s*({_TOKEN}(?:/{_TOKEN})?)\s*").match
-_parameter = re.compile(rf';\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:[^"\\\r\n]|\\.)*")\s*').match
+_match_media_type = re.compile(rf"\s*({_TOKEN}(?:/{_TOKEN})?)\s*").match
+_match_parameter = re.compile(rf';\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"(?:[^"\\\r\n]|\\.)*")\s*').match
 
 
 @lru_cache(maxsize=256)
-def _essence(content_type: str) -> str | None:
-    """The media type of a Content-Type header; None if the header is malformed."""
-    found = _media_type(content_type)
-    if found is None:
+def _parse_content_type(content_type: str) -> str | None:
+    """Return the media type of a Content-Type header, or None if the header is malformed."""
+    match = _match_media_type(content_type)
+    if match is None:
         return None
-    at, seen = found.end(), set()
+    at, names = match.end(), set()
     while at < len(content_type):
-        parameter = _parameter(content_type, at)
+        parameter = _match_parameter(content_type, at)
         if parameter is None:
-            return found[1].lower() if content_type[at:].strip() == ";" else None
-        if parameter[1].lower() in seen:
+            return match[1].lower() if content_type[at:].strip() == ";" else None
+        if parameter[1].lower() in names:
             return None
-        seen.add(parameter[1].lower())
+        names.add(parameter[1].lower())
         at = parameter.end()
-    return found[1].lower()
+    return match[1].lower()
 
 
 def body_media(content_type: str, *, offers: Collection[str] = CUSTOM_MEDIA) -> str:
-    """The form of a request's body, json if it does not say. Raises UnsupportedMediaType."""
+    """Return the media type of a request's body, json by default. Raises UnsupportedMediaTypeError."""
     if not content_type or content_type == "application/json":
         return "json"
-    essence = _essence(content_type)
+    media_type = _parse_content_type(content_type)
     for media in offers:
-        if MEDIA_TYPES[media] == essence:
+        if MEDIA_TYPES[media] == media_type:
             return media
     raise _unsupported(MEDIA_TYPES.values())
 
 
 def patch_media_type(content_type: str, *, offers: Collection[str]) -> str:
-    """The media type of a patch, which is compared letter by letter. Raises UnsupportedMediaType."""
+    """Return the media type of a patch, which must match exactly. Raises UnsupportedMediaTypeError."""
     at = content_type.find(";")
-    essence = content_type[:at] if at > 0 else content_type
-    if essence not in offers:
+    media_type = content_type[:at] if at > 0 else content_type
+    if media_type not in offers:
         raise _unsupported(offers)
-    return essence
+    return media_type
 
 
 def _unsupported(offers: Collection[str]) -> UnsupportedMediaTypeError:
@@ -239,13 +246,13 @@ def _unsupported(offers: Collection[str]) -> UnsupportedMediaTypeError:
 
 
 def is_pretty(query: Query, user_agent: str) -> bool:
-    """Whether JSON is to be laid out for people: by ?pretty, else if a browser or a command line asks."""
-    wish = first_value(query, "pretty")
-    if wish:
-        return wish in ("1", "t", "T", "true", "TRUE", "True")
+    """True if JSON is to be indented: by ?pretty, or else for browsers, curl and Wget."""
+    pretty = first_value(query, "pretty")
+    if pretty:
+        return pretty in ("1", "t", "T", "true", "TRUE", "True")
     return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
 
 
 def wants_gzip(accept_encoding: str, size: int) -> bool:
-    """Whether a body of that size is sent compressed."""
+    """True if a body of that size is to be compressed."""
     return size > GZIP_ABOVE and any(token.strip() == "gzip" for token in accept_encoding.split(","))

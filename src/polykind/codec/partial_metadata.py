@@ -1,4 +1,4 @@
-"""PartialObjectMetadata: what of an object is not its kind's own, in the order of keys that the reference writes."""
+"""PartialObjectMetadata and its list, with the keys in kube-apiserver's order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from polykind.contract import JsonObject
 from polykind.errors import APIError, NotAcceptableError, UnknownReasonError
 
-_METADATA = (
+_METADATA_KEYS = (
     "name",
     "generateName",
     "namespace",
@@ -25,16 +25,16 @@ _METADATA = (
     "finalizers",
     "managedFields",
 )
-_OWNER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-_MANAGED = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
+_OWNER_REFERENCE_KEYS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_MANAGED_FIELDS_KEYS = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
 def ordered_metadata(value: Any) -> JsonObject:
-    """An object's metadata with its keys in order; what is empty is left out."""
+    """Return an object's metadata with ordered keys and without empty values."""
     out: JsonObject = {}
     if type(value) is not dict:
         return out
-    for key in _METADATA:
+    for key in _METADATA_KEYS:
         item = value.get(key)
         if item or (item == 0 and key == "deletionGracePeriodSeconds"):
             out[key] = item
@@ -42,9 +42,9 @@ def ordered_metadata(value: Any) -> JsonObject:
         if key in out:
             out[key] = dict(sorted(out[key].items()))
     if "ownerReferences" in out:
-        out["ownerReferences"] = [_ordered(item, _OWNER) for item in out["ownerReferences"]]
+        out["ownerReferences"] = [_ordered(item, _OWNER_REFERENCE_KEYS) for item in out["ownerReferences"]]
     if "managedFields" in out:
-        out["managedFields"] = [_ordered(item, _MANAGED) for item in out["managedFields"]]
+        out["managedFields"] = [_ordered(item, _MANAGED_FIELDS_KEYS) for item in out["managedFields"]]
     return out
 
 
@@ -53,7 +53,7 @@ def _ordered(value: Any, keys: tuple[str, ...]) -> Any:
 
 
 def partial_object(obj: JsonObject, version: str = "v1") -> JsonObject:
-    """The PartialObjectMetadata of an object."""
+    """Return an object as PartialObjectMetadata."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",
@@ -62,7 +62,7 @@ def partial_object(obj: JsonObject, version: str = "v1") -> JsonObject:
 
 
 def partial_list(objs: Iterable[JsonObject], list_metadata: JsonObject, version: str = "v1") -> JsonObject:
-    """The PartialObjectMetadataList of a list's items."""
+    """Return a list's items as PartialObjectMetadataList."""
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{version}",
@@ -72,26 +72,26 @@ def partial_list(objs: Iterable[JsonObject], list_metadata: JsonObject, version:
 
 
 def ordered_list_metadata(value: JsonObject) -> JsonObject:
-    """A list's metadata with its keys in order; what is empty is left out."""
+    """Return a list's metadata with ordered keys and without empty values."""
     out = {key: value[key] for key in ("resourceVersion", "continue") if value.get(key)}
     if value.get("remainingItemCount") is not None:
         out["remainingItemCount"] = value["remainingItemCount"]
     return out
 
 
-def not_a_list_error(shown: str) -> APIError:
-    """What a request for PartialObjectMetadataList of one object is told."""
-    if shown == CUSTOM_OBJECT:
+def not_a_list_error(go_type: str) -> APIError:
+    """Return the error for a request of a single object as PartialObjectMetadataList."""
+    if go_type == CUSTOM_OBJECT:
         return UnknownReasonError("content is not a list")
     return NotAcceptableError(
-        f"you requested PartialObjectMetadataList, but the requested object is not a list ({shown})"
+        f"you requested PartialObjectMetadataList, but the requested object is not a list ({go_type})"
     )
 
 
-def is_a_list_error(shown: str) -> NotAcceptableError:
-    """What a request for PartialObjectMetadata of a list is told."""
-    return NotAcceptableError(f"you requested PartialObjectMetadata, but the requested object is a list ({shown})")
+def is_a_list_error(go_type: str) -> NotAcceptableError:
+    """Return the error for a request of a list as PartialObjectMetadata."""
+    return NotAcceptableError(f"you requested PartialObjectMetadata, but the requested object is a list ({go_type})")
 
 
 CUSTOM_OBJECT, CUSTOM_LIST = "*unstructured.Unstructured", "*unstructured.UnstructuredList"
-"""How the reference names a custom resource and a list of them in those refusals; others are as *core.NamespaceList."""
+"""The Go types of custom objects and lists in those errors. Built-in types look like *core.NamespaceList."""

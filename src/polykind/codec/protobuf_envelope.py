@@ -1,4 +1,4 @@
-"""What messages of built-in types travel in: the reference's envelope, its lists and the frames of its watches."""
+"""kube-apiserver's protobuf envelope (runtime.Unknown), protobuf lists and watch frames."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ MAGIC = b"k8s\x00"
 
 
 def encode_object(value: JsonObject, type_: Struct) -> bytes:
-    """An object of a built-in type in its envelope."""
+    """Encode an object of a built-in type in an envelope."""
     return encode_envelope(value.get("apiVersion", ""), value.get("kind", ""), encode_message(value, type_))
 
 
 def encode_list(
     api_version: str, kind: str, metadata: JsonObject, items: Iterable[bytes], *, numbers: tuple[int, int] = (1, 2)
 ) -> bytes:
-    """A list in its envelope, of items that are messages already; `numbers` are those of metadata and items."""
+    """Encode a list of encoded items in an envelope. `numbers` are the field numbers of metadata and items."""
     first = bytes_field(numbers[0], encode_message(metadata, LIST_META))
     rest = b"".join([bytes_field(numbers[1], item) for item in items])
     return encode_envelope(api_version, kind, first + rest if numbers[0] < numbers[1] else rest + first)
 
 
 def encode_envelope(api_version: str, kind: str, message: bytes) -> bytes:
-    """A message with what it is a message of."""
+    """Wrap a message in an envelope with its apiVersion and kind."""
     meta = bytes_field(1, encode_utf8(api_version)) + bytes_field(2, encode_utf8(kind))
     return MAGIC + bytes_field(1, meta) + bytes_field(2, message) + bytes_field(3, b"") + bytes_field(4, b"")
 
 
 def decode_envelope(data: bytes) -> tuple[str, str, bytes]:
-    """The apiVersion, the kind and the message. Raises ProtobufError."""
+    """Return an envelope's apiVersion, kind and message. Raises ProtobufError."""
     if not data:
         raise ProtobufError("empty data")
     if data == MAGIC:
@@ -57,6 +57,6 @@ def decode_envelope(data: bytes) -> tuple[str, str, bytes]:
 
 
 def encode_watch_frame(event: str, encoded: bytes) -> bytes:
-    """An event of a watch: its length, its type, and the object in an envelope of its own."""
+    """Encode a watch event: length prefix, event type, and the object in its own envelope."""
     frame = bytes_field(1, encode_utf8(event)) + bytes_field(2, bytes_field(1, encoded))
     return struct.pack(">I", len(frame)) + frame

@@ -1,4 +1,4 @@
-"""The wire of protobuf: numbered fields, each a varint, eight or four bytes, or a length and so many bytes."""
+"""The protobuf wire_type format: varint, fixed-size and length-delimited fields."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 _EOF = "unexpected EOF"
 _MASK = 0xFFFFFFFFFFFFFFFF
-_SHORT = [bytes([value]) for value in range(0x80)]
+_SINGLE_BYTES = [bytes([value]) for value in range(0x80)]
 
 
 class ProtobufError(ValueError):
-    """The bytes are no message of the type."""
+    """Bytes that are not a valid message of the expected type."""
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """A field that is a varint; negative numbers take ten bytes."""
+    """Encode a varint field. Negative numbers take ten bytes."""
     return encode_varint(number << 3 | VARINT) + encode_varint(value & _MASK)
 
 
 def encode_utf8(text: str) -> bytes:
-    """Text as Go holds it."""
+    """Encode text as UTF-8, replacing lone surrogates."""
     return text.encode("utf-8", "replace")
 
 
 def bytes_field(number: int, payload: bytes) -> bytes:
-    """A field that is bytes: a string, a message, a map's entry."""
+    """Encode a length-delimited field: a string, a message or a map entry."""
     return encode_varint(number << 3 | BYTES) + encode_varint(len(payload)) + payload
 
 
 def encode_varint(value: int) -> bytes:
-    """A number, seven bits to a byte."""
+    """Encode a varint."""
     if value <= 0x7F:
-        return _SHORT[value]
+        return _SINGLE_BYTES[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -43,7 +43,7 @@ def encode_varint(value: int) -> bytes:
 
 
 def iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: a number and its raw value, varints as integers and all else as bytes."""
+    """Yield the field numbers and raw values of a message: an int for a varint, bytes for all else."""
     position = 0
     end = len(data)
     while position < end:
@@ -51,28 +51,28 @@ def iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         if tag < 0x80:
             position += 1
         else:
-            tag, position = _read(data, position)
-        number, wire = tag >> 3, tag & 7
-        # Most numbers and lengths take one byte.
+            tag, position = _decode_varint(data, position)
+        number, wire_type = tag >> 3, tag & 7
+        # Fast path: most varints take one byte.
         short = position < end and data[position] < 0x80
-        if wire == VARINT:
-            value, position = (data[position], position + 1) if short else _read(data, position)
+        if wire_type == VARINT:
+            value, position = (data[position], position + 1) if short else _decode_varint(data, position)
             yield number, value
             continue
-        size = 8 if wire == FIXED64 else 4
-        if wire == BYTES:
-            size, position = (data[position], position + 1) if short else _read(data, position)
-        elif wire not in (FIXED64, FIXED32):
-            raise ProtobufError(f"proto: illegal wireType {wire}")
+        size = 8 if wire_type == FIXED64 else 4
+        if wire_type == BYTES:
+            size, position = (data[position], position + 1) if short else _decode_varint(data, position)
+        elif wire_type not in (FIXED64, FIXED32):
+            raise ProtobufError(f"proto: illegal wireType {wire_type}")
         if number == 0:
-            raise ProtobufError(f"proto: illegal tag {number} (wire type {tag})")
+            raise ProtobufError(f"proto: illegal tag {number} (wire_type type {tag})")
         if position + size > end:
             raise ProtobufError(_EOF)
         yield number, data[position : position + size]
         position += size
 
 
-def _read(data: bytes, position: int) -> tuple[int, int]:
+def _decode_varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if position >= len(data):

@@ -1,4 +1,4 @@
-"""Tables: objects as rows of the columns that a definition names, for kubectl get."""
+"""Tables for kubectl get: objects as rows of printer columns."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Column(NamedTuple):
 
 
 class TableFormat:
-    """The columns of one kind at one version, compiled; `definitions` is what a Table says of them."""
+    """The compiled columns of one kind at one version. `definitions` are the Table's columnDefinitions."""
 
     __slots__ = ("_cells", "definitions")
 
     def __init__(self, columns: Sequence[JsonObject] | None = None) -> None:
-        """The format of additionalPrinterColumns; none of them means the age alone.
+        """Compile additionalPrinterColumns; an empty list means one Age column.
 
-        A path that cannot be read ends the columns, as in the reference, which accepts such definitions.
+        A malformed path drops its column and all later ones, as in kube-apiserver, which accepts such CRDs.
         """
         self.definitions: list[JsonObject] = [_definition("Name", "string", "name", _NAME)]
         self._cells: list[Cell] = []
@@ -72,18 +72,18 @@ class TableFormat:
         self._cells.append(cell)
 
     def row(self, obj: JsonObject, now: datetime, include: str = "Metadata", version: str = "v1") -> JsonObject:
-        """An object's row; `include` says what it carries: Metadata, Object or None."""
+        """Return an object's row. `include` is Metadata, Object or None: the part of the object in the row."""
         metadata = obj.get("metadata")
         if type(metadata) is not dict:
             metadata = {}
         cells = [metadata.get("name") or ""]
         cells += [cell(obj, now) for cell in self._cells]
-        carried: JsonObject | None = None
+        included: JsonObject | None = None
         if include == "Object":
-            carried = json_codec.decode(json_codec.encode(obj))
+            included = json_codec.decode(json_codec.encode(obj))
         elif include == "Metadata" or INITIAL_EVENTS_END in (metadata.get("annotations") or ()):
-            carried = partial_object(obj, version)
-        return {"cells": cells, "object": carried}
+            included = partial_object(obj, version)
+        return {"cells": cells, "object": included}
 
     def table(
         self,
@@ -95,9 +95,9 @@ class TableFormat:
         version: str = "v1",
         headers: bool = True,
     ) -> JsonObject:
-        """A Table with a row for each object, its keys in the order to be written.
+        """Return a Table with one row per object, its keys in kube-apiserver's order.
 
-        `list_metadata` is the list's, or of a single object its own. Later events of a watch have no headers.
+        `list_metadata` is the metadata of the list, or of a single object. Only the first event of a watch has headers.
         """
         return {
             "kind": "Table",
@@ -162,7 +162,7 @@ def _text(value: Any) -> str | None:
 
 def _integer(value: Any) -> int | None:
     if isinstance(value, float):
-        # Go's conversion of what no int64 can hold, on the machines that the reference runs on.
+        # Go converts an out-of-range float to the smallest int64 on amd64.
         return float_to_int64(value)
     return value if type(value) is int else None
 
@@ -178,12 +178,12 @@ def _boolean(value: Any) -> bool | None:
 
 
 def _date(value: Any, now: datetime) -> str | None:
-    """A time as the span since then."""
+    """Format a time as the duration since then."""
     return age(value, now) if isinstance(value, str) else None
 
 
 def age(value: str, now: datetime) -> str:
-    """How long ago an RFC 3339 time was, as people say it."""
+    """Return the time since an RFC 3339 time in kubectl's short form, such as 5d3h."""
     if value in ("", "null"):
         return "<unknown>"
     try:

@@ -1,4 +1,4 @@
-"""What an unquoted YAML scalar means to the reference: YAML 1.1, without numbers in base 60 and with times as text."""
+"""The types of YAML scalars in kube-apiserver: YAML 1.1 without base-60 numbers, and with timestamps as strings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from polykind.golang.utf8 import decode_utf8
 
-_PREFIX = "tag:yaml.org,2002:"
-_WORDS: Final[dict[str, Any]] = {
+_TAG_PREFIX = "tag:yaml.org,2002:"
+_NAMED_VALUES: Final[dict[str, Any]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -19,41 +19,41 @@ _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
 }
-_HINTS = frozenset("+-0123456789yYnNtTfFoO~.")
+_FIRST_CHARACTERS = frozenset("+-0123456789yYnNtTfFoO~.")
 _integer = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))").fullmatch
 _float = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?").fullmatch
-_time = re.compile(
+_timestamp = re.compile(
     r"(\d{4})-(\d\d?)-(\d\d?)(?:[Tt](\d\d?):(\d\d?):(\d\d?)(?:[.,]\d+)?(?:Z|[+-](\d\d):(\d\d))"
     r"| (\d\d?):(\d\d?):(\d\d?)(?:[.,]\d+)?)?",
     re.ASCII,
 ).fullmatch
-_base60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?").fullmatch
-_SHORT = {str: "!!str", bool: "!!bool", int: "!!int", float: "!!float", type(None): "!!null"}
+_match_base60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?").fullmatch
+_TAG_BY_TYPE = {str: "!!str", bool: "!!bool", int: "!!int", float: "!!float", type(None): "!!null"}
 
 
 class ScalarError(ValueError):
-    """A scalar that is not what its tag says."""
+    """A scalar whose text does not match its tag."""
 
 
 def resolve_plain(text: str) -> Any:
-    """The value of a plain scalar without a tag: str, bool, int (of any size), float or None."""
+    """Return the value of a plain scalar without a tag: str, bool, int, float or None."""
     if not text:
         return None
-    if text[0] not in _HINTS:
+    if text[0] not in _FIRST_CHARACTERS:
         return text
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _NAMED_VALUES:
+        return _NAMED_VALUES[text]
     if text[0] == ".":
-        return _as_float(text) if _float(text) else text
+        return _parse_float(text) if _float(text) else text
     if text[0] not in "+-0123456789":
         return text
     plain = text.replace("_", "")
     if found := _integer(plain):
-        return _as_int(found, text)
-    return _as_float(plain) if _float(plain) else text
+        return _parse_int(found, text)
+    return _parse_float(plain) if _float(plain) else text
 
 
-def _as_int(found: re.Match[str], text: str) -> Any:
+def _parse_int(found: re.Match[str], text: str) -> Any:
     sign, hexadecimal, binary, octal, decimal = found.groups()
     if len(decimal or "") > 400:
         return text
@@ -63,31 +63,30 @@ def _as_int(found: re.Match[str], text: str) -> Any:
     value = -size if sign == "-" else size
     if -(1 << 63) <= value < 1 << 63 or (not sign and value < 1 << 64):
         return value
-    return _as_float(found[0]) if decimal else text
+    return _parse_float(found[0]) if decimal else text
 
 
-def _as_float(text: str) -> Any:
+def _parse_float(text: str) -> Any:
     value = float(text)
     return value if value - value == 0.0 else text
 
 
 def resolve_tagged(tag: str, text: str) -> Any:
-    """The value of a scalar with an explicit tag. Raises ScalarError."""
-    short = f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag
+    """Return the value of a scalar with an explicit tag. Raises ScalarError."""
+    short = f"!!{tag.removeprefix(_TAG_PREFIX)}" if tag.startswith(_TAG_PREFIX) else tag
     if short == "!!binary":
         try:
             return decode_utf8(base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True))
         except (binascii.Error, ValueError):
             raise ScalarError("!!binary value contains invalid base64 data") from None
     if short == "!!timestamp":
-        if is_time(text):
+        if is_timestamp(text):
             return text
     elif short not in ("!!bool", "!!int", "!!float", "!!null"):
         return text
     value = resolve_plain(text)
-    found = (
-        "!!timestamp" if isinstance(value, str) and is_time(text) and short == "!!timestamp" else _SHORT[type(value)]
-    )
+    is_time = short == "!!timestamp" and isinstance(value, str) and is_timestamp(text)
+    found = "!!timestamp" if is_time else _TAG_BY_TYPE[type(value)]
     if found == short:
         return value
     if short == "!!float" and found == "!!int":
@@ -95,9 +94,9 @@ def resolve_tagged(tag: str, text: str) -> Any:
     raise ScalarError(f"cannot decode {found} `{text}` as a {short}")
 
 
-def is_time(text: str) -> bool:
-    """Whether a plain scalar would be a time."""
-    found = _time(text)
+def is_timestamp(text: str) -> bool:
+    """True if a plain scalar is a valid YAML timestamp."""
+    found = _timestamp(text)
     if found is None:
         return False
     year, month, day = (int(found[i]) for i in (1, 2, 3))
@@ -113,7 +112,7 @@ def is_time(text: str) -> bool:
 
 
 def needs_quotes(text: str) -> bool:
-    """Whether a text, written plain, would be read as something else."""
-    if not text or text[0] not in _HINTS:
+    """True if a string, written without quotes, would be decoded as another type."""
+    if not text or text[0] not in _FIRST_CHARACTERS:
         return not text
-    return not isinstance(resolve_plain(text), str) or is_time(text) or _base60(text) is not None
+    return not isinstance(resolve_plain(text), str) or is_timestamp(text) or _match_base60(text) is not None

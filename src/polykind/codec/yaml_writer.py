@@ -1,4 +1,4 @@
-"""A value as YAML, as the reference prints it."""
+"""The YAML writer: values to documents formatted as by kube-apiserver."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from polykind.codec.yaml_scalar import needs_quotes
 from polykind.golang.fmt import go_float
 from polykind.golang.json import json_float
 
-_FOLDED, _UNFOLDED = 80, 1 << 24
+_FOLDED_WIDTH, _UNFOLDED_WIDTH = 80, 1 << 24
 
 
 def write(value: Any, *, ordered: bool = False) -> bytes:
-    """The value as a YAML document; `ordered`: the keys as they come, and no line folded, for files that are kept."""
-    width = _UNFOLDED if ordered else _FOLDED
+    """Write a YAML document. With `ordered`, keep the order of keys and do not fold lines."""
+    width = _UNFOLDED_WIDTH if ordered else _FOLDED_WIDTH
     out: str = yaml.emit(_events(value, ordered), Dumper=yaml.CDumper, allow_unicode=True, width=width)
-    # The end of a document is marked behind a lone scalar; a text may end in such dots, but never begins a line.
+    # libyaml ends a lone scalar with "...". A string's own dots never start a line, so this removes only the marker.
     return (out[:-4] if out.endswith("\n...\n") else out).encode(errors="replace")
 
 
@@ -35,7 +35,7 @@ def _events(root: Any, ordered: bool) -> Iterator[Any]:
         elif isinstance(value, dict):
             yield yaml.MappingStartEvent(None, None, True, flow_style=False)
             stack.append(yaml.MappingEndEvent())
-            for key in reversed(value) if ordered else sorted(value, key=cmp_to_key(_natural), reverse=True):
+            for key in reversed(value) if ordered else sorted(value, key=cmp_to_key(_compare_natural), reverse=True):
                 stack += (value[key], key)
         elif isinstance(value, list):
             yield yaml.SequenceStartEvent(None, None, True, flow_style=False)
@@ -60,24 +60,24 @@ def _scalar_event(value: Any) -> Any:
     elif value is None:
         text = "null"
     elif isinstance(value, float):
-        # The reference goes by way of JSON, where such a number is all digits: they are read as an integer again.
+        # kube-apiserver converts through JSON, where an integral float is written as digits and read as an integer.
         text = json_float(value) if value.is_integer() and 0 <= value < 2**64 else go_float(value)
     else:
         text = str(value)
     return yaml.ScalarEvent(None, None, (True, True), text, style=style)
 
 
-def _natural(one: str, other: str) -> int:
-    """Which key comes first: digits by the number they make, other signs before letters."""
+def _compare_natural(one: str, other: str) -> int:
+    """Compare two keys in natural order: digits by their numeric value, other characters before letters."""
     for i, (a, b) in enumerate(zip(one, other, strict=False)):
         if a == b:
             continue
         if a.isalpha() or b.isalpha():
             return (-1 if a < b else 1) if a.isalpha() and b.isalpha() else (-1 if b.isalpha() else 1)
-        lead = 1 if "0" in (a, b) and _digits(one[:i][::-1])[0].strip("0") else 0
-        first, second = _digits(one[i:])[0], _digits(other[i:])[0]
+        leading = 1 if "0" in (a, b) and _leading_digits(one[:i][::-1])[0].strip("0") else 0
+        first, second = _leading_digits(one[i:])[0], _leading_digits(other[i:])[0]
         pairs = (
-            (_number(lead, first), _number(lead, second)),
+            (_wrapping_int(leading, first), _wrapping_int(leading, second)),
             (len(first), len(second)),
             (a, b),
         )
@@ -85,15 +85,15 @@ def _natural(one: str, other: str) -> int:
     return len(one) - len(other)
 
 
-def _digits(text: str) -> re.Match[str]:
+def _leading_digits(text: str) -> re.Match[str]:
     found = re.match(r"\d*", text)
     assert found is not None
     return found
 
 
-def _number(lead: int, digits: str) -> int:
-    """As the reference counts, in 64 bits."""
-    value = lead
+def _wrapping_int(leading: int, digits: str) -> int:
+    """Parse digits with 64-bit overflow, as Go does."""
+    value = leading
     for digit in digits:
         value = (value * 10 + int(digit)) & 0xFFFFFFFFFFFFFFFF
     return value - (1 << 64) if value >> 63 else value

@@ -96,7 +96,7 @@ class DecodedPatch(NamedTuple):
 def decode_patch(body: bytes, content_type: str, field_validation: str, *, spelled: bool) -> DecodedPatch:
     """Decode a patch. `spelled`: a number that is written with a fraction stays a float even if it is integral."""
     try:
-        patch, integers_only = json_codec.decode_flagged(body, spelled=spelled)
+        patch, integers_only = json_codec.decode_flagged(body, keep_fractions=spelled)
     except json_codec.MalformedJSONError as error:
         raise _malformed_patch(error, content_type, field_validation) from None
     strict_errors = json_codec.duplicate_field_errors(body, patch) if field_validation != "Ignore" else []
@@ -152,7 +152,7 @@ def _decode_patched(
         value, _ = json_codec.decode_literal(shown().encode())
     else:
         # Keep floats as they are written: validation treats 1.0 in the patch as a float.
-        value = json_codec.decode(json_codec.encode(patched, whole=True), spelled=not version.is_builtin)
+        value = json_codec.decode(json_codec.encode(patched, no_floats=True), keep_fractions=not version.is_builtin)
     try:
         api_version, kind = json_codec.read_type_meta(value) if not from_struct else ("", "")
         if from_struct and (reason := version.codec.conversion_error(patched)):

@@ -233,7 +233,7 @@ def _decode_body(ctx: RequestContext, media: str) -> tuple[JsonObject, list[str]
             api_version, kind, message = decode_envelope(data)
             value, strict_errors = {**decode_message(message, SCALE), "apiVersion": api_version, "kind": kind}, []
         else:
-            value = json_codec.decode(data, spelled=True)
+            value = json_codec.decode(data, keep_fractions=True)
             strict_errors = json_codec.duplicate_field_errors(data, value)
         scale, unknown = _decode(value)
     except (errors.BadRequestError, yaml_codec.MalformedYAMLError, ProtobufError):

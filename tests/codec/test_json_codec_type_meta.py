@@ -12,7 +12,7 @@ STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind str
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "message"),
     [
         ([], f"{PARSE}array into Go value of type {STRUCT}"),
         (5, f"{PARSE}number into Go value of type {STRUCT}"),
@@ -24,18 +24,18 @@ STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind str
         ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
     ],
 )
-def test_what_is_refused(value: Any, says: str) -> None:
-    with pytest.raises(BadRequestError) as refused:
+def test_read_type_meta_errors(value: Any, message: str) -> None:
+    with pytest.raises(BadRequestError) as raised:
         read_type_meta(value)
-    assert refused.value.message == says
+    assert raised.value.message == message
 
 
-def test_what_is_found() -> None:
+def test_read_type_meta() -> None:
     assert read_type_meta({"apiVersion": "g/v1", "kind": "X"}) == ("g/v1", "X")
     assert read_type_meta({"kind": None}) == read_type_meta({}) == read_type_meta(None) == ("", "")
 
 
-def test_the_case_of_keys_does_not_matter() -> None:
+def test_read_type_meta_ignores_case() -> None:
     assert read_type_meta({"APIVersion": "g/v1", "\u212aIND": "X"}) == ("g/v1", "X")
     assert read_type_meta({"kind": "X", "Kind": "Y", "KIND": None}) == ("", "Y")
     assert read_type_meta({"kin": "X", "spec": "Y", "apiVersions": "Z"}) == ("", "")

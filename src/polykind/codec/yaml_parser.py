@@ -1,7 +1,8 @@
-"""A value from the events of a YAML parser, with the reference's rules for keys, merges, aliases and depth."""
+"""The YAML parser: libyaml's events to values, with kube-apiserver's rules for keys, merges, aliases and depth."""
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any, Final
 
@@ -12,39 +13,40 @@ from polykind.codec.yaml_codec import MalformedYAMLError
 from polykind.codec.yaml_scalar import ScalarError, resolve_plain, resolve_tagged
 from polykind.golang.fmt import go_float, go_quote
 
-_DEEPEST: Final = 900
-_MERGE = "tag:yaml.org,2002:merge"
+_ESCAPED_SOLIDUS: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
+_MAX_DEPTH: Final = 900
+_MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
 class _Frame:
-    """An open mapping or sequence."""
+    """An open mapping or sequence. `nodes` counts its nodes for the alias limit."""
 
-    __slots__ = ("anchor", "items", "key", "keyed", "line", "merging", "nodes", "shapes", "shown")
+    __slots__ = ("anchor", "has_key", "items", "key", "line", "mergeable", "merging", "nodes", "quoted_key")
 
     def __init__(self, items: dict[str, Any] | list[Any], anchor: str | None, line: int) -> None:
         self.items = items
         self.anchor = anchor
         self.line = line
-        self.key = self.shown = ""
-        self.keyed = False
+        self.key = self.quoted_key = ""
+        self.has_key = False
         self.merging = False
         self.nodes = 1
-        self.shapes: list[bool] = []  # of a sequence's items: whether each may be merged
+        self.mergeable: list[bool] = []  # for each item of a sequence: True if it is a mapping that may be merged
 
 
-class Builder:
-    """Makes a value of a parser's events.
+class _ValueBuilder:
+    """Builds a value from a parser's events.
 
-    What is well-formed but means nothing is complained of last: the reference parses all before it decodes.
+    Errors about values come after all syntax errors, because kube-apiserver parses the document before it decodes.
     """
 
     def __init__(self) -> None:
         self.root: Any = None
         self.frames: list[_Frame] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
-        self.complaints: list[str] = []
-        self.failure = ""
-        self.doubtful = False
+        self.duplicates: list[str] = []
+        self.value_error = ""
+        self.has_unsupported = False
         self.decoded = 0
         self.aliased = 0
 
@@ -62,7 +64,7 @@ class Builder:
                 frame = self.frames.pop()
                 if frame.anchor is not None:
                     self.anchors[frame.anchor] = (frame.items, frame.nodes)
-                mergeable = type(frame.items) is dict or all(frame.shapes)
+                mergeable = type(frame.items) is dict or all(frame.mergeable)
                 self.place(frame.items, frame.nodes, frame.line, mergeable=mergeable)
             elif kind is yaml.AliasEvent:
                 self.alias(event.anchor, line)
@@ -72,14 +74,14 @@ class Builder:
             elif kind is yaml.DocumentEndEvent:
                 break
             event = parser.get_event()
-        if self.failure:
-            raise MalformedYAMLError(f"yaml: {self.failure}")
-        if self.doubtful:
-            _check(self.root)
-        return self.root, self.complaints
+        if self.value_error:
+            raise MalformedYAMLError(f"yaml: {self.value_error}")
+        if self.has_unsupported:
+            _check_supported(self.root)
+        return self.root, self.duplicates
 
     def count(self, nodes: int, aliased: int) -> None:
-        """Refuse documents that are mostly aliases, by the reference's ratio."""
+        """Raise if the document consists mostly of aliases, with kube-apiserver's limit (billion laughs protection)."""
         self.decoded += nodes
         self.aliased += aliased
         if self.aliased > 100 and self.decoded > 1000:
@@ -89,7 +91,7 @@ class Builder:
 
     def open(self, event: Any, items: dict[str, Any] | list[Any]) -> None:
         self.count(1, 0)
-        if len(self.frames) >= _DEEPEST:
+        if len(self.frames) >= _MAX_DEPTH:
             raise MalformedYAMLError(f"yaml: line {event.start_mark.line + 1}: exceeded max depth of 10000")
         if event.anchor is not None:
             self.anchors[event.anchor] = (None, -1)
@@ -102,20 +104,20 @@ class Builder:
         if nodes < 0:
             raise MalformedYAMLError(f"yaml: anchor '{anchor}' value contains itself")
         self.count(nodes + 1, nodes)
-        self.place(_copy(value), nodes, line, mergeable=isinstance(value, dict))
+        self.place(_copy_alias(value), nodes, line, mergeable=isinstance(value, dict))
 
     def scalar(self, event: Any, line: int) -> None:
         text, tag = event.value, event.tag
         plain = event.implicit[0]
         frame = self.frames[-1] if self.frames else None
-        at_key = frame is not None and type(frame.items) is dict and not frame.keyed
-        if frame is not None and at_key and text == "<<" and (plain or tag == _MERGE):
-            frame.keyed = frame.merging = True
+        at_key = frame is not None and type(frame.items) is dict and not frame.has_key
+        if frame is not None and at_key and text == "<<" and (plain or tag == _MERGE_TAG):
+            frame.has_key = frame.merging = True
             return
         try:
             value = resolve_tagged(tag, text) if tag else resolve_plain(text) if plain else text
         except ScalarError as error:
-            self.failure = self.failure or str(error)
+            self.value_error = self.value_error or str(error)
             value = text
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, 1)
@@ -125,58 +127,58 @@ class Builder:
             self.place(value, 1, line, mergeable=False)
 
     def key(self, frame: _Frame, value: Any) -> None:
-        frame.key = _key_text(value)
-        self.doubtful |= type(frame.key) is not str
-        frame.shown = go_quote(value) if isinstance(value, str) else frame.key
-        frame.keyed = True
+        frame.key = _key_to_text(value)
+        self.has_unsupported |= type(frame.key) is not str
+        frame.quoted_key = go_quote(value) if isinstance(value, str) else frame.key
+        frame.has_key = True
         frame.nodes += 1
 
     def place(self, value: Any, nodes: int, line: int, *, mergeable: bool) -> None:
-        """Put a finished value where it belongs."""
+        """Add a complete value to the innermost open collection."""
         if type(value) is float:
-            self.doubtful |= value - value != 0.0
+            self.has_unsupported |= value - value != 0.0
         if not self.frames:
-            self.root = _jsonable(value)
+            self.root = _normalize_scalar(value)
             return
         frame = self.frames[-1]
         frame.nodes += nodes
         items = frame.items
         if type(items) is list:
-            items.append(_jsonable(value))
-            frame.shapes.append(mergeable and isinstance(value, dict))
-        elif not frame.keyed:
+            items.append(_normalize_scalar(value))
+            frame.mergeable.append(mergeable and isinstance(value, dict))
+        elif not frame.has_key:
             if isinstance(value, (dict, list)):
-                self.failure = self.failure or f"invalid map key: {_go_value(value)}"
+                self.value_error = self.value_error or f"invalid map key: {_go_value(value)}"
                 value = ""
             self.key(frame, value)
         elif frame.merging:
-            frame.keyed = frame.merging = False
+            frame.has_key = frame.merging = False
             if not mergeable:
-                self.failure = self.failure or "map merge requires map or sequence of maps as the value"
+                self.value_error = self.value_error or "map merge requires map or sequence of maps as the value"
                 return
             for source in reversed(value) if isinstance(value, list) else (value,):
                 for frame.key, item in source.items():
-                    frame.shown = go_quote(frame.key)
+                    frame.quoted_key = go_quote(frame.key)
                     self.set(frame, item, line)
         else:
-            frame.keyed = False
+            frame.has_key = False
             self.set(frame, value, line)
 
     def set(self, frame: _Frame, value: Any, line: int) -> None:
         items = frame.items
         if type(items) is dict:
             if frame.key in items:
-                self.complaints.append(f"line {line}: key {frame.shown} already set in map")
-            items[frame.key] = _jsonable(value)
+                self.duplicates.append(f"line {line}: key {frame.quoted_key} already set in map")
+            items[frame.key] = _normalize_scalar(value)
 
 
-def _copy(root: Any) -> Any:
-    """An alias's value as its own: nothing that is decoded may be shared."""
+def _copy_alias(root: Any) -> Any:
+    """Copy the value of an alias, because decoded objects must not share parts."""
     return json_codec.decode(json_codec.encode(root)) if isinstance(root, (dict, list)) else root
 
 
-def _jsonable(value: Any) -> Any:
-    """A scalar as it is after the reference has turned YAML into JSON and read that."""
+def _normalize_scalar(value: Any) -> Any:
+    """Return a scalar as kube-apiserver sees it after converting YAML to JSON."""
     if type(value) is float:
         return json_codec.normalize_float(value) if value - value == 0.0 else value
     if type(value) is int and value >= 1 << 63:
@@ -184,32 +186,32 @@ def _jsonable(value: Any) -> Any:
     return value
 
 
-class _NoKey(str):
-    """A key that JSON cannot have; the text says what Go calls it."""
+class _UnsupportedKey(str):
+    """A key that JSON does not support, as the text of Go's error."""
 
     __slots__ = ()
 
 
-def _check(root: Any) -> None:
-    """Refuse what has no form in JSON, wherever it was not overwritten by something else: keys before values."""
-    stack, endless = [root], False
+def _check_supported(root: Any) -> None:
+    """Raise for values that JSON does not support and that no later key has overwritten: first keys, then numbers."""
+    stack, has_infinite = [root], False
     while stack:
         value = stack.pop()
         if type(value) is dict:
             for key, item in value.items():
-                if type(key) is _NoKey:
+                if type(key) is _UnsupportedKey:
                     raise MalformedYAMLError(f"unsupported map key of type: {key}, value: {_go_value(item)}")
             stack.extend(value.values())
         elif type(value) is list:
             stack.extend(value)
         elif type(value) is float and value - value != 0.0:
-            endless = True
-    if endless:
-        _refuse_endless(root)
+            has_infinite = True
+    if has_infinite:
+        _raise_for_infinite(root)
 
 
-def _refuse_endless(root: Any) -> None:
-    """Refuse the first number that JSON cannot have, in the order in which JSON would be written."""
+def _raise_for_infinite(root: Any) -> None:
+    """Raise for the first NaN or infinity in JSON order."""
     stack = [root]
     while stack:
         value = stack.pop()
@@ -218,11 +220,11 @@ def _refuse_endless(root: Any) -> None:
         elif type(value) is list:
             stack.extend(reversed(value))
         elif type(value) is float and value - value != 0.0:
-            shown = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
-            raise MalformedYAMLError(f"json: unsupported value: {shown}")
+            quoted_key = "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
+            raise MalformedYAMLError(f"json: unsupported value: {quoted_key}")
 
 
-def _key_text(value: Any) -> str:
+def _key_to_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -233,11 +235,11 @@ def _key_text(value: Any) -> str:
         if value - value != 0.0:
             return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
         return go_float(struct.unpack("f", struct.pack("f", value))[0]) if abs(value) < 3e38 else go_float(value)
-    return _NoKey("%!s(<nil>), key: <nil>" if value is None else f"uint64, key: {value:#x}")
+    return _UnsupportedKey("%!s(<nil>), key: <nil>" if value is None else f"uint64, key: {value:#x}")
 
 
 def _go_value(value: Any, depth: int = 0) -> str:
-    """A value as Go's %#v writes it; what is long enough to be no use is cut."""
+    """Format a value as Go's %#v, truncated below 20 levels."""
     if depth > 20:
         return "..."
     if isinstance(value, dict):
@@ -250,3 +252,44 @@ def _go_value(value: Any, depth: int = 0) -> str:
     if value is None:
         return "interface {}(nil)" if depth else "<nil>"
     return go_quote(value) if isinstance(value, str) else str(value)
+
+
+def parse(body: bytes) -> tuple[Any, list[str]]:
+    """Return the value of the first document and its duplicate-key errors. Raises MalformedYAMLError."""
+    if b"\\/" in body:
+        _reject_escaped_solidus(body)
+    parser = yaml.CSafeLoader(body or b"\n")
+    try:
+        return _ValueBuilder().build(parser)
+    except yaml.MarkedYAMLError as error:
+        raise MalformedYAMLError(_syntax_message(error)) from None
+    except yaml.reader.ReaderError as error:
+        raise MalformedYAMLError(f"yaml: {error.reason}") from None
+    finally:
+        parser.dispose()
+
+
+def _reject_escaped_solidus(body: bytes) -> None:
+    """Raise for an escaped solidus in double quotes, which libyaml accepts and kube-apiserver's parser does not."""
+    parser = yaml.CSafeLoader(_ESCAPED_SOLIDUS.sub(rb"\1\\q", body))
+    try:
+        while parser.get_event() is not None:
+            pass
+    except yaml.MarkedYAMLError as error:
+        if error.problem == "found unknown escape character":
+            raise MalformedYAMLError(_syntax_message(error)) from None
+    except yaml.reader.ReaderError:
+        # Parsing the body itself raises the same error.
+        pass
+    finally:
+        parser.dispose()
+
+
+def _syntax_message(error: yaml.MarkedYAMLError) -> str:
+    """Return a syntax error's message with Go's line number, which is one too low unless the scanner fails."""
+    line = 0
+    if error.problem_mark is not None and error.problem_mark.line:
+        line = error.problem_mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif error.context_mark is not None:
+        line = error.context_mark.line
+    return f"yaml: line {line}: {error.problem}" if line else f"yaml: {error.problem}"
