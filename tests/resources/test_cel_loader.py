@@ -1,4 +1,4 @@
-"""Which schemas have rules that objects are held to."""
+"""The CEL rules of schemas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULED: JsonObject = {
 }
 
 
-def test_the_rules_of_a_schema() -> None:
+def test_schema_rules_are_compiled() -> None:
     rules = rules_of(_RULED)
     assert rules is not None
     broken, _ = rules.validate({"spec": {"replicas": 7}}, None)
@@ -27,12 +27,12 @@ def test_the_rules_of_a_schema() -> None:
 
 
 @pytest.mark.parametrize("openapi", [None, {}, {"type": "object", "properties": {"spec": {"type": "object"}}}])
-def test_most_schemas_have_none(openapi: JsonObject | None) -> None:
+def test_schema_without_rules_returns_none(openapi: JsonObject | None) -> None:
     assert rules_of(openapi) is None
 
 
 @pytest.mark.parametrize("legacy", [{"$ref": "#/definitions/a"}, {"definitions": {"a": {}}}, {"items": [{}]}])
-def test_the_rules_of_a_schema_that_is_not_structural_are_not_run(legacy: JsonObject) -> None:
-    """Such a schema can only be in the store since old times; the reference passes its rules over."""
+def test_rules_of_a_non_structural_schema_are_ignored(legacy: JsonObject) -> None:
+    """Only an old CRD can have this schema in the store; kube-apiserver ignores its rules."""
     assert rules_of(_RULED | legacy) is None
     assert rules_of({"type": "object", "properties": {"spec": _RULED | legacy}}) is None

@@ -1,4 +1,4 @@
-"""Custom resources at what are no versions of them."""
+"""Custom resources: conversion to unknown and removed versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Unreachable:
 
 
 @pytest.mark.parametrize(
-    ("api_version", "why"),
+    ("api_version", "reason"),
     [
         (f"{GROUP}/v9", f"request to convert CR to an invalid group/version: {GROUP}/v9"),
         ("v1", f'{GROUP}/v1, Kind=Widget is unstructured and is not suitable for converting to "v1"'),
@@ -31,27 +31,27 @@ class Unreachable:
         ("a/b/c", "unexpected GroupVersion string: a/b/c"),
     ],
 )
-async def test_there_is_no_such_version(tmp_path: Path, api_version: str, why: str) -> None:
+async def test_convert_rejects_unknown_versions(tmp_path: Path, api_version: str, reason: str) -> None:
     async with live(tmp_path) as running:
         await running.define(definition())
         kind = running.server.registry.kind(GROUP, "widgets")
         assert kind is not None
         with pytest.raises(UnknownReasonError) as caught:
             await kind.versions["v1"].representer.convert(widget("a"), api_version)
-        assert caught.value.message == why
+        assert caught.value.message == reason
 
 
-async def test_what_a_create_begins_with_is_shown_to_no_converter(tmp_path: Path) -> None:
+async def test_empty_object_is_not_sent_to_the_converter(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         await running.define(definition())
         kind = running.server.registry.kind(GROUP, "widgets")
         assert isinstance(kind, CustomResource)
         kind.converter = Unreachable()
-        found = await kind.versions["v1"].representer.convert({}, f"{GROUP}/v2")
-        assert found == {"apiVersion": f"{GROUP}/v2"}
+        result = await kind.versions["v1"].representer.convert({}, f"{GROUP}/v2")
+        assert result == {"apiVersion": f"{GROUP}/v2"}
 
 
-async def test_owners_at_a_removed_version_are_in_the_way_of_an_apply_until_an_update_forgets_all(
+async def test_managers_at_a_removed_version_block_apply_until_an_update_drops_them(
     tmp_path: Path,
 ) -> None:
     async with live(tmp_path) as running:
@@ -64,8 +64,8 @@ async def test_owners_at_a_removed_version_are_in_the_way_of_an_apply_until_an_u
         stored["spec"]["versions"] = [v for v in stored["spec"]["versions"] if v["name"] != "v2"]
         await running.ask("PUT", path, stored)
         applying = f"{WIDGETS}/a?fieldManager=me"
-        refusal = await running.ask("PATCH", applying, widget("a"), kind=_APPLY, expect=500)
-        assert refusal["message"] == f"request to convert CR to an invalid group/version: {GROUP}/v2"
+        error = await running.ask("PATCH", applying, widget("a"), kind=_APPLY, expect=500)
+        assert error["message"] == f"request to convert CR to an invalid group/version: {GROUP}/v2"
         changed = await running.ask("PATCH", f"{WIDGETS}/a", {}, kind=_MERGE)
         assert "managedFields" not in changed["metadata"]
         applied = await running.ask("PATCH", applying, widget("a"), kind=_APPLY)

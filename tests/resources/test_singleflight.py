@@ -10,7 +10,7 @@ from polykind.resources.singleflight import Singleflight
 
 
 class Maker:
-    """Makes forms once it is released."""
+    """Converts batches once it is released."""
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
@@ -19,7 +19,7 @@ class Maker:
         self.release = asyncio.Event()
 
     async def __call__(self, entries: Sequence[CachedObject]) -> list[Representation]:
-        self.batches.append([entry.key for entry in entries])
+        self.batches.append([cached.key for cached in entries])
         try:
             await self.release.wait()
         except asyncio.CancelledError:
@@ -27,10 +27,10 @@ class Maker:
             raise
         if self.error:
             raise self.error
-        return [Representation(entry.data, None) for entry in entries]
+        return [Representation(cached.data, None) for cached in entries]
 
 
-def _entry(name: str, revision: int = 1) -> CachedObject:
+def _cached(name: str, revision: int = 1) -> CachedObject:
     return CachedObject(name, name.encode(), revision, "v1", None, normalized=True)
 
 
@@ -39,12 +39,12 @@ async def _turn() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_is_under_way_is_shared_and_the_rest_goes_as_one_batch() -> None:
+async def test_objects_in_flight_are_shared_and_the_rest_is_one_batch() -> None:
     make, shared = Maker(), list[int]()
     flights = Singleflight(make, shared.append)
-    first = asyncio.create_task(flights.convert([_entry("a"), _entry("b")]))
+    first = asyncio.create_task(flights.convert([_cached("a"), _cached("b")]))
     await _turn()
-    second = asyncio.create_task(flights.convert([_entry("c"), _entry("b"), _entry("d")]))
+    second = asyncio.create_task(flights.convert([_cached("c"), _cached("b"), _cached("d")]))
     await _turn()
     make.release.set()
     assert [form.data for form in await first] == [b"a", b"b"]
@@ -53,19 +53,19 @@ async def test_what_is_under_way_is_shared_and_the_rest_goes_as_one_batch() -> N
     assert shared == [1]
 
 
-async def test_another_revision_is_another_object() -> None:
+async def test_other_revisions_are_not_shared() -> None:
     make, shared = Maker(), list[int]()
     make.release.set()
     flights = Singleflight(make, shared.append)
-    await asyncio.gather(flights.convert([_entry("a", 1)]), flights.convert([_entry("a", 2)]))
+    await asyncio.gather(flights.convert([_cached("a", 1)]), flights.convert([_cached("a", 2)]))
     assert make.batches == [["a"], ["a"]]
     assert not shared
 
 
-async def test_a_batch_goes_on_while_anybody_waits() -> None:
+async def test_batch_continues_while_it_has_a_waiter() -> None:
     make = Maker()
     flights = Singleflight(make)
-    first, second = (asyncio.create_task(flights.convert([_entry("a")])) for _ in range(2))
+    first, second = (asyncio.create_task(flights.convert([_cached("a")])) for _ in range(2))
     await _turn()
     first.cancel()
     await _turn()
@@ -76,27 +76,27 @@ async def test_a_batch_goes_on_while_anybody_waits() -> None:
         await first
 
 
-async def test_a_batch_is_cancelled_when_nobody_waits_and_the_next_starts_anew() -> None:
+async def test_batch_without_waiters_is_cancelled_and_restarted() -> None:
     make = Maker()
     flights = Singleflight(make)
-    asking = [asyncio.create_task(flights.convert([_entry("a")])) for _ in range(2)]
+    asking = [asyncio.create_task(flights.convert([_cached("a")])) for _ in range(2)]
     await _turn()
     for task in asking:
         task.cancel()
     await _turn()
     assert make.cancelled
     make.release.set()
-    assert len(await flights.convert([_entry("a")])) == 1
+    assert len(await flights.convert([_cached("a")])) == 1
     assert make.batches == [["a"], ["a"]]
 
 
-async def test_all_are_told_of_a_failure_and_the_next_tries_again() -> None:
+async def test_failure_reaches_all_waiters_and_the_next_call_retries() -> None:
     make = Maker()
     make.error = ValueError("no")
     make.release.set()
     flights = Singleflight(make)
-    results = await asyncio.gather(*[flights.convert([_entry("a")]) for _ in range(3)], return_exceptions=True)
+    results = await asyncio.gather(*[flights.convert([_cached("a")]) for _ in range(3)], return_exceptions=True)
     assert [str(result) for result in results] == ["no"] * 3
     assert make.batches == [["a"]]
     with pytest.raises(ValueError, match="no"):
-        await flights.convert([_entry("a")])
+        await flights.convert([_cached("a")])

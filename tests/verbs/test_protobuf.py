@@ -1,4 +1,4 @@
-"""Protobuf on the wire, as Go's typed clients send it and ask for it."""
+"""Protobuf requests and responses of Go's typed clients."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ NAMESPACES_ENTRY = (
     b'\x12\xba\x01\n\nnamespaces\x12\x0f\n\x00\x12\x00\x1a\tNamespace\x1a\x07Cluster"\tnamespace*\x06create*\x06delete'
     b'*\x03get*\x04list*\x05patch*\x06update*\x05watch2\x02nsB#\n\x08finalize\x12\x0f\n\x00\x12\x00\x1a\tNamespace"\x06update'
 )
-"""The reference's own bytes."""
+"""Responses recorded from kube-apiserver."""
 
 THINGS: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -119,8 +119,8 @@ async def call(client: Client, method: str, path: str, body: bytes = b"", accept
 
 
 async def events(server: Live, path: str, type_: Struct, accept: str, count: int) -> list[tuple[str, Any]]:
-    """The first events of a watch: of each a length, and a message of a type and an object."""
-    found: list[tuple[str, Any]] = []
+    """Return the first events of a protobuf watch: length-prefixed messages of a type and an object."""
+    result: list[tuple[str, Any]] = []
     async with server.another() as client:
         client.accept = accept
         status, headers = await client.send("GET", path)
@@ -128,13 +128,13 @@ async def events(server: Live, path: str, type_: Struct, accept: str, count: int
         data = b""
         async for chunk in client.chunks():
             data += chunk
-            while len(found) < count and len(data) > 4:
+            while len(result) < count and len(data) > 4:
                 (size,) = struct.unpack(">I", data[:4])
-                found.append(event(data[4 : 4 + size], type_))
+                result.append(event(data[4 : 4 + size], type_))
                 data = data[4 + size :]
-            if len(found) == count:
+            if len(result) == count:
                 break
-    return found
+    return result
 
 
 def event(data: bytes, type_: Struct) -> tuple[str, Any]:
@@ -148,14 +148,14 @@ def event(data: bytes, type_: Struct) -> tuple[str, Any]:
     return kind.decode(), read(encoded, STATUS if kind == b"ERROR" else type_)
 
 
-async def test_a_definition_lives_in_protobuf(client: Client) -> None:
-    made = await call(client, "POST", DEFINITIONS, written(definition(GROUP), DEFINITION))
-    assert (made.status, made.headers[b"content-type"]) == (201, PROTOBUF.encode())
-    crd = read(made.body, DEFINITION)
+async def test_crd_lifecycle_in_protobuf(client: Client) -> None:
+    created = await call(client, "POST", DEFINITIONS, written(definition(GROUP), DEFINITION))
+    assert (created.status, created.headers[b"content-type"]) == (201, PROTOBUF.encode())
+    crd = read(created.body, DEFINITION)
     assert (crd["kind"], crd["apiVersion"]) == ("CustomResourceDefinition", "apiextensions.k8s.io/v1")
     name = crd["metadata"]["name"]
-    found = await call(client, "GET", f"{DEFINITIONS}/{name}")
-    crd = read(found.body, DEFINITION)
+    result = await call(client, "GET", f"{DEFINITIONS}/{name}")
+    crd = read(result.body, DEFINITION)
     assert {c["type"]: c["status"] for c in crd["status"]["conditions"]}["Established"] == "True"
     client.accept = "application/json"
     assert (await client.call("GET", f"{DEFINITIONS}/{name}")).json() == crd
@@ -170,26 +170,26 @@ async def test_a_definition_lives_in_protobuf(client: Client) -> None:
     assert decode_envelope(listed.body)[:2] == ("apiextensions.k8s.io/v1", "CustomResourceDefinitionList")
     assert [item["metadata"]["name"] for item in items(listed.body, DEFINITION)] == [name]
     options = written({"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "other"}}, DELETE_OPTIONS)
-    refused = await call(client, "DELETE", f"{DEFINITIONS}/{name}", options)
-    assert (refused.status, read(refused.body, STATUS)["reason"]) == (409, "Conflict")
+    rejected = await call(client, "DELETE", f"{DEFINITIONS}/{name}", options)
+    assert (rejected.status, read(rejected.body, STATUS)["reason"]) == (409, "Conflict")
     deleted = await call(client, "DELETE", f"{DEFINITIONS}/{name}", encode_envelope("v1", "DeleteOptions", b""))
     assert deleted.status == 200, deleted
 
 
-async def test_errors_come_in_protobuf(client: Client) -> None:
+async def test_errors_are_sent_in_protobuf(client: Client) -> None:
     missing = await call(client, "GET", f"{NAMESPACES}/nope")
     assert (missing.status, missing.headers[b"content-type"], missing.body) == (404, PROTOBUF.encode(), NOT_FOUND)
     client.token = "nobody's"
     assert (await call(client, "GET", NAMESPACES)).body == UNAUTHORIZED
 
 
-async def test_a_namespace_need_not_say_what_it_is(client: Client) -> None:
-    made = await call(client, "POST", NAMESPACES, encode_envelope("", "", b"\n\x06\n\x04bare"))
-    assert read(made.body, NAMESPACE)["status"] == {"phase": "Active"}
+async def test_namespace_in_protobuf_may_omit_its_type(client: Client) -> None:
+    created = await call(client, "POST", NAMESPACES, encode_envelope("", "", b"\n\x06\n\x04bare"))
+    assert read(created.body, NAMESPACE)["status"] == {"phase": "Active"}
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "reason"),
     [
         (b"", "the object provided is unrecognized (must be of type Namespace): empty data (<empty>)"),
         (b"k8s\x00", "the object provided is unrecognized (must be of type Namespace): empty body (6b387300)"),
@@ -218,13 +218,13 @@ async def test_a_namespace_need_not_say_what_it_is(client: Client) -> None:
         ),
     ],
 )
-async def test_bodies_that_are_no_namespace(client: Client, body: bytes, why: str) -> None:
-    refused = await call(client, "POST", NAMESPACES, body)
-    assert (refused.status, read(refused.body, STATUS)["message"]) == (400, why)
+async def test_malformed_protobuf_namespaces_are_rejected(client: Client, body: bytes, reason: str) -> None:
+    rejected = await call(client, "POST", NAMESPACES, body)
+    assert (rejected.status, read(rejected.body, STATUS)["message"]) == (400, reason)
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "reason"),
     [
         (b"\x00", "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"),
         (b"k8s\x00", "empty body"),
@@ -237,32 +237,32 @@ async def test_bodies_that_are_no_namespace(client: Client, body: bytes, why: st
         ),
     ],
 )
-async def test_bodies_that_are_no_delete_options(client: Client, body: bytes, why: str) -> None:
-    refused = await call(client, "DELETE", f"{NAMESPACES}/nope", body)
-    assert (refused.status, read(refused.body, STATUS)["message"]) == (400, why)
+async def test_malformed_protobuf_delete_options_are_rejected(client: Client, body: bytes, reason: str) -> None:
+    rejected = await call(client, "DELETE", f"{NAMESPACES}/nope", body)
+    assert (rejected.status, read(rejected.body, STATUS)["message"]) == (400, reason)
 
 
-async def test_custom_resources_have_no_messages_but_their_metadata_has(server: Live, client: Client) -> None:
+async def test_only_metadata_of_custom_objects_is_sent_in_protobuf(server: Live, client: Client) -> None:
     client.accept = "application/json"
     await server.define(definition(GROUP))
-    made = await server.ask("POST", TABS, crontab(GROUP))
-    name = made["metadata"]["name"]
+    created = await server.ask("POST", TABS, crontab(GROUP))
+    name = created["metadata"]["name"]
     for path in (f"{TABS}/{name}", TABS, f"{TABS}?watch=1"):
-        refused = await call(client, "GET", path)
-        assert (refused.status, refused.body) == (406, NOT_ACCEPTABLE)
+        rejected = await call(client, "GET", path)
+        assert (rejected.status, rejected.body) == (406, NOT_ACCEPTABLE)
     fallback = await call(client, "GET", f"{TABS}/{name}", accept=f"{PROTOBUF},application/json")
-    assert fallback.json() == made
+    assert fallback.json() == created
     assert (await call(client, "POST", TABS, encode_envelope(f"{GROUP}/v1", "CronTab", b""), accept="")).status == 415
     one = await call(client, "GET", f"{TABS}/{name}", accept=PARTIAL)
     assert read(one.body, PARTIAL_OBJECT_METADATA) == {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
-        "metadata": made["metadata"],
+        "metadata": created["metadata"],
     }
     listed = await call(client, "GET", TABS, accept=PARTIAL_LIST)
     assert decode_envelope(listed.body)[:2] == ("meta.k8s.io/v1", "PartialObjectMetadataList")
     assert [item["metadata"]["uid"] for item in items(listed.body, PARTIAL_OBJECT_METADATA)] == [
-        made["metadata"]["uid"]
+        created["metadata"]["uid"]
     ]
     ((kind, obj),) = await events(server, f"{TABS}?watch=1", PARTIAL_OBJECT_METADATA, PARTIAL, 1)
     assert (kind, obj["metadata"]["name"]) == ("ADDED", name)
@@ -270,7 +270,7 @@ async def test_custom_resources_have_no_messages_but_their_metadata_has(server: 
     assert read(gone.body, STATUS)["details"]["name"] == name
 
 
-async def test_metadata_lists_of_the_old_version_number_their_fields_otherwise(client: Client) -> None:
+async def test_v1beta1_metadata_list_has_other_field_numbers(client: Client) -> None:
     listed = await call(client, "GET", f"{NAMESPACES}?limit=1", accept=PARTIAL_LIST.replace("v=v1", "v=v1beta1"))
     _, _, message = decode_envelope(listed.body)
     assert [number for number, _ in iter_fields(message)] == [1, 2]
@@ -279,18 +279,18 @@ async def test_metadata_lists_of_the_old_version_number_their_fields_otherwise(c
     assert decode_message(first, PARTIAL_OBJECT_METADATA)["metadata"]["name"] == "default"
 
 
-async def test_watches_of_built_in_resources(server: Live, client: Client) -> None:
-    asked = (
+async def test_watch_of_builtin_resources_in_protobuf(server: Live, client: Client) -> None:
+    requested = (
         f"{NAMESPACES}?watch=1&allowWatchBookmarks=true&sendInitialEvents=true"
         "&resourceVersionMatch=NotOlderThan&fieldSelector=metadata.name=default"
     )
-    added, bookmark = await events(server, asked, NAMESPACE, f"{PROTOBUF};stream=watch", 2)
+    added, bookmark = await events(server, requested, NAMESPACE, f"{PROTOBUF};stream=watch", 2)
     assert (added[0], added[1]["metadata"]["name"]) == ("ADDED", "default")
     assert (bookmark[0], bookmark[1]["kind"]) == ("BOOKMARK", "Namespace")
     assert bookmark[1]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_a_watch_is_told_its_end_in_protobuf(server: Live, client: Client) -> None:
+async def test_watch_error_in_protobuf(server: Live, client: Client) -> None:
     version = server.server.registry.find("", "v1", "namespaces")
     assert version is not None
     request = Request("GET", NAMESPACES, "watch=1", {}, b"")
@@ -298,13 +298,13 @@ async def test_a_watch_is_told_its_end_in_protobuf(server: Live, client: Client)
     assert projection.error(errors.ExpiredError("too old resource version: 1 (99)")) == EXPIRED
 
 
-async def test_discovery(server: Live, client: Client) -> None:
+async def test_discovery_in_protobuf(server: Live, client: Client) -> None:
     client.accept = "application/json"
     await server.define(THINGS)
     for path, document in (("/apis/pb.example.com", APIGROUP), ("/apis/pb.example.com/v1", RESOURCES)):
-        found = await call(client, "GET", path)
-        assert (found.status, found.headers[b"content-type"], found.body) == (200, PROTOBUF.encode(), document)
-    # The reference leaves the version out of what the core group says of itself.
+        result = await call(client, "GET", path)
+        assert (result.status, result.headers[b"content-type"], result.body) == (200, PROTOBUF.encode(), document)
+    # kube-apiserver omits the version in the core group's own document.
     for path, kind in (
         ("/api", ("", "APIVersions")),
         ("/api/v1", ("", "APIResourceList")),
@@ -313,7 +313,7 @@ async def test_discovery(server: Live, client: Client) -> None:
         assert decode_envelope((await call(client, "GET", path)).body)[:2] == kind
 
 
-async def test_aggregated_discovery(client: Client) -> None:
+async def test_aggregated_discovery_in_protobuf(client: Client) -> None:
     parameters = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     aggregated = await call(client, "GET", "/api", accept=f"{PROTOBUF}{parameters},application/json{parameters}")
     assert aggregated.headers[b"content-type"] == f"{PROTOBUF}{parameters}".encode()

@@ -1,4 +1,4 @@
-"""The scale of an object, as it is read."""
+"""The scale subresource."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def scaled(server: Live) -> None:
     await server.ask("POST", WIDGETS, widget("w", size=3))
 
 
-async def test_a_scale_is_read_at_a_version(server: Live) -> None:
+async def test_scale_is_read_at_the_requested_version(server: Live) -> None:
     await scaled(server)
     reply = await server.client.call("GET", f"{WIDGETS}/w/scale?resourceVersion=x")
     assert (reply.status, reply.json()["message"]) == (
@@ -32,7 +32,7 @@ async def test_a_scale_is_read_at_a_version(server: Live) -> None:
     )
 
 
-async def test_a_scale_is_written_in_the_order_of_its_fields(server: Live) -> None:
+async def test_scale_fields_are_encoded_in_order(server: Live) -> None:
     await scaled(server)
     plain = await server.client.call("GET", f"{WIDGETS}/w/scale")
     assert plain.body.startswith(b'{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"w","namespace":')
@@ -40,16 +40,16 @@ async def test_a_scale_is_written_in_the_order_of_its_fields(server: Live) -> No
     assert pretty.body.startswith(b'{\n  "kind": "Scale",\n  "apiVersion": "autoscaling/v1",\n')
 
 
-async def test_a_scale_is_sent_in_protobuf(server: Live) -> None:
+async def test_scale_update_in_protobuf(server: Live) -> None:
     await scaled(server)
     sent = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "w"}, "spec": {"replicas": 7}}
     done = await server.ask("PUT", f"{WIDGETS}/w/scale", encode_object(sent, MESSAGE), kind=PROTOBUF)
     assert done["spec"] == {"replicas": 7}
-    refused = await server.ask("PUT", f"{WIDGETS}/w/scale", b"k8s\0\x0a", kind=PROTOBUF, expect=400)
-    assert refused["message"].startswith("no kind is registered for the type v1.Scale in scheme ")
+    rejected = await server.ask("PUT", f"{WIDGETS}/w/scale", b"k8s\0\x0a", kind=PROTOBUF, expect=400)
+    assert rejected["message"].startswith("no kind is registered for the type v1.Scale in scheme ")
 
 
-async def test_the_namespace_of_what_is_applied_is_judged_before_its_name(server: Live) -> None:
+async def test_apply_checks_the_namespace_before_the_name(server: Live) -> None:
     await scaled(server)
     body = {"apiVersion": f"{GROUP}/v1", "kind": "Widget", "metadata": {"name": "v", "namespace": "other"}}
     reply = await server.client.call("PATCH", f"{WIDGETS}/w?fieldManager=m", body, APPLY)
@@ -58,7 +58,7 @@ async def test_the_namespace_of_what_is_applied_is_judged_before_its_name(server
 
 
 async def anything(server: Live, spec: JsonObject, path: str) -> None:
-    """An object that may hold anything, with its replicas at a path."""
+    """Create an object without schema, whose replicas are at a path."""
     crd = definition()
     for version in crd["spec"]["versions"]:
         version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -80,26 +80,28 @@ AT_V2 = f"{WIDGETS.replace('v1', 'v2')}/w/scale"
         ("PUT", {"a": {"b": None}}, "value cannot be set because .spec.a.b is not a map[string]interface{}"),
     ],
 )
-async def test_what_stands_in_the_way_of_replicas_is_told(server: Live, verb: str, spec: JsonObject, says: str) -> None:
+async def test_scale_reports_a_value_that_blocks_the_replicas_path(
+    server: Live, verb: str, spec: JsonObject, says: str
+) -> None:
     await anything(server, spec, ".spec.a.b.c")
     sent = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "w"}, "spec": {"replicas": 7}}
     reply = await server.client.call(verb, AT_V2, sent if verb == "PUT" else None)
     assert (reply.status, reply.json()["message"]) == (500, says)
 
 
-async def test_a_scale_keeps_32_bits_of_its_replicas(server: Live) -> None:
+async def test_scale_truncates_replicas_to_32_bits(server: Live) -> None:
     await anything(server, {"n": 2**32 + 5}, ".spec.n")
     assert (await server.ask("GET", AT_V2))["spec"] == {"replicas": 5}
 
 
-async def test_whose_scale_it_is_is_asked_before_what_it_holds(server: Live) -> None:
+async def test_scale_update_checks_the_uid_before_the_replicas(server: Live) -> None:
     await anything(server, {"n": "many"}, ".spec.n")
     meta = {"name": "w", "uid": "another"}
     sent = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": {"replicas": 7}}
     await server.ask("PUT", AT_V2, sent, expect=409)
 
 
-async def test_managers_at_a_version_that_is_not_served_stay(server: Live) -> None:
+async def test_scale_keeps_managers_at_unserved_versions(server: Live) -> None:
     await scaled(server)
     await server.client.call("PATCH", f"{WIDGETS.replace('v1', 'v2')}/w?fieldManager=m", {"spec": {"note": "n"}}, MERGE)
     crd = await server.ask("GET", f"{DEFINITIONS}/{NAME}")
@@ -107,11 +109,11 @@ async def test_managers_at_a_version_that_is_not_served_stay(server: Live) -> No
     await server.ask("PUT", f"{DEFINITIONS}/{NAME}", crd)
     sent = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "w"}, "spec": {"replicas": 7}}
     await server.ask("PUT", f"{WIDGETS}/w/scale", sent)
-    found = await server.ask("GET", f"{WIDGETS}/w")
-    assert f"{GROUP}/v2" in [entry["apiVersion"] for entry in found["metadata"]["managedFields"]]
+    result = await server.ask("GET", f"{WIDGETS}/w")
+    assert f"{GROUP}/v2" in [cached["apiVersion"] for cached in result["metadata"]["managedFields"]]
 
 
-async def test_of_several_misfits_in_a_patched_scale_the_first_that_is_written_is_told(server: Live) -> None:
+async def test_scale_patch_reports_the_first_invalid_value(server: Live) -> None:
     await scaled(server)
     patch = {"metadata": {"name": 0, "labels": "none"}}
     reply = await server.client.call("PATCH", f"{WIDGETS}/w/scale", patch, MERGE)

@@ -1,4 +1,4 @@
-"""CEL rules, whose machinery is loaded when the first of them is met: many servers never see one."""
+"""Lazy loading of the CEL compiler: importing it takes time, and many servers have no CRD with rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def rules_of(openapi: JsonObject | None) -> Rules | None:
-    """The rules of a schema, None if it has none, or is one from old times that cannot be read as structural."""
+    """Return the CEL rules of a schema. Return None if it has none, or if it is an old, non-structural schema."""
     if not openapi or not any(VALIDATIONS in node for node in all_schemas(openapi)) or unsupported_reason(openapi):
         return None
     from polykind.cel import compile_schema
@@ -25,7 +25,7 @@ def rules_of(openapi: JsonObject | None) -> Rules | None:
 
 
 class Compiler:
-    """Judges the rules of definitions."""
+    """Compiles and checks the CEL rules of CRDs."""
 
     @cached_property
     def _compiler(self) -> RuleCompiler:
@@ -33,8 +33,8 @@ class Compiler:
 
         return RuleCompiler()
 
-    def check(self, asked: RuleCheckRequest) -> list[FieldError]:
-        return self._compiler.check(asked)
+    def check(self, request: RuleCheckRequest) -> list[FieldError]:
+        return self._compiler.check(request)
 
     def check_default(self, schema: JsonObject, value: Any, path: str, *, root: bool) -> list[FieldError]:
         return self._compiler.check_default(schema, value, path, root=root)

@@ -1,1 +1,1 @@
-"""The verbs: one module each, the walk of a request from its options to its answer."""
+"""The verbs of the API, one module each, and the stages that they share."""

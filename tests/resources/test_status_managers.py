@@ -1,4 +1,4 @@
-"""Who owns what is written through the status of built-in kinds: there, metadata can be changed too."""
+"""Field managers of metadata that is written through the status of built-in kinds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.widgets import MERGE, definition
 _OWNED: JsonObject = {"f:metadata": {"f:annotations": {".": {}, "f:z": {}}}}
 
 
-async def test_metadata_written_with_a_status_is_owned(tmp_path: Path) -> None:
+async def test_metadata_written_through_status_is_owned(tmp_path: Path) -> None:
     async with live(tmp_path) as running:
         crd = definition()
         await running.define(crd)

@@ -1,4 +1,4 @@
-"""Namespaces that are going, and what they are told meanwhile."""
+"""Requests in terminating namespaces."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.support.live import Live
 from tests.support.widgets import GROUP, WIDGETS, definition, widget
 
 
-async def test_who_may_not_create_in_a_namespace_that_goes_is_told_the_prefix_of_the_name(server: Live) -> None:
+async def test_create_in_a_terminating_namespace_reports_the_generate_name(server: Live) -> None:
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "gone", "finalizers": ["a.b/c"]}})
     await server.ask("DELETE", "/api/v1/namespaces/gone")
     await server.define(definition())
@@ -15,7 +15,7 @@ async def test_who_may_not_create_in_a_namespace_that_goes_is_told_the_prefix_of
     assert reply.json()["details"]["name"] == "cup-"
 
 
-async def test_a_namespace_that_goes_does_not_mind_policies_while_it_is_emptied(server: Live) -> None:
+async def test_terminating_namespace_ignores_propagation_policies(server: Live) -> None:
     held = {"metadata": {"name": "held"}, "spec": {"finalizers": ["kubernetes", "example.com/held"]}}
     await server.ask("POST", "/api/v1/namespaces", held)
     await server.ask("DELETE", "/api/v1/namespaces/held")
@@ -23,13 +23,13 @@ async def test_a_namespace_that_goes_does_not_mind_policies_while_it_is_emptied(
     assert "finalizers" not in again["metadata"]
 
 
-async def test_a_namespace_of_whose_dependents_none_shall_be_orphaned_goes_after_them(server: Live) -> None:
+async def test_namespace_delete_without_orphans_is_foreground(server: Live) -> None:
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "late"}})
     going = await server.ask("DELETE", "/api/v1/namespaces/late?orphanDependents=false", expect=202)
     assert going["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
-async def test_who_finalizes_a_namespace_does_not_own_its_status(server: Live) -> None:
+async def test_finalize_endpoint_does_not_own_the_namespace_status(server: Live) -> None:
     await server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "own"}})
     body = {"metadata": {"name": "own"}, "spec": {"finalizers": ["kubernetes", "example.com/held"]}}
     done = await server.ask("PUT", "/api/v1/namespaces/own/finalize", body)
@@ -37,7 +37,7 @@ async def test_who_finalizes_a_namespace_does_not_own_its_status(server: Live) -
     assert owned == [{"f:spec": {"f:finalizers": {}}}]
 
 
-async def test_what_goes_with_its_last_finalizer_is_shown_as_it_came_in(server: Live) -> None:
+async def test_update_that_removes_the_last_finalizer_returns_the_sent_object(server: Live) -> None:
     crd = definition()
     schema = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]
     only = {"type": "object", "properties": {"here": {"type": "string", "default": "yes"}}}

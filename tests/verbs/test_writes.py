@@ -1,4 +1,4 @@
-"""Writes that meet each other, that change nothing, or that are only tried."""
+"""Concurrent writes, writes without changes, dry runs, finalizers and apply."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def revision(running: Live) -> int:
 # ---------------------------------------------------------------------- contention
 
 
-async def test_patches_without_a_revision_are_all_applied_whoever_else_writes(running: Live) -> None:
+async def test_concurrent_patches_are_all_applied(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("w"))
 
     async def writer(number: int) -> None:
@@ -45,12 +45,12 @@ async def test_patches_without_a_revision_are_all_applied_whoever_else_writes(ru
                 assert reply.json()["metadata"]["annotations"][f"k{number}-{turn}"] == "x"
 
     await asyncio.gather(*(writer(n) for n in range(10)))
-    found = await running.ask("GET", f"{WIDGETS}/w")
-    assert len(found["metadata"]["annotations"]) == 100
-    assert found["metadata"]["generation"] == 1
+    result = await running.ask("GET", f"{WIDGETS}/w")
+    assert len(result["metadata"]["annotations"]) == 100
+    assert result["metadata"]["generation"] == 1
 
 
-async def test_updates_without_a_revision_are_all_made_as_they_were_sent(running: Live) -> None:
+async def test_concurrent_unconditional_updates_all_succeed(running: Live) -> None:
     await running.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
 
     async def writer(number: int) -> None:
@@ -64,7 +64,7 @@ async def test_updates_without_a_revision_are_all_made_as_they_were_sent(running
     await asyncio.gather(*(writer(n) for n in range(10)))
 
 
-async def test_of_writers_with_the_same_revision_one_wins(running: Live) -> None:
+async def test_one_of_several_updates_with_the_same_revision_wins(running: Live) -> None:
     made = await running.ask("POST", WIDGETS, widget("w"))
 
     async def writer(number: int) -> int:
@@ -83,7 +83,7 @@ async def test_of_writers_with_the_same_revision_one_wins(running: Live) -> None
     assert (await running.ask("GET", f"{WIDGETS}/w"))["metadata"]["generation"] == 2
 
 
-async def test_of_creators_of_one_name_one_wins(running: Live) -> None:
+async def test_one_of_several_creates_of_a_name_wins(running: Live) -> None:
     async def creator(number: int) -> int:
         async with running.another() as client:
             return (await client.call("POST", WIDGETS, widget("w", size=number))).status
@@ -91,8 +91,8 @@ async def test_of_creators_of_one_name_one_wins(running: Live) -> None:
     assert sorted(await asyncio.gather(*(creator(n) for n in range(20)))) == [201] + [409] * 19
 
 
-async def test_deletes_and_creates_of_one_name_leave_a_whole_history(running: Live) -> None:
-    """Whatever the interleaving, a watch sees the name come and go in turns."""
+async def test_concurrent_deletes_and_creates_alternate(running: Live) -> None:
+    """In any interleaving, a watch sees ADDED and DELETED alternate."""
     start = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
 
     async def worker(method: str) -> None:
@@ -104,16 +104,16 @@ async def test_deletes_and_creates_of_one_name_leave_a_whole_history(running: Li
 
     await asyncio.gather(*(worker(m) for m in ("POST", "POST", "DELETE", "DELETE")))
     path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
-    seen = [event["type"] async for event in running.watch(path)]
-    assert seen
-    assert seen == [("ADDED", "DELETED")[i % 2] for i in range(len(seen))]
+    received = [event["type"] async for event in running.watch(path)]
+    assert received
+    assert received == [("ADDED", "DELETED")[i % 2] for i in range(len(received))]
 
 
 # ---------------------------------------------------------------------- generated names
 
 
 class Loaded:
-    """Chance that is not left to chance."""
+    """An id source with predetermined suffixes."""
 
     def __init__(self, suffixes: Iterator[str]) -> None:
         self.suffixes, self.uids = suffixes, iter(range(10_000))
@@ -125,7 +125,7 @@ class Loaded:
         return next(self.suffixes)
 
 
-async def test_generated_names_that_are_taken_are_generated_anew(tmp_path: Path) -> None:
+async def test_taken_generated_names_are_retried(tmp_path: Path) -> None:
     chance = Loaded(chain(["aaaaa"], ["aaaaa", "aaaaa", "bbbbb"], repeat("aaaaa")))
     async with Server(Settings(data_dir=tmp_path, secure_port=0), ids=chance) as server:
         running = Live(server)
@@ -133,17 +133,17 @@ async def test_generated_names_that_are_taken_are_generated_anew(tmp_path: Path)
         generated = widget(meta={"generateName": "w-"})
         assert (await running.ask("POST", WIDGETS, generated))["metadata"]["name"] == "w-aaaaa"
         assert (await running.ask("POST", WIDGETS, generated))["metadata"]["name"] == "w-bbbbb"
-        refused = await running.ask("POST", WIDGETS, generated, expect=409)
-        assert refused["reason"] == "AlreadyExists"
-        assert refused["message"] == (
+        rejected = await running.ask("POST", WIDGETS, generated, expect=409)
+        assert rejected["reason"] == "AlreadyExists"
+        assert rejected["message"] == (
             'widgets.test.example.com "w-aaaaa" already exists, the server was not able to generate a unique name '
             "for the object"
         )
-        assert refused["details"]["retryAfterSeconds"] == 1
+        assert rejected["details"]["retryAfterSeconds"] == 1
         running.client.close()
 
 
-async def test_long_generated_names_are_cut_to_fit(running: Live) -> None:
+async def test_long_generate_names_are_truncated(running: Live) -> None:
     made = await running.ask("POST", WIDGETS, widget(meta={"generateName": "x" * 100}))
     assert len(made["metadata"]["name"]) == 63
     assert made["metadata"]["generateName"] == "x" * 100
@@ -153,7 +153,7 @@ async def test_long_generated_names_are_cut_to_fit(running: Live) -> None:
 
 
 @pytest.mark.parametrize("how", ["put", "merge", "json", "apply", "status"])
-async def test_what_changes_nothing_is_not_written(running: Live, how: str) -> None:
+async def test_write_without_changes_is_not_stored(running: Live, how: str) -> None:
     path = f"{WIDGETS}/w"
     body = {**widget("w", size=3)}
     if how == "apply":
@@ -175,7 +175,7 @@ async def test_what_changes_nothing_is_not_written(running: Live, how: str) -> N
     assert await revision(running) == before
 
 
-async def test_an_apply_of_nothing_but_what_is_reset_leaves_no_time(running: Live) -> None:
+async def test_apply_of_reset_fields_keeps_the_manager_time(running: Live) -> None:
     await running.ask("POST", f"{WIDGETS}?fieldManager=one", widget("w", size=3))
     path = f"{WIDGETS}/w?fieldManager=two"
     await running.ask("PATCH", path, widget("w", size=3), kind=APPLY)
@@ -186,7 +186,7 @@ async def test_an_apply_of_nothing_but_what_is_reset_leaves_no_time(running: Liv
 # ---------------------------------------------------------------------- dry runs
 
 
-async def test_dry_runs_answer_as_if_and_change_nothing(running: Live) -> None:
+async def test_dry_runs_respond_as_real_writes_and_change_nothing(running: Live) -> None:
     made = await running.ask("POST", WIDGETS, widget("w", size=3))
     kept = await running.ask("POST", WIDGETS, widget("f", meta={"finalizers": ["example.com/x"]}))
     before = await revision(running)
@@ -223,7 +223,7 @@ async def test_dry_runs_answer_as_if_and_change_nothing(running: Live) -> None:
 
 
 @pytest.mark.parametrize("how", ["POST", "PATCH"])
-async def test_a_dry_run_of_a_create_shows_the_revision_it_was_given(running: Live, how: str) -> None:
+async def test_dry_run_create_returns_the_stated_resource_version(running: Live, how: str) -> None:
     body = {**widget("w"), "metadata": {"name": "w", "resourceVersion": "5"}}
     path = WIDGETS if how == "POST" else f"{WIDGETS}/w"
     sent = APPLY if how == "PATCH" else "application/json"
@@ -232,14 +232,14 @@ async def test_a_dry_run_of_a_create_shows_the_revision_it_was_given(running: Li
     assert reply.json()["metadata"]["resourceVersion"] == "5"
 
 
-async def test_finalizers_that_a_policy_wants_and_that_are_there_keep_their_order(running: Live) -> None:
+async def test_propagation_policy_keeps_the_order_of_existing_finalizers(running: Live) -> None:
     held = ["foregroundDeletion", "example.com/held"]
     await running.ask("POST", WIDGETS, {**widget("w"), "metadata": {"name": "w", "finalizers": held}})
     reply = await running.client.call("DELETE", f"{WIDGETS}/w?propagationPolicy=Foreground")
     assert reply.json()["metadata"]["finalizers"] == held
 
 
-async def test_a_deletion_is_neither_taken_back_nor_moved(running: Live) -> None:
+async def test_update_cannot_change_the_deletion_timestamp(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": ["example.com/a"]}))
     since = (await running.ask("DELETE", f"{WIDGETS}/w"))["metadata"]["deletionTimestamp"]
     for stated in (None, "2001-01-01T00:00:00Z"):
@@ -248,7 +248,7 @@ async def test_a_deletion_is_neither_taken_back_nor_moved(running: Live) -> None
         assert changed["metadata"]["deletionTimestamp"] == since
 
 
-async def test_an_object_stays_until_its_last_finalizer_is_gone(running: Live) -> None:
+async def test_object_is_deleted_with_its_last_finalizer(running: Live) -> None:
     path = f"{WIDGETS}/w"
     await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": ["example.com/a", "example.com/b"]}))
     deleted = await running.ask("DELETE", path)
@@ -256,8 +256,8 @@ async def test_an_object_stays_until_its_last_finalizer_is_gone(running: Live) -
     again = await running.ask("DELETE", path)
     assert again["metadata"]["resourceVersion"] == deleted["metadata"]["resourceVersion"]
     more = {"metadata": {"finalizers": ["example.com/a", "example.com/b", "example.com/c"]}}
-    refused = await running.ask("PATCH", path, more, kind=MERGE, expect=422)
-    assert "no new finalizers can be added if the object is being deleted" in refused["message"]
+    rejected = await running.ask("PATCH", path, more, kind=MERGE, expect=422)
+    assert "no new finalizers can be added if the object is being deleted" in rejected["message"]
     still = await running.ask("PATCH", path, {"metadata": {"finalizers": ["example.com/b"]}}, kind=MERGE)
     assert still["metadata"]["deletionTimestamp"] == deleted["metadata"]["deletionTimestamp"]
     clash = await running.ask("POST", WIDGETS, widget("w"), expect=409)
@@ -267,7 +267,7 @@ async def test_an_object_stays_until_its_last_finalizer_is_gone(running: Live) -
     await running.ask("GET", path, expect=404)
 
 
-async def test_finalizers_removed_at_the_same_time_delete_once(running: Live) -> None:
+async def test_concurrent_finalizer_removals_delete_once(running: Live) -> None:
     names = [f"example.com/{i}" for i in range(8)]
     await running.ask("POST", WIDGETS, widget("w", meta={"finalizers": names}))
     start = (await running.ask("DELETE", f"{WIDGETS}/w"))["metadata"]["resourceVersion"]
@@ -284,8 +284,8 @@ async def test_finalizers_removed_at_the_same_time_delete_once(running: Live) ->
     await asyncio.gather(*(remove(name, running.another()) for name in names))
     await running.ask("GET", f"{WIDGETS}/w", expect=404)
     path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
-    seen = [event["type"] async for event in running.watch(path)]
-    assert seen == ["MODIFIED"] * 7 + ["DELETED"]
+    received = [event["type"] async for event in running.watch(path)]
+    assert received == ["MODIFIED"] * 7 + ["DELETED"]
 
 
 # ---------------------------------------------------------------------- numbers
@@ -293,7 +293,7 @@ async def test_finalizers_removed_at_the_same_time_delete_once(running: Live) ->
 
 @pytest.mark.parametrize("default", [None, 2, 1e-7], ids=["no default", "a whole default", "a small default"])
 @pytest.mark.parametrize("given", [b"", b"3", b"3.0", b"1e21", b"0.5"], ids=["none", "whole", "zero", "large", "half"])
-async def test_numbers_are_answered_and_stored_as_the_reference_spells_them(
+async def test_numbers_are_encoded_as_kube_apiserver_encodes_them(
     tmp_path: Path, default: float | None, given: bytes
 ) -> None:
     made = definition()
@@ -317,17 +317,17 @@ async def test_numbers_are_answered_and_stored_as_the_reference_spells_them(
         assert all(wanted in answer for answer in answers), (wanted, answers)
 
 
-async def test_an_apply_that_fits_no_built_in_type_is_refused_for_it_before_its_name(server: Live) -> None:
+async def test_apply_reports_conversion_errors_of_builtin_types_before_the_name(server: Live) -> None:
     sent = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b", "creationTimestamp": "bad"}}
     path = "/api/v1/namespaces/a?fieldManager=m"
-    refused = await server.ask("PATCH", path, sent, kind="application/apply-patch+yaml", expect=500)
-    assert refused["message"] == (
+    rejected = await server.ask("PATCH", path, sent, kind="application/apply-patch+yaml", expect=500)
+    assert rejected["message"] == (
         "failed to convert new object (/b; /v1, Kind=Namespace) to proper version: unable to convert unstructured "
         'object to /v1, Kind=Namespace: parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006"'
     )
 
 
-async def test_an_update_that_creates_leaves_a_stated_time_of_deletion(server: Live) -> None:
+async def test_creating_update_keeps_a_stated_deletion_timestamp(server: Live) -> None:
     roles, when = "/apis/rbac.authorization.k8s.io/v1/clusterroles", "2020-01-01T00:00:00Z"
     sent = {"metadata": {"name": "r", "deletionTimestamp": when, "creationTimestamp": when}}
     made = await server.ask("PUT", f"{roles}/r", sent, expect=201)
@@ -336,7 +336,7 @@ async def test_an_update_that_creates_leaves_a_stated_time_of_deletion(server: L
     assert "deletionTimestamp" not in posted["metadata"]
 
 
-async def test_a_link_that_is_stated_is_not_stored_and_seen_in_a_dry_run(running: Live) -> None:
+async def test_self_link_is_not_stored_but_returned_by_a_dry_run(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("w"))
     patch = {"metadata": {"selfLink": "/here"}}
     tried = await running.client.call("PATCH", f"{WIDGETS}/w?dryRun=All", patch, MERGE)
@@ -345,7 +345,7 @@ async def test_a_link_that_is_stated_is_not_stored_and_seen_in_a_dry_run(running
     assert "selfLink" not in made.json()["metadata"]
 
 
-async def test_metadata_that_is_applied_and_fits_no_type_stops_a_conversion(running: Live) -> None:
+async def test_invalid_applied_metadata_fails_a_conversion(running: Live) -> None:
     applied = widget("w", meta={"deletionTimestamp": 5})
     path = f"{WIDGETS.replace('v1', 'v2')}/w?fieldManager=me"
     reply = await running.client.call("PATCH", path, applied | {"apiVersion": "test.example.com/v2"}, APPLY)
@@ -356,7 +356,7 @@ async def test_metadata_that_is_applied_and_fits_no_type_stops_a_conversion(runn
     assert (await running.client.call("PATCH", f"{WIDGETS}/w?fieldManager=me", applied, APPLY)).status == 201
 
 
-async def test_the_last_that_is_seen_of_an_applied_object_is_as_it_was_applied(running: Live) -> None:
+async def test_apply_that_removes_the_last_finalizer_returns_the_applied_metadata(running: Live) -> None:
     path = f"{WIDGETS}/w?fieldManager=me"
     await running.client.call("PATCH", path, widget("w", meta={"finalizers": ["example.com/a"]}), APPLY)
     await running.ask("DELETE", f"{WIDGETS}/w")
@@ -373,13 +373,13 @@ async def test_metadata_is_stored_as_it_was_applied(running: Live, meta: dict[st
 
     await applied("me", meta)
     other = await applied("other", {})
-    # It is read otherwise, and so written otherwise by whoever changes nothing.
+    # A read returns it differently, so an update without changes stores it differently.
     assert await applied("other", {}) == other
     await applied("me", meta)
     assert await applied("other", {}) != other
 
 
-async def test_an_object_that_is_applied_is_pruned_when_it_is_read(tmp_path: Path) -> None:
+async def test_applied_object_is_pruned_when_read(tmp_path: Path) -> None:
     crd = definition()
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = {
         "type": "object",
@@ -394,7 +394,7 @@ async def test_an_object_that_is_applied_is_pruned_when_it_is_read(tmp_path: Pat
         assert json_codec.decode(stored.value)["spec"] == {"free": {"a": 1}}
 
 
-async def test_an_apply_does_not_take_a_deletion_back(running: Live) -> None:
+async def test_apply_cannot_remove_the_deletion_timestamp(running: Live) -> None:
     path = f"{WIDGETS}/w?fieldManager=me"
     kept = {"finalizers": ["example.com/a"]}
     await running.client.call("PATCH", path, widget("w", meta=kept), APPLY)
@@ -404,7 +404,7 @@ async def test_an_apply_does_not_take_a_deletion_back(running: Live) -> None:
     assert (await running.ask("GET", f"{WIDGETS}/w"))["metadata"]["deletionTimestamp"]
 
 
-async def test_a_status_resets_what_versions_with_a_status_have(tmp_path: Path) -> None:
+async def test_status_update_resets_fields_only_at_versions_with_status(tmp_path: Path) -> None:
     crd = definition()
     crd["spec"]["versions"][0]["subresources"] = {}
     async with live(tmp_path) as running:
@@ -412,12 +412,12 @@ async def test_a_status_resets_what_versions_with_a_status_have(tmp_path: Path) 
         await running.ask("POST", WIDGETS, widget("w", size=3))
         path = f"{WIDGETS.replace('v1', 'v2')}/w/status"
         reply = await running.client.call("PATCH", path, {"spec": {"size": 4}}, MERGE)
-        found = reply.json()
-        assert found["spec"] == {"size": 3}
-        assert [entry["fieldsV1"] for entry in found["metadata"]["managedFields"]] == [{"f:spec": {}}]
+        result = reply.json()
+        assert result["spec"] == {"size": 3}
+        assert [cached["fieldsV1"] for cached in result["metadata"]["managedFields"]] == [{"f:spec": {}}]
 
 
-async def test_what_kubectl_notes_of_an_apply_brings_no_defaults(tmp_path: Path) -> None:
+async def test_last_applied_annotation_alone_does_not_set_defaults(tmp_path: Path) -> None:
     crd = definition()
     crd["spec"]["versions"][1] = copy.deepcopy(crd["spec"]["versions"][1])
     spec = crd["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]

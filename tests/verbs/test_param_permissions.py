@@ -1,4 +1,4 @@
-"""Params of policies, written by those who may not read them."""
+"""Params of policies whose writers may not read them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST = (
 
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Live]:
-    """Where ann may do everything with policies, and nothing else."""
+    """Start a server where ann may do everything with policies, and nothing else."""
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('anns,ann,1,"makers"\n')
     async with live(tmp_path, token_auth_file=tokens, authorization_mode=("RBAC",)) as running:
@@ -62,70 +62,79 @@ def binding(reference: JsonObject | None, sort: str = "validating", of: str = "p
     return {"metadata": {"name": "b"}, "spec": spec}
 
 
-async def complaint(running: Live, method: str, path: str, body: JsonObject, kind: str = "application/json") -> Any:
-    """What the 422 says of the params."""
-    refused = await running.ask(method, f"{ADMISSION}/{path}", body, kind=kind, expect=422)
-    (cause,) = refused["details"]["causes"]
+async def error_message(running: Live, method: str, path: str, body: JsonObject, kind: str = "application/json") -> Any:
+    """Return the message of the 422 response about params."""
+    rejected = await running.ask(method, f"{ADMISSION}/{path}", body, kind=kind, expect=422)
+    (cause,) = rejected["details"]["causes"]
     return cause["field"], cause["message"].removeprefix("Forbidden: ")
 
 
 @pytest.mark.parametrize("sort", ["validating", "mutating"])
-async def test_a_policys_params_must_be_readable(running: Live, sort: str) -> None:
+async def test_policy_writer_must_be_allowed_to_read_the_param_kind(running: Live, sort: str) -> None:
     path = f"{sort}admissionpolicies"
-    told = f"(kind=Widget, apiVersion={GROUP}/v1)"
-    why = f'user {ANN} must have "get" permission on all objects of the referenced paramKind {told}'
-    assert await complaint(running, "POST", path, policy(WIDGETS, sort)) == ("spec.paramKind", why)
+    reported = f"(kind=Widget, apiVersion={GROUP}/v1)"
+    reason = f'user {ANN} must have "get" permission on all objects of the referenced paramKind {reported}'
+    assert await error_message(running, "POST", path, policy(WIDGETS, sort)) == ("spec.paramKind", reason)
     await running.ask("POST", f"{ADMISSION}/{path}", policy(None, sort))
     change = {"spec": {"paramKind": WIDGETS}}
-    assert await complaint(running, "PATCH", f"{path}/p", change, MERGE) == ("spec.paramKind", why)
+    assert await error_message(running, "PATCH", f"{path}/p", change, MERGE) == ("spec.paramKind", reason)
     await allow(running, "reading", GROUP, "widgets", "get")
     await running.ask("PATCH", f"{ADMISSION}/{path}/p", change, kind=MERGE)
     await running.ask("PATCH", f"{ADMISSION}/{path}/p", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
 
 
-async def test_a_kind_that_nobody_serves_takes_leave_for_all_resources(running: Live) -> None:
+async def test_unknown_param_kind_requires_permission_for_all_resources(running: Live) -> None:
     await allow(running, "reading", GROUP, "widgets", "get")
     for kind in ({**WIDGETS, "kind": "Nothing"}, {**WIDGETS, "apiVersion": f"{GROUP}/v9"}):
-        field, _ = await complaint(running, "POST", "validatingadmissionpolicies", policy(kind))
+        field, _ = await error_message(running, "POST", "validatingadmissionpolicies", policy(kind))
         assert field == "spec.paramKind"
 
 
 @pytest.mark.parametrize(
-    ("sort", "reference", "why"),
+    ("sort", "reference", "reason"),
     [
         ("validating", {"name": "x"}, f'user {ANN} does not have "get"'),
         ("validating", {"selector": {}}, f'user {ANN} does not have "list"'),
         ("mutating", {"name": "x"}, f'user get does not have "{ANN}"'),
     ],
 )
-async def test_what_a_binding_refers_to_must_be_readable(
-    running: Live, sort: str, reference: JsonObject, why: str
+async def test_binding_writer_must_be_allowed_to_read_the_param_ref(
+    running: Live, sort: str, reference: JsonObject, reason: str
 ) -> None:
     path = f"{sort}admissionpolicybindings"
     async with running.another() as admin:
         await admin.call("POST", f"{ADMISSION}/{sort}admissionpolicies", policy(WIDGETS, sort))
-    told = "spec.paramRef", f"{why} permission on the object referenced by paramRef"
-    assert await complaint(running, "POST", path, binding(reference, sort)) == told
+    reported = "spec.paramRef", f"{reason} permission on the object referenced by paramRef"
+    assert await error_message(running, "POST", path, binding(reference, sort)) == reported
     await running.ask("POST", f"{ADMISSION}/{path}", binding(None, sort))
-    assert await complaint(running, "PATCH", f"{path}/b", {"spec": binding(reference, sort)["spec"]}, MERGE) == told
+    assert (
+        await error_message(running, "PATCH", f"{path}/b", {"spec": binding(reference, sort)["spec"]}, MERGE)
+        == reported
+    )
     await allow(running, "reading", GROUP, "widgets", "get", "list")
     await running.ask("PATCH", f"{ADMISSION}/{path}/b", {"spec": binding(reference, sort)["spec"]}, kind=MERGE)
     await running.ask("PATCH", f"{ADMISSION}/{path}/b", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
 
 
-async def test_a_binding_of_nothing_known_takes_leave_for_everything(running: Live) -> None:
-    made = binding({"name": "x"}, of="gone")
-    why = f"unable to get policy gone {LEAST}"
-    assert await complaint(running, "POST", "validatingadmissionpolicybindings", made) == ("spec.paramRef", why)
+async def test_binding_of_an_unknown_policy_requires_permission_for_everything(running: Live) -> None:
+    created = binding({"name": "x"}, of="gone")
+    reason = f"unable to get policy gone {LEAST}"
+    assert await error_message(running, "POST", "validatingadmissionpolicybindings", created) == (
+        "spec.paramRef",
+        reason,
+    )
     async with running.another() as admin:
         unknown = policy({**WIDGETS, "kind": "Nothing"})
         assert (await admin.call("POST", f"{ADMISSION}/validatingadmissionpolicies", unknown)).status == 201
-    why = f"unable to resolve paramKind &{{{GROUP}/v1 Nothing}} {LEAST}"
-    made = binding({"name": "x"})
-    assert await complaint(running, "POST", "validatingadmissionpolicybindings", made) == ("spec.paramRef", why)
+    reason = f"unable to resolve paramKind &{{{GROUP}/v1 Nothing}} {LEAST}"
+    created = binding({"name": "x"})
+    assert await error_message(running, "POST", "validatingadmissionpolicybindings", created) == (
+        "spec.paramRef",
+        reason,
+    )
 
 
-async def test_superusers_are_not_asked(running: Live) -> None:
+async def test_superusers_skip_the_param_check(running: Live) -> None:
     async with running.another() as admin:
         unknown = policy({**WIDGETS, "kind": "Nothing"})
         assert (await admin.call("POST", f"{ADMISSION}/validatingadmissionpolicies", unknown)).status == 201

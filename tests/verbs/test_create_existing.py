@@ -1,4 +1,4 @@
-"""A create of what exists already: what is there is looked at, at the version of the request."""
+"""Creates of existing objects, which are read at the request's version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.widgets import GROUP, MERGE, WIDGETS, definition, widget
 V2 = WIDGETS.replace("/v1/", "/v2/")
 
 
-async def test_what_exists_is_converted_to_see_whether_it_is_being_deleted(tmp_path: Path) -> None:
+async def test_create_converts_the_existing_object_to_see_if_it_is_terminating(tmp_path: Path) -> None:
     async with Hook() as hook, live(tmp_path) as running:
         crd = definition()
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
@@ -22,30 +22,30 @@ async def test_what_exists_is_converted_to_see_whether_it_is_being_deleted(tmp_p
         await running.ask("DELETE", f"{WIDGETS}/a")
         again = widget("a") | {"apiVersion": f"{GROUP}/v2"}
         hook.calls.clear()
-        refusal = await running.ask("POST", f"{V2}?dryRun=All", again, expect=409)
-        why = f'widgets.{GROUP} "a" already exists'
-        assert refusal["message"] == f"object is being deleted: {why}"
+        error = await running.ask("POST", f"{V2}?dryRun=All", again, expect=409)
+        reason = f'widgets.{GROUP} "a" already exists'
+        assert error["message"] == f"object is being deleted: {reason}"
         assert [call.review["request"]["desiredAPIVersion"] for call in hook.calls] == [f"{GROUP}/v2"]
 
 
-async def test_what_cannot_be_converted_exists_all_the_same(tmp_path: Path) -> None:
+async def test_create_reports_an_existing_object_that_cannot_be_converted(tmp_path: Path) -> None:
     async with Hook() as hook, live(tmp_path) as running:
         crd = definition()
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}
         await running.define(crd)
         await running.ask("POST", WIDGETS, widget("a"))
         hook.behaviour = _not_to_v2
-        refusal = await running.ask("POST", V2, widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=409)
-        assert refusal["message"] == f'widgets.{GROUP} "a" already exists'
+        error = await running.ask("POST", V2, widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=409)
+        assert error["message"] == f'widgets.{GROUP} "a" already exists'
 
 
-async def test_what_is_stored_at_a_version_that_is_gone_exists_all_the_same(server: Live) -> None:
+async def test_create_reports_an_existing_object_at_a_removed_version(server: Live) -> None:
     await _with_old_one(server)
-    refusal = await server.ask("POST", V2, widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=409)
-    assert refusal["message"] == f'widgets.{GROUP} "a" already exists'
+    error = await server.ask("POST", V2, widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=409)
+    assert error["message"] == f'widgets.{GROUP} "a" already exists'
 
 
-async def test_a_dry_run_does_not_notice_what_cannot_be_read(server: Live) -> None:
+async def test_dry_run_create_ignores_an_unreadable_object(server: Live) -> None:
     await _with_old_one(server)
     await server.ask("POST", f"{V2}?dryRun=All", widget("a") | {"apiVersion": f"{GROUP}/v2"}, expect=201)
 
@@ -57,7 +57,7 @@ def _not_to_v2(call: Call) -> Reply:
 
 
 async def _with_old_one(server: Live) -> None:
-    """An object that is stored at v1, where nothing but v2 is left."""
+    """Store an object at v1, then serve only v2."""
     crd = definition()
     await server.define(crd)
     await server.ask("POST", WIDGETS, widget("a"))

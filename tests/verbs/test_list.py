@@ -1,4 +1,4 @@
-"""Lists: pages of one moment, tokens that have expired, and other people's turns on the loop."""
+"""Lists: consistent pages, expired tokens, and fairness on the event loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def next_page(running: Live, page: dict[str, Any], path: str = WIDGETS, li
 
 
 async def fill(running: Live, count: int, path: str = WIDGETS, **more: Any) -> None:
-    """Create many at once, a few connections side by side."""
+    """Create many objects over a few parallel connections."""
     numbers = iter(range(count))
 
     async def worker() -> None:
@@ -60,13 +60,11 @@ async def fill(running: Live, count: int, path: str = WIDGETS, **more: Any) -> N
         ("/api/v1/services", "spec.type=ExternalName", 0),
     ],
 )
-async def test_fields_of_built_in_kinds_that_can_be_selected_by(
-    running: Live, path: str, selector: str, count: int
-) -> None:
+async def test_selectable_fields_of_builtin_kinds(running: Live, path: str, selector: str, count: int) -> None:
     assert len(names(await running.ask("GET", f"{path}?fieldSelector={quote(selector)}"))) == count
 
 
-async def test_fields_that_become_selectable_are_those_of_objects_that_were_there_before(running: Live) -> None:
+async def test_new_selectable_fields_apply_to_existing_objects(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("w", size=5))
     assert names(await running.ask("GET", f"{WIDGETS}?fieldSelector=metadata.name%21%3Dx")) == ["w"]
     changed = await running.ask("GET", f"{DEFINITIONS}/{NAME}")
@@ -77,7 +75,7 @@ async def test_fields_that_become_selectable_are_those_of_objects_that_were_ther
 
 
 @pytest.mark.parametrize("version", ["5", "00", "abc"])
-async def test_who_goes_on_may_not_name_a_version_whatever_it_is(running: Live, version: str) -> None:
+async def test_continue_with_resource_version_is_rejected(running: Live, version: str) -> None:
     await fill(running, 2)
     page = await running.ask("GET", f"{WIDGETS}?limit=1")
     token = quote(page["metadata"]["continue"])
@@ -88,14 +86,12 @@ async def test_who_goes_on_may_not_name_a_version_whatever_it_is(running: Live, 
 @pytest.mark.parametrize(
     ("method", "query", "key"), [("GET", "", ""), ("GET", "?watch=1", ""), ("DELETE", "", ""), ("GET", "/w", "/w")]
 )
-async def test_a_namespace_that_would_lead_out_of_the_store_has_no_keys(
-    running: Live, method: str, query: str, key: str
-) -> None:
+async def test_dot_namespaces_are_invalid_keys(running: Live, method: str, query: str, key: str) -> None:
     reply = await running.client.call(method, f"/apis/{GROUP}/v1/namespaces/%2e%2e/widgets{query}")
     assert reply.json()["message"] == f'invalid key: "/{GROUP}/widgets/..{key}"'
 
 
-async def test_pages_are_of_one_moment_whatever_is_written_meanwhile(running: Live) -> None:
+async def test_pages_are_consistent_while_objects_are_written(running: Live) -> None:
     await fill(running, 10)
     first = await running.ask("GET", f"{WIDGETS}?limit=3")
     assert (names(first), first["metadata"]["remainingItemCount"]) == (["w000000", "w000001", "w000002"], 7)
@@ -114,7 +110,7 @@ async def test_pages_are_of_one_moment_whatever_is_written_meanwhile(running: Li
     assert "w0000035" in names(now)
 
 
-async def test_pages_over_namespaces_whose_names_sort_in_odd_ways(running: Live) -> None:
+async def test_pages_across_namespaces_whose_names_are_prefixes(running: Live) -> None:
     spaces = ["a", "a-b", "a0", "ab"]
     for space in spaces:
         await running.ask("POST", "/api/v1/namespaces", namespace(space))
@@ -124,18 +120,18 @@ async def test_pages_over_namespaces_whose_names_sort_in_odd_ways(running: Live)
     keys = [f"{i['metadata']['namespace']}/{i['metadata']['name']}" for i in whole["items"]]
     assert keys == sorted(keys)
     for change in (False, True):
-        page, seen = await running.ask("GET", f"{ALL}?limit=2"), []
+        page, received = await running.ask("GET", f"{ALL}?limit=2"), []
         if change:
             await running.ask("POST", WIDGETS, widget("new"))
         while True:
-            seen += [f"{i['metadata']['namespace']}/{i['metadata']['name']}" for i in page["items"]]
+            received += [f"{i['metadata']['namespace']}/{i['metadata']['name']}" for i in page["items"]]
             if not page["metadata"].get("continue"):
                 break
             page = await next_page(running, page, ALL, 2)
-        assert seen == keys
+        assert received == keys
 
 
-async def test_a_collection_is_deleted_whole_and_told_in_order(running: Live) -> None:
+async def test_deletecollection_returns_all_objects_in_order(running: Live) -> None:
     await fill(running, 200)
     await running.ask("PATCH", f"{WIDGETS}/w000007", {"metadata": {"finalizers": ["example.com/x"]}}, kind=MERGE)
     start = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
@@ -143,11 +139,11 @@ async def test_a_collection_is_deleted_whole_and_told_in_order(running: Live) ->
     assert names(deleted) == [f"w{i:06}" for i in range(200)]
     assert names(await running.ask("GET", WIDGETS)) == ["w000007"]
     path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
-    seen = [(e["type"], e["object"]["metadata"]["name"]) async for e in running.watch(path)]
-    assert seen == [("MODIFIED" if i == 7 else "DELETED", f"w{i:06}") for i in range(200)]
+    received = [(e["type"], e["object"]["metadata"]["name"]) async for e in running.watch(path)]
+    assert received == [("MODIFIED" if i == 7 else "DELETED", f"w{i:06}") for i in range(200)]
 
 
-async def test_a_collection_is_deleted_as_it_was_listed_even_if_some_have_gone(running: Live) -> None:
+async def test_deletecollection_ignores_objects_that_are_already_gone(running: Live) -> None:
     await fill(running, 2)
     then = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
     await running.ask("DELETE", f"{WIDGETS}/w000000")
@@ -155,13 +151,13 @@ async def test_a_collection_is_deleted_as_it_was_listed_even_if_some_have_gone(r
     assert names(gone) == ["w000000", "w000001"]
 
 
-async def test_an_exact_revision_that_is_still_to_come_is_not_waited_for(running: Live) -> None:
-    for asked in ("resourceVersionMatch=Exact", "limit=1"):
-        refused = await running.ask("GET", f"{WIDGETS}?resourceVersion=99999999&{asked}", expect=504)
-        assert "retryAfterSeconds" not in refused["details"]
+async def test_exact_future_revision_is_rejected_at_once(running: Live) -> None:
+    for requested in ("resourceVersionMatch=Exact", "limit=1"):
+        rejected = await running.ask("GET", f"{WIDGETS}?resourceVersion=99999999&{requested}", expect=504)
+        assert "retryAfterSeconds" not in rejected["details"]
 
 
-async def test_who_reads_a_range_is_told_of_more_behind_what_was_found(running: Live) -> None:
+async def test_selected_page_continues_if_the_range_has_more_objects(running: Live) -> None:
     await fill(running, 3)
     across = await running.ask("GET", f"{ALL}?fieldSelector=metadata.name%3Dw000001&limit=1")
     assert (names(across), bool(across["metadata"]["continue"])) == (["w000001"], True)
@@ -169,7 +165,7 @@ async def test_who_reads_a_range_is_told_of_more_behind_what_was_found(running: 
     assert (names(single), single["metadata"]["continue"]) == (["w000001"], "")
 
 
-async def test_a_token_that_has_expired_can_be_gone_on_with_inconsistently(running: Live) -> None:
+async def test_expired_token_can_be_continued_inconsistently(running: Live) -> None:
     await fill(running, 6)
     first = await running.ask("GET", f"{WIDGETS}?limit=2")
     await running.ask("DELETE", f"{WIDGETS}/w000002")
@@ -184,7 +180,7 @@ async def test_a_token_that_has_expired_can_be_gone_on_with_inconsistently(runni
     assert int(rest["metadata"]["resourceVersion"]) >= newest
 
 
-async def test_a_revision_that_is_compacted_has_expired(running: Live) -> None:
+async def test_list_at_a_compacted_revision_is_expired(running: Live) -> None:
     old = (await running.ask("POST", WIDGETS, widget("w")))["metadata"]["resourceVersion"]
     await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, kind=MERGE)
     await running.server.store.compact(await running.server.store.revision())
@@ -192,11 +188,11 @@ async def test_a_revision_that_is_compacted_has_expired(running: Live) -> None:
     assert gone["reason"] == "Expired"
 
 
-async def test_the_past_is_listed_as_it_was(running: Live) -> None:
-    made = await running.ask("POST", WIDGETS, widget("w", size=1))
+async def test_list_at_a_past_revision(running: Live) -> None:
+    created = await running.ask("POST", WIDGETS, widget("w", size=1))
     await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, kind=MERGE)
     await running.ask("DELETE", f"{WIDGETS}/w")
-    then = made["metadata"]["resourceVersion"]
+    then = created["metadata"]["resourceVersion"]
     past = await running.ask("GET", f"{WIDGETS}?resourceVersion={then}&resourceVersionMatch=Exact")
     assert [item["spec"] for item in past["items"]] == [{"size": 1}]
     assert past["metadata"]["resourceVersion"] == then
@@ -218,15 +214,15 @@ async def test_lists_and_watches_survive_a_restart(tmp_path: Path) -> None:
             definitions["items"]
         )
         path = f"{WIDGETS}?watch=1&resourceVersion={start}&timeoutSeconds=1"
-        seen = [(e["type"], e["object"]["metadata"]["name"]) async for e in after.watch(path)]
-        assert seen == [("MODIFIED", "w000003"), ("DELETED", "w000004")]
+        received = [(e["type"], e["object"]["metadata"]["name"]) async for e in after.watch(path)]
+        assert received == [("MODIFIED", "w000003"), ("DELETED", "w000004")]
 
 
-# ---------------------------------------------------------------------- the loop
+# ---------------------------------------------------------------------- event loop
 
 
 async def worst_lag(work: Awaitable[Any]) -> float:
-    """The longest that the loop was busy in one go, in seconds of its own time: others on this machine do not count."""
+    """Return the longest uninterrupted run of the event loop, in seconds of its own CPU time."""
     worst, done = 0.0, False
 
     async def tick() -> None:
@@ -237,7 +233,7 @@ async def worst_lag(work: Awaitable[Any]) -> float:
             worst = max(worst, time.thread_time() - before)
 
     ticking = asyncio.create_task(tick())
-    # A collection would walk all that earlier tests have left in this process.
+    # A garbage collection would visit the objects of all earlier tests in this process.
     gc.collect()
     gc.disable()
     try:
@@ -259,7 +255,7 @@ FORMS = {
 
 
 async def accepted(running: Live, path: str, accept: str) -> Reply:
-    """A GET through the application itself: what is measured is the server alone."""
+    """Send a GET to the application itself, so that only the server is measured."""
     where, _, query = path.partition("?")
     headers = {b"accept": accept.encode(), b"authorization": f"Bearer {running.server.token}".encode()}
     answer = await running.server.http.app(Request("GET", where, query, headers, b""))
@@ -275,42 +271,42 @@ def shape(form: str, body: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_long_list_does_not_hold_the_loop(tmp_path: Path, form: str) -> None:
+async def test_long_list_does_not_block_the_event_loop(tmp_path: Path, form: str) -> None:
     count = 2000
     async with live(tmp_path) as running:
         await running.define(definition())
         await fill(running, count, note="x" * 300)
         short = await accepted(running, f"{WIDGETS}?limit=1", FORMS[form])
         begun = time.perf_counter()
-        asked = asyncio.create_task(accepted(running, WIDGETS, FORMS[form]))
-        lag = await worst_lag(asked)
+        requested = asyncio.create_task(accepted(running, WIDGETS, FORMS[form]))
+        lag = await worst_lag(requested)
         total = time.perf_counter() - begun
-        members = shape(form, asked.result().body)
+        members = shape(form, requested.result().body)
         assert len(members) == count
         if form != "table":
             assert members[:1] == shape(form, short.body)
-    # On a busy machine a pause may be the machine's; made in one go, the list would be all of the time.
+    # A busy machine may add a pause; a list encoded without yielding would take all of the time.
     assert lag < max(0.05, total / 3)
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_an_empty_list_in_every_form(running: Live, form: str) -> None:
+async def test_empty_list_in_every_format(running: Live, form: str) -> None:
     assert not shape(form, (await accepted(running, WIDGETS, FORMS[form])).body)
 
 
-async def test_a_patch_of_a_collection_is_refused_for_its_type_before_its_lack_of_a_name(running: Live) -> None:
+async def test_patch_of_a_collection_checks_the_content_type_before_the_name(running: Live) -> None:
     await running.ask("PATCH", WIDGETS, {}, expect=415)
-    refused = await running.ask("PATCH", WIDGETS, {}, kind=MERGE, expect=400)
-    assert refused["message"] == "name must be provided"
+    rejected = await running.ask("PATCH", WIDGETS, {}, kind=MERGE, expect=400)
+    assert rejected["message"] == "name must be provided"
 
 
-async def test_a_subresource_that_is_not_there_is_not_found_whatever_the_method(running: Live) -> None:
+async def test_missing_subresource_is_not_found_for_every_method(running: Live) -> None:
     for method in ("GET", "OPTIONS", "TRACE", "BREW"):
         await running.ask(method, f"{WIDGETS}/a/nope", expect=404)
 
 
 class Remote(SqliteStore):
-    """A store that must be asked for its newest revision, and has something happen before it answers."""
+    """A store with remote revision reads; a test can make something happen before a read completes."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -326,7 +322,7 @@ class Remote(SqliteStore):
         return sent()
 
     async def result(self) -> int:
-        # Once: what happens asks as well.
+        # Only once, because the injected action reads revisions as well.
         meanwhile, self.meanwhile = self.meanwhile, self.nothing
         await meanwhile()
         return await super().revision()
@@ -336,7 +332,7 @@ class Remote(SqliteStore):
 
 
 @pytest.mark.parametrize("query", ["", "?limit=2", "?labelSelector=app%21%3Dx"])
-async def test_what_was_written_before_the_store_answers_is_listed(tmp_path: Path, query: str) -> None:
+async def test_list_includes_writes_before_the_revision_read_completes(tmp_path: Path, query: str) -> None:
     store = Remote(tmp_path)
     async with live(tmp_path, store=store) as running, running.another() as other:
         await running.define(definition())
@@ -349,7 +345,7 @@ async def test_what_was_written_before_the_store_answers_is_listed(tmp_path: Pat
         assert names(await running.ask("GET", WIDGETS + query)) == ["b"]
 
 
-async def test_what_was_collected_before_the_store_answers_is_as_new_as_its_answer(tmp_path: Path) -> None:
+async def test_page_collected_early_has_the_read_revision(tmp_path: Path) -> None:
     store = Remote(tmp_path)
     async with live(tmp_path, store=store) as running, running.another() as other:
         await running.define(definition())
@@ -357,13 +353,13 @@ async def test_what_was_collected_before_the_store_answers_is_as_new_as_its_answ
             await running.ask("POST", WIDGETS, widget(name))
         store.meanwhile = lambda: other.call("POST", "/api/v1/namespaces", namespace("elsewhere"))
         listed = await running.ask("GET", f"{WIDGETS}?limit=2")
-        made = await running.ask("GET", "/api/v1/namespaces/elsewhere")
+        created = await running.ask("GET", "/api/v1/namespaces/elsewhere")
         assert names(listed) == ["a", "b"]
-        assert listed["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        assert listed["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
         assert names(await next_page(running, listed, limit=2)) == ["c"]
 
 
-async def test_what_lies_behind_a_page_of_a_selection_is_not_converted(tmp_path: Path) -> None:
+async def test_objects_behind_a_selected_page_are_not_converted(tmp_path: Path) -> None:
     async with Hook(behaviour=failing({"c"})) as hook, live(tmp_path) as running:
         crd = definition()
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": hook.stanza()}

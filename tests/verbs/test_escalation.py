@@ -1,4 +1,4 @@
-"""Nobody may grant what he does not hold."""
+"""Escalation checks for roles and bindings."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ async def ask(
         return reply.json()
 
 
-async def test_a_role_takes_its_rules_to_write(running: Live) -> None:
+async def test_writing_a_role_requires_its_rules(running: Live) -> None:
     await ask(running, "anns", "POST", CLUSTER_ROLES, role("s", rule("get", group="", resource="services")), 201)
-    refused = await ask(running, "anns", "POST", CLUSTER_ROLES, role("p", rule("get")), 403)
-    assert refused["message"] == (
+    rejected = await ask(running, "anns", "POST", CLUSTER_ROLES, role("p", rule("get")), 403)
+    assert rejected["message"] == (
         f'clusterroles.{GROUP} "p" is forbidden: user "ann" (groups=["makers" "system:authenticated"]) '
         f"is attempting to grant RBAC permissions not currently held:\n{LACKS}"
     )
-    assert refused["details"] == {"name": "p", "group": GROUP, "kind": "clusterroles"}
+    assert rejected["details"] == {"name": "p", "group": GROUP, "kind": "clusterroles"}
     await ask(running, "bobs", "POST", CLUSTER_ROLES, role("p", rule("get")), 201)
 
 
-async def test_however_it_is_written(running: Live) -> None:
+async def test_every_verb_checks_escalation(running: Live) -> None:
     wide, applied = role("s", rule("get")), {"apiVersion": f"{GROUP}/v1", "kind": "ClusterRole"}
     await ask(running, "anns", "PUT", f"{CLUSTER_ROLES}/s", wide, 403)
     await ask(running, "anns", "PATCH", f"{CLUSTER_ROLES}/s?fieldManager=m", {**applied, **wide}, 403, APPLY)
@@ -82,63 +82,63 @@ async def test_however_it_is_written(running: Live) -> None:
     await ask(running, "anns", "PATCH", f"{CLUSTER_ROLES}/s?fieldManager=m&force=1", {**applied, **wide}, 403, APPLY)
 
 
-async def test_it_is_told_before_what_is_wrong_and_before_what_is_there_already(running: Live) -> None:
+async def test_escalation_is_checked_before_validation_and_existence(running: Live) -> None:
     await ask(running, "anns", "POST", CLUSTER_ROLES, role("a/b", rule("get")), 403)
     await ask(running, "anns", "POST", CLUSTER_ROLES, role("wide", rule("get")), 403)
     missing = await ask(running, "anns", "POST", f"{ROOT}/namespaces/none/roles", role("r", rule("get")), 404)
     assert missing["details"]["kind"] == "namespaces"
 
 
-async def test_what_is_held_in_a_namespace_is_granted_there(running: Live) -> None:
+async def test_rules_held_in_a_namespace_can_be_granted_there(running: Live) -> None:
     await running.ask("POST", f"{NAMESPACE}/rolebindings", binding("here", "wide", "ann"))
     await ask(running, "anns", "POST", f"{NAMESPACE}/roles", role("p", rule("get")), 201)
     await ask(running, "anns", "POST", CLUSTER_ROLES, role("p", rule("get")), 403)
 
 
-async def test_a_role_of_others_takes_everything(running: Live) -> None:
+async def test_aggregated_role_requires_all_permissions(running: Live) -> None:
     sum_of = role("sum", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]})
-    refused = await ask(running, "anns", "POST", CLUSTER_ROLES, sum_of, 403)
-    assert refused["message"].endswith("must have cluster-admin privileges to use the aggregationRule")
+    rejected = await ask(running, "anns", "POST", CLUSTER_ROLES, sum_of, 403)
+    assert rejected["message"].endswith("must have cluster-admin privileges to use the aggregationRule")
     await ask(running, "bobs", "POST", CLUSTER_ROLES, sum_of, 201)
     await ask(running, "anns", "PUT", f"{CLUSTER_ROLES}/sum", role("sum"), 403)
 
 
-async def test_owners_and_finalizers_may_change_whatever_it_grants(running: Live) -> None:
+async def test_owners_and_finalizers_can_change_without_privileges(running: Live) -> None:
     owners = {"metadata": {"finalizers": ["example.com/hold"]}}
     await ask(running, "anns", "PATCH", f"{CLUSTER_ROLES}/wide", owners, 200, MERGE)
     await ask(running, "anns", "PATCH", f"{CLUSTER_ROLES}/wide", {"metadata": {"labels": {"a": "b"}}}, 403, MERGE)
 
 
-async def test_a_binding_takes_the_rules_of_its_role_or_leave_to_bind_it(running: Live) -> None:
-    refused = await ask(running, "anns", "POST", CLUSTER_BINDINGS, binding("b", "wide", "ann"), 403)
-    assert refused["message"].startswith(f'clusterrolebindings.{GROUP} "b" is forbidden: user "ann" ')
-    assert refused["message"].endswith(LACKS)
+async def test_binding_requires_the_rules_of_its_role_or_the_bind_verb(running: Live) -> None:
+    rejected = await ask(running, "anns", "POST", CLUSTER_BINDINGS, binding("b", "wide", "ann"), 403)
+    assert rejected["message"].startswith(f'clusterrolebindings.{GROUP} "b" is forbidden: user "ann" ')
+    assert rejected["message"].endswith(LACKS)
     await ask(running, "bobs", "POST", CLUSTER_BINDINGS, binding("b", "wide", "ann"), 403)
     await ask(running, "cals", "POST", CLUSTER_BINDINGS, binding("b", "wide", "ann"), 201)
     await ask(running, "cals", "POST", f"{NAMESPACE}/rolebindings", binding("b", "cluster-admin", "cal"), 403)
     await ask(running, "anns", "POST", f"{NAMESPACE}/rolebindings", binding("b", "writer", "zoe"), 201)
 
 
-async def test_a_binding_to_what_cannot_be_found_says_so(running: Live) -> None:
-    async def refusal(expect: int, role: str, kind: str = "ClusterRole", path: str = CLUSTER_BINDINGS) -> str:
-        refused = await ask(running, "anns", "POST", path, binding("b", role, kind=kind), expect)
-        return str(refused["message"])
+async def test_binding_to_a_missing_role_is_rejected(running: Live) -> None:
+    async def error(expect: int, role: str, kind: str = "ClusterRole", path: str = CLUSTER_BINDINGS) -> str:
+        rejected = await ask(running, "anns", "POST", path, binding("b", role, kind=kind), expect)
+        return str(rejected["message"])
 
-    assert await refusal(404, "none") == f'clusterrolebindings.{GROUP} "none" not found'
-    assert await refusal(404, "none", "Role", f"{NAMESPACE}/rolebindings") == f'rolebindings.{GROUP} "none" not found'
-    assert await refusal(400, "none", "Role") == "Namespace parameter required."
-    assert await refusal(400, "") == "Name parameter required."
-    assert await refusal(400, "a/b") == "Name parameter invalid: \"a/b\": may not contain '/'"
-    assert await refusal(500, "none", "Robot") == 'unsupported role reference kind: "Robot"'
+    assert await error(404, "none") == f'clusterrolebindings.{GROUP} "none" not found'
+    assert await error(404, "none", "Role", f"{NAMESPACE}/rolebindings") == f'rolebindings.{GROUP} "none" not found'
+    assert await error(400, "none", "Role") == "Namespace parameter required."
+    assert await error(400, "") == "Name parameter required."
+    assert await error(400, "a/b") == "Name parameter invalid: \"a/b\": may not contain '/'"
+    assert await error(500, "none", "Robot") == 'unsupported role reference kind: "Robot"'
 
 
-async def test_roles_that_he_should_have_but_are_missing_are_told(running: Live) -> None:
+async def test_error_names_missing_roles_of_the_user(running: Live) -> None:
     await running.ask("POST", CLUSTER_BINDINGS, binding("loose", "none", "ann"))
-    refused = await ask(running, "anns", "POST", f"{NAMESPACE}/roles", role("p", rule("get")), 403)
-    assert refused["message"].endswith(f'{LACKS}; resolution errors: [roles.{GROUP} "none" not found]')
+    rejected = await ask(running, "anns", "POST", f"{NAMESPACE}/roles", role("p", rule("get")), 403)
+    assert rejected["message"].endswith(f'{LACKS}; resolution errors: [roles.{GROUP} "none" not found]')
 
 
-async def test_where_everything_is_allowed_so_is_this(tmp_path: Path) -> None:
+async def test_always_allow_skips_the_escalation_check(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text(TOKENS)
     async with live(tmp_path, token_auth_file=tokens) as running:

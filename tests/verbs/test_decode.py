@@ -1,4 +1,4 @@
-"""Bodies that are not what they should be, and how the reference says so."""
+"""kube-apiserver's errors for invalid request bodies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def things(server: Live) -> Live:
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "reason"),
     [
         (b"null", UNRECOGNIZED + "Object 'Kind' is missing in 'null' (6e756c6c)"),
         (b"{}", UNRECOGNIZED + "Object 'Kind' is missing in '{}' ({})"),
@@ -63,37 +63,37 @@ async def things(server: Live) -> Live:
         (b'{"apiVersion":"g/v9","kind":"Other","metadata":{"name":"x"},"foo":1}', MISMATCH.format("g/v9")),
     ],
 )
-async def test_custom_resources_must_say_what_they_are(things: Live, body: bytes, why: str) -> None:
-    assert (await things.ask("POST", THING, body, expect=400))["message"] == why
+async def test_custom_object_must_state_its_type(things: Live, body: bytes, reason: str) -> None:
+    assert (await things.ask("POST", THING, body, expect=400))["message"] == reason
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "reason"),
     [
         (b"", "Object 'Kind' is missing in 'null'"),
         (b"apiVersion: g/v9\n", "Object 'Kind' is missing in '{\"apiVersion\":\"g/v9\"}'"),
     ],
 )
-async def test_who_ignores_unknown_fields_is_told_otherwise(things: Live, body: bytes, why: str) -> None:
-    told = await things.ask("POST", f"{THING}&fieldValidation=Ignore", body, kind="application/yaml", expect=400)
+async def test_missing_kind_with_field_validation_ignore(things: Live, body: bytes, reason: str) -> None:
+    reported = await things.ask("POST", f"{THING}&fieldValidation=Ignore", body, kind="application/yaml", expect=400)
     version = "v9" if body else "v1"
-    assert told["message"] == f'Thing in version "{version}" cannot be handled as a Thing: {why}'
+    assert reported["message"] == f'Thing in version "{version}" cannot be handled as a Thing: {reason}'
 
 
-async def test_a_body_of_nothing_in_yaml(things: Live) -> None:
-    told = await things.ask("POST", THING, b"", kind="application/yaml", expect=400)
-    assert told["message"] == UNRECOGNIZED + "Object 'Kind' is missing in '' (<empty>)"
+async def test_empty_yaml_body(things: Live) -> None:
+    reported = await things.ask("POST", THING, b"", kind="application/yaml", expect=400)
+    assert reported["message"] == UNRECOGNIZED + "Object 'Kind' is missing in '' (<empty>)"
 
 
-async def test_strict_refusals_name_the_kind_that_was_found(things: Live) -> None:
+async def test_strict_error_names_the_stated_kind(things: Live) -> None:
     body = b'{"apiVersion":"g/v9","kind":"Other","metadata":{"name":"x"},"spec":{"a":1,"a":2},"foo":1}'
-    told = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, expect=400)
-    assert told["message"] == (
+    reported = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, expect=400)
+    assert reported["message"] == (
         'Other in version "v9" cannot be handled as a Other: strict decoding error: duplicate field "spec.a"'
     )
 
 
-async def test_repeated_keys_in_the_schema_of_items_are_not_seen(server: Live) -> None:
+async def test_duplicate_keys_in_an_items_schema_are_ignored(server: Live) -> None:
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All&fieldValidation=Strict"
     items = {"type": "object", "properties": {"list": {"type": "array", "items": "HERE"}}}
     definition = {**THINGS, "spec": {**THINGS["spec"], "versions": [{**THINGS["spec"]["versions"][0]}]}}
@@ -102,10 +102,10 @@ async def test_repeated_keys_in_the_schema_of_items_are_not_seen(server: Live) -
     await server.ask("POST", path, text.encode(), expect=201)
 
 
-async def test_repeated_keys_in_yaml(things: Live) -> None:
+async def test_duplicate_keys_in_yaml(things: Live) -> None:
     body = b"apiVersion: pb.example.com/v1\nkind: Thing\nmetadata: {name: x}\nspec:\n  a: 1\n  a: 2\n  b: 1\n  b: 2\n"
-    told = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, kind="application/yaml", expect=400)
-    assert told["message"] == (
+    reported = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, kind="application/yaml", expect=400)
+    assert reported["message"] == (
         'Thing in version "v1" cannot be handled as a Thing: strict decoding error: yaml: unmarshal errors:\n'
         '  line 6: key "a" already set in map\n  line 8: key "b" already set in map, unknown field "spec"'
     )
@@ -114,24 +114,24 @@ async def test_repeated_keys_in_yaml(things: Live) -> None:
     assert warned.headers[b"warning"] == b'299 - "unknown field \\"spec\\""'
 
 
-async def test_a_quote_in_an_unknown_field_is_escaped_for_typed_objects_only(things: Live) -> None:
+async def test_quote_in_an_unknown_field_is_escaped_for_builtin_types_only(things: Live) -> None:
     body = rb'{"apiVersion":"pb.example.com/v1","kind":"Thing","metadata":{"name":"x"},"a\"b":1}'
-    told = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, expect=400)
-    assert told["message"].endswith('strict decoding error: unknown field "a"b"')
-    told = await things.ask("POST", f"{NAMESPACE}&fieldValidation=Strict", rb'{"a\"b":1}', expect=400)
-    assert told["message"].endswith('strict decoding error: unknown field "a\\"b"')
+    reported = await things.ask("POST", f"{THING}&fieldValidation=Strict", body, expect=400)
+    assert reported["message"].endswith('strict decoding error: unknown field "a"b"')
+    reported = await things.ask("POST", f"{NAMESPACE}&fieldValidation=Strict", rb'{"a\"b":1}', expect=400)
+    assert reported["message"].endswith('strict decoding error: unknown field "a\\"b"')
 
 
 @pytest.mark.parametrize(
     "body", [b'{"metadata":{"name":"x"}}', b'{"apiVersion":null,"kind":"","metadata":{"name":"x"}}']
 )
-async def test_a_typed_body_need_not_say_what_it_is(server: Live, body: bytes) -> None:
-    made = await server.ask("POST", NAMESPACE, body, expect=201)
-    assert (made["kind"], made["apiVersion"]) == ("Namespace", "v1")
+async def test_builtin_object_may_omit_its_type(server: Live, body: bytes) -> None:
+    created = await server.ask("POST", NAMESPACE, body, expect=201)
+    assert (created["kind"], created["apiVersion"]) == ("Namespace", "v1")
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "reason"),
     [
         (
             b'{"kind":"Other","apiVersion":"g/v9"}',
@@ -165,13 +165,13 @@ async def test_a_typed_body_need_not_say_what_it_is(server: Live, body: bytes) -
         ),
     ],
 )
-async def test_typed_bodies_of_other_kinds(server: Live, body: bytes, why: str) -> None:
-    told = await server.ask("POST", f"{NAMESPACE}&fieldValidation=Strict", body, expect=400)
-    assert told["message"] == why
+async def test_builtin_resource_rejects_other_kinds(server: Live, body: bytes, reason: str) -> None:
+    reported = await server.ask("POST", f"{NAMESPACE}&fieldValidation=Strict", body, expect=400)
+    assert reported["message"] == reason
 
 
 @pytest.mark.parametrize(
-    ("path", "transform", "code", "why"),
+    ("path", "transform", "code", "reason"),
     [
         (
             "/api/v1/namespaces/default",
@@ -199,16 +199,16 @@ async def test_typed_bodies_of_other_kinds(server: Live, body: bytes, why: str) 
         ),
     ],
 )
-async def test_lists_and_objects_are_not_made_of_each_other(
-    things: Live, path: str, transform: str, code: int, why: str
+async def test_partial_metadata_of_the_wrong_shape_is_rejected(
+    things: Live, path: str, transform: str, code: int, reason: str
 ) -> None:
     thing = {"apiVersion": "pb.example.com/v1", "kind": "Thing", "metadata": {"name": "a"}}
     await things.ask("POST", "/apis/pb.example.com/v1/namespaces/default/things", thing)
     things.client.accept = f"application/json;as={transform};g=meta.k8s.io;v=v1"
-    assert (await things.ask("GET", path, expect=code))["message"] == why
+    assert (await things.ask("GET", path, expect=code))["message"] == reason
 
 
-async def test_a_pod_cannot_become_a_namespace(server: Live) -> None:
-    refused = await server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Pod"}, expect=400)
-    why = "converting (v1.Pod) to (core.Namespace): unknown conversion"
-    assert refused["message"] == f'Pod in version "v1" cannot be handled as a Namespace: {why}'
+async def test_pod_is_rejected_as_a_namespace(server: Live) -> None:
+    rejected = await server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Pod"}, expect=400)
+    reason = "converting (v1.Pod) to (core.Namespace): unknown conversion"
+    assert rejected["message"] == f'Pod in version "v1" cannot be handled as a Namespace: {reason}'

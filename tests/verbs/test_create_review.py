@@ -1,4 +1,4 @@
-"""Reviews on a running server: asked in every form, answered, and not kept."""
+"""Reviews, which are answered and not stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Live]:
         yield running
 
 
-async def test_each_user_is_told_who_it_is(running: Live) -> None:
+async def test_self_subject_review_returns_the_user(running: Live) -> None:
     assert (await running.ask("POST", WHO, {}))["status"] == {"userInfo": ADMIN}
     running.client.token = "anns"
     groups = ["makers", "menders", "system:authenticated"]
@@ -42,7 +42,7 @@ async def test_each_user_is_told_who_it_is(running: Live) -> None:
     }
 
 
-async def test_tokens_are_judged_by_those_of_the_server(running: Live) -> None:
+async def test_token_review_checks_the_server_tokens(running: Live) -> None:
     known = await running.ask("POST", TOKENS, {"spec": {"token": "anns"}})
     assert known["status"]["user"]["username"] == "ann"
     assert (known["status"]["authenticated"], known["status"]["audiences"]) == (True, [AUDIENCE])
@@ -52,28 +52,28 @@ async def test_tokens_are_judged_by_those_of_the_server(running: Live) -> None:
     assert unknown["status"] == {"user": {}, "error": "invalid bearer token"}
 
 
-async def test_a_review_in_protobuf_is_answered_in_it(running: Live) -> None:
+async def test_review_in_protobuf(running: Live) -> None:
     running.client.accept = PROTOBUF
     spec: JsonObject = {"user": "ann", "extra": {"a": ["b", "c"]}, "resourceAttributes": {"verb": "get"}}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
     sent = encode_object(review, SUBJECT_ACCESS_REVIEW)
     reply = await running.client.call("POST", ACCESS, sent, PROTOBUF)
     api_version, kind, message = decode_envelope(reply.body)
-    found = decode_message(message, SUBJECT_ACCESS_REVIEW)
+    result = decode_message(message, SUBJECT_ACCESS_REVIEW)
     assert (reply.status, api_version, kind) == (201, "authorization.k8s.io/v1", "SubjectAccessReview")
-    assert found["spec"]["extra"] == {"a": ["b", "c"]}
-    assert found["status"]["allowed"] is True
+    assert result["spec"]["extra"] == {"a": ["b", "c"]}
+    assert result["status"]["allowed"] is True
 
 
-async def test_a_bad_question_is_refused(running: Live) -> None:
-    refused = await running.ask("POST", OWN, {"metadata": {"name": "a"}, "spec": {}}, expect=422)
-    assert refused["details"]["group"] == "authorization.k8s.io"
-    assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.resourceAttributes", "metadata"]
+async def test_invalid_review_is_rejected(running: Live) -> None:
+    rejected = await running.ask("POST", OWN, {"metadata": {"name": "a"}, "spec": {}}, expect=422)
+    assert rejected["details"]["group"] == "authorization.k8s.io"
+    assert [cause["field"] for cause in rejected["details"]["causes"]] == ["spec.resourceAttributes", "metadata"]
     strict = await running.ask("POST", f"{OWN}?fieldValidation=Strict", {"spek": 1}, expect=400)
     assert strict["message"].endswith('strict decoding error: unknown field "spek"')
 
 
-async def test_nothing_is_kept_and_nothing_can_be_read(running: Live) -> None:
+async def test_review_is_not_stored_and_cannot_be_read(running: Live) -> None:
     before = running.server.cache.revision
     await running.ask("POST", TOKENS, {"metadata": {"name": "a"}, "spec": {"token": "x"}})
     assert running.server.cache.revision == before
@@ -84,14 +84,14 @@ async def test_nothing_is_kept_and_nothing_can_be_read(running: Live) -> None:
     await running.ask("POST", f"{AUTHENTICATION}/namespaces/default/tokenreviews", {}, expect=404)
 
 
-async def test_there_are_no_tables_of_reviews(running: Live) -> None:
+async def test_review_cannot_be_requested_as_a_table(running: Live) -> None:
     running.client.accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     await running.ask("POST", WHO, {}, expect=406)
     running.client.accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     assert (await running.ask("POST", WHO, {}))["kind"] == "PartialObjectMetadata"
 
 
-async def test_webhooks_are_asked_about_reviews(running: Live) -> None:
+async def test_webhooks_admit_reviews(running: Live) -> None:
     async with AdmissionHook() as hook:
         about = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["tokenreviews"]}
         rules = [{"operations": ["CREATE"], **about}]
@@ -101,15 +101,15 @@ async def test_webhooks_are_asked_about_reviews(running: Live) -> None:
         hook.behaviour = lambda call: (
             patching(add("/spec/token", "anns"))(call) if call.path.startswith("/mutating") else refuse(call)
         )
-        refused = await running.ask("POST", TOKENS, {"spec": {"token": "bobs"}}, expect=403)
-        assert refused["message"] == 'admission webhook "validating.example.com" denied the request: not today'
+        rejected = await running.ask("POST", TOKENS, {"spec": {"token": "bobs"}}, expect=403)
+        assert rejected["message"] == 'admission webhook "validating.example.com" denied the request: not today'
         mutating, validating = hook.requests()
         assert mutating["resource"] == {"group": "authentication.k8s.io", "version": "v1", "resource": "tokenreviews"}
         assert (mutating["object"]["spec"], validating["object"]["spec"]) == ({"token": "bobs"}, {"token": "anns"})
         assert "name" not in mutating
 
 
-async def test_the_body_need_not_say_what_it_is(running: Live) -> None:
+async def test_review_may_omit_its_type(running: Live) -> None:
     named = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "anns"}}
     for body in (named, {"spec": {"token": "anns"}}):
         assert (await running.ask("POST", TOKENS, body))["status"]["authenticated"] is True
@@ -122,12 +122,12 @@ async def test_the_body_need_not_say_what_it_is(running: Live) -> None:
     assert json.loads((await running.client.call("POST", TOKENS, sent, PROTOBUF)).body)["status"]["authenticated"]
 
 
-# ---------------------------------------------------------------------- by roles and bindings
+# ---------------------------------------------------------------------- with RBAC
 
 
 @pytest.fixture
 async def by_roles(tmp_path: Path) -> AsyncIterator[Live]:
-    """Where makers may get widgets of the namespace team, and a role of theirs is missing."""
+    """Start a server where makers may get widgets in the namespace team, and one of their roles is missing."""
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('anns,ann,1,"makers"\n')
     async with live(tmp_path, token_auth_file=tokens, authorization_mode=("RBAC",)) as running:
@@ -162,7 +162,7 @@ REFUSED = {"allowed": False, "reason": 'RBAC: role.rbac.authorization.k8s.io "go
         ({"user": "x", "groups": ["system:masters"]}, WIDGET, {"allowed": True}),
     ],
 )
-async def test_others_access_is_told_with_its_reason(
+async def test_subject_access_review_returns_the_reason(
     by_roles: Live, subject: JsonObject, attributes: JsonObject, status: JsonObject
 ) -> None:
     spec = {**subject, "resourceAttributes": attributes}
@@ -171,7 +171,7 @@ async def test_others_access_is_told_with_its_reason(
     assert (await by_roles.ask("POST", local, {"spec": spec}))["status"] == status
 
 
-async def test_ones_own_access_is_told_to_everybody(by_roles: Live) -> None:
+async def test_self_subject_access_review_is_allowed_for_everyone(by_roles: Live) -> None:
     by_roles.client.token = "anns"
     assert (await by_roles.ask("POST", OWN, {"spec": {"resourceAttributes": WIDGET}}))["status"] == ALLOWED
     path = {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}
@@ -179,7 +179,7 @@ async def test_ones_own_access_is_told_to_everybody(by_roles: Live) -> None:
     assert (await by_roles.client.call("POST", ACCESS, {"spec": {"user": "x", **path}})).status == 403
 
 
-async def test_ones_rules_are_told_with_what_is_wrong(by_roles: Live) -> None:
+async def test_self_subject_rules_review_reports_errors(by_roles: Live) -> None:
     by_roles.client.token = "anns"
     path = f"{AUTHORIZATION}/selfsubjectrulesreviews"
     status = (await by_roles.ask("POST", path, {"spec": {"namespace": "team"}}))["status"]

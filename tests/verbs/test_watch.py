@@ -1,4 +1,4 @@
-"""Watches through a whole server, while others write."""
+"""Watches on a running server with concurrent writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def path(version: str, query: str = "") -> str:
 
 
 class Mirror:
-    """What a client knows that lists and then watches, and begins again where a watch ends."""
+    """An informer: it lists, watches, and starts again when the watch ends."""
 
     def __init__(self, running: Live, version: str, selector: str = "") -> None:
         self.running, self.version, self.selector = running, version, selector
@@ -63,8 +63,8 @@ class Mirror:
             self.objects[name] = obj
 
 
-async def test_whoever_lists_and_watches_ends_up_with_the_same(running: Live) -> None:
-    """Writers at full speed, clients that begin whenever, at both versions, with and without a selector."""
+async def test_list_and_watch_converge_under_concurrent_writes(running: Live) -> None:
+    """Informers that start at random times see the final state, at both versions, with and without selector."""
     chance = random.Random(7)
     loop = asyncio.get_running_loop()
     quiet: asyncio.Future[int] = loop.create_future()
@@ -100,7 +100,7 @@ async def test_whoever_lists_and_watches_ends_up_with_the_same(running: Live) ->
         assert mirror.objects == {i["metadata"]["name"]: i for i in now["items"]}
 
 
-async def test_many_watchers_are_told_the_same_in_the_same_order(running: Live) -> None:
+async def test_many_watchers_receive_the_same_events_in_order(running: Live) -> None:
     start = (await running.ask("GET", WIDGETS))["metadata"]["resourceVersion"]
     query = f"?watch=1&resourceVersion={start}&timeoutSeconds=2"
 
@@ -116,13 +116,13 @@ async def test_many_watchers_are_told_the_same_in_the_same_order(running: Live) 
     assert len(kind.channels) == 1
     for number in range(30):
         await running.ask("POST", WIDGETS, widget(f"w{number}"))
-    told = await asyncio.gather(*watching)
-    assert [json.loads(line)["object"]["metadata"]["name"] for line in told[0]] == [f"w{n}" for n in range(30)]
-    assert all(lines == told[0] for lines in told)
+    reported = await asyncio.gather(*watching)
+    assert [json.loads(line)["object"]["metadata"]["name"] for line in reported[0]] == [f"w{n}" for n in range(30)]
+    assert all(lines == reported[0] for lines in reported)
     assert kind.channels == {}
 
 
-async def test_a_watch_from_before_what_is_kept_has_expired(running: Live) -> None:
+async def test_watch_before_the_window_is_expired(running: Live) -> None:
     start = (await running.ask("POST", WIDGETS, widget("w")))["metadata"]["resourceVersion"]
     for number in range(5):
         await running.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": number}}, kind=MERGE)
@@ -139,7 +139,7 @@ LIST_OF_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8
 
 
 @pytest.mark.parametrize("media", ["json", "vnd.kubernetes.protobuf"])
-async def test_no_event_is_a_list_of_metadata_and_the_first_ends_the_watch(running: Live, media: str) -> None:
+async def test_watch_for_metadata_lists_ends_with_existing_objects(running: Live, media: str) -> None:
     await running.ask("POST", WIDGETS, widget("w"))
     client = running.another()
     client.accept = LIST_OF_METADATA.replace("json", media)
@@ -148,7 +148,7 @@ async def test_no_event_is_a_list_of_metadata_and_the_first_ends_the_watch(runni
         assert (reply.status, reply.body) == (200, b"")
 
 
-async def test_who_watches_for_lists_of_metadata_is_left_when_something_happens(running: Live) -> None:
+async def test_watch_for_metadata_lists_ends_with_the_first_change(running: Live) -> None:
     client = running.another()
     client.accept = LIST_OF_METADATA
     async with client:
@@ -159,7 +159,7 @@ async def test_who_watches_for_lists_of_metadata_is_left_when_something_happens(
         assert (await asyncio.wait_for(waiting, 5)).body == b""
 
 
-async def test_a_bookmark_of_a_built_in_kind_has_the_fields_that_are_always_there(running: Live) -> None:
+async def test_bookmark_of_a_builtin_kind_has_its_required_fields(running: Live) -> None:
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     path = f"/api/v1/services?{query}&timeoutSeconds=1"
     (bookmark,) = [json.loads(line)["object"] async for line in running.client.lines(path)]
@@ -173,7 +173,7 @@ async def test_a_bookmark_of_a_built_in_kind_has_the_fields_that_are_always_ther
     }
 
 
-async def test_a_table_tells_its_columns_with_the_first_event_and_a_bookmark_ends_the_first(running: Live) -> None:
+async def test_table_watch_sends_columns_once_and_an_initial_bookmark(running: Live) -> None:
     for name in ("a", "b"):
         await running.ask("POST", WIDGETS, widget(name))
     client = running.another()
@@ -181,12 +181,12 @@ async def test_a_table_tells_its_columns_with_the_first_event_and_a_bookmark_end
     query = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     async with client:
         lines = [json.loads(line) async for line in client.lines(f"{WIDGETS}{query}&timeoutSeconds=1")]
-    told = [(e["type"], bool(e["object"]["columnDefinitions"])) for e in lines]
-    assert told == [("ADDED", True), ("ADDED", False), ("BOOKMARK", False)]
+    reported = [(e["type"], bool(e["object"]["columnDefinitions"])) for e in lines]
+    assert reported == [("ADDED", True), ("ADDED", False), ("BOOKMARK", False)]
     assert lines[2]["object"]["rows"][0]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_the_columns_of_a_table_go_with_the_first_event_whatever_happens_meanwhile(running: Live) -> None:
+async def test_table_columns_are_sent_with_the_first_event_despite_concurrent_changes(running: Live) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     headers = {
         b"authorization": f"Bearer {running.server.token}".encode(),
@@ -194,19 +194,19 @@ async def test_the_columns_of_a_table_go_with_the_first_event_whatever_happens_m
     }
     answer = await running.server.http.app(Request("GET", WIDGETS, "watch=1", headers, b""))
     assert isinstance(answer, Stream)
-    # Nobody has taken the first events yet.
+    # The client has not yet read the initial events.
     await running.ask("POST", WIDGETS, widget("b"))
     sink = Taken()
     answer.start(sink)
     while len(sink.lines) < 2:
         await asyncio.sleep(0.001)
     answer.on_end()
-    told = [(e["object"]["rows"][0]["cells"][0], bool(e["object"]["columnDefinitions"])) for e in sink.lines]
-    assert told == [("a", True), ("b", False)]
+    reported = [(e["object"]["rows"][0]["cells"][0], bool(e["object"]["columnDefinitions"])) for e in sink.lines]
+    assert reported == [("a", True), ("b", False)]
 
 
 class Taken:
-    """A sink that keeps what it is sent."""
+    """A sink that records its frames."""
 
     def __init__(self) -> None:
         self.lines: list[JsonObject] = []
@@ -232,14 +232,14 @@ class Taken:
         ("limit=1", "only the following media types are accepted: application/json;stream=watch, "),
     ],
 )
-async def test_options_are_judged_before_what_cannot_be_streamed(running: Live, query: str, says: str) -> None:
+async def test_watch_validates_options_before_the_media_type(running: Live, query: str, says: str) -> None:
     client = running.another()
     client.accept = "application/yaml"
     async with client:
-        told = yaml.safe_load((await client.call("GET", f"{WIDGETS}?watch=1&{query}")).body)
-        assert told["message"].startswith(says)
+        reported = yaml.safe_load((await client.call("GET", f"{WIDGETS}?watch=1&{query}")).body)
+        assert reported["message"].startswith(says)
 
 
-async def test_the_fields_of_a_watch_of_one_object_are_judged_before_its_name(running: Live) -> None:
+async def test_watch_of_one_object_validates_the_field_selector_before_the_name(running: Live) -> None:
     reply = await running.client.call("GET", path("watch", "/w?fieldSelector=a%3Db").replace("/watch/", "/v1/watch/"))
     assert reply.json()["message"] == "field label not supported: a"
