@@ -118,7 +118,7 @@ def test_crds_come_from_the_flag_or_from_the_input(directory: Path, capsys: pyte
     assert found.out == stated.out + "---\n" + (directory / "crd.yaml").read_text()
     warnings = (
         "a.yaml:2: warning: spec.odd: not in the schema of v1alpha1, dropped\n"
-        "a.yaml:2: warning: spec.retention: written out, as the defaults of v1 are not those of v1alpha1\n"
+        "a.yaml:2: warning: spec.retention: written out, because the defaults of v1 differ from those of v1alpha1\n"
     )
     assert stated.err == warnings + "1 converted, 0 already v1, 0 of other kinds\n"
     assert found.err == warnings + "1 converted, 0 already v1, 1 of other kinds\n"

@@ -86,7 +86,7 @@ def test_another_group_is_no_version() -> None:
 
 @pytest.mark.parametrize("obj", [{}, {**crontab(), "kind": "Other"}, {**crontab(), "apiVersion": "example.com/v1"}])
 def test_objects_of_other_kinds_are_refused(obj: dict[str, Any]) -> None:
-    with pytest.raises(ConversionError, match=r"is no CronTab.stable.example.com"):
+    with pytest.raises(ConversionError, match=r"is not a CronTab.stable.example.com"):
         chain(("v1", "v2")).convert(obj, "v2")
 
 
@@ -138,7 +138,7 @@ def test_one_step_leads_from_a_version_to_another() -> None:
 
 def test_what_is_lost_has_a_reason() -> None:
     crontabs = Conversions(KIND)
-    with pytest.raises(ValueError, match=r"loses spec.timeZone: say why"):
+    with pytest.raises(ValueError, match=r"loses spec.timeZone: give a reason"):
         crontabs.add("v2", "v1", lambda obj: None, loses={"spec.timeZone": " "})
     crontabs.add("v2", "v1", lambda obj: None, loses={"spec.timeZone": "v1 knows only UTC"})
     assert crontabs.steps["v2", "v1"].loses == {"spec.timeZone": "v1 knows only UTC"}

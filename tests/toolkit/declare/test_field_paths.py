@@ -12,13 +12,13 @@ from polykind.toolkit.declare.field_paths import MISSING, FieldPath
     "text", ["", ".", "spec.", ".spec", "spec..x", "spec[0]", "spec.x[*]", "spec[*][*].x", "[*].x", "spec.[*].x"]
 )
 def test_what_is_no_path_to_a_field_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no path to a field"):
+    with pytest.raises(ValueError, match="is not a path to a field"):
         FieldPath(text)
 
 
 @pytest.mark.parametrize("text", ["metadata", "metadata.name", "kind", "apiVersion"])
 def test_who_an_object_is_is_not_for_conversions_to_change(text: str) -> None:
-    with pytest.raises(ValueError, match="is not for conversions to change"):
+    with pytest.raises(ValueError, match="a conversion must not change"):
         FieldPath(text)
 
 
@@ -45,7 +45,7 @@ def test_a_field_is_set_where_its_objects_may_be_missing() -> None:
     obj: dict[str, Any] = {"spec": {"b": 2}}
     FieldPath("spec.a.c").set(obj, 1)
     assert obj == {"spec": {"b": 2, "a": {"c": 1}}}
-    with pytest.raises(ValueError, match=r"spec.b.c cannot be set: b is no object"):
+    with pytest.raises(ValueError, match=r"spec.b.c cannot be set: b is not an object"):
         FieldPath("spec.b.c").set(obj, 1)
 
 

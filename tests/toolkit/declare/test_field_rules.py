@@ -105,13 +105,13 @@ def test_rules_are_undone_in_the_reverse_order() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: move("spec.a[*].x", "spec.b[*].x"), "do not lead through the same lists"),
-        (lambda: rename_values("spec.m", {"a": "c", "b": "c"}), "two values may not become one"),
-        (lambda: first("spec.a[*].x", "spec.b"), "may not lead through lists"),
-        (lambda: only("v2", "spec.a[*].x"), "may not lead through lists"),
-        (lambda: drop("v2", "spec.a", why=""), "is dropped: say why"),
-        (lambda: between(only("v3", "spec.a")), "a rule is about v3, between v1 and v2"),
-        (lambda: move("metadata.name", "spec.name"), "is not for conversions to change"),
+        (lambda: move("spec.a[*].x", "spec.b[*].x"), "do not go through the same lists"),
+        (lambda: rename_values("spec.m", {"a": "c", "b": "c"}), "two values must not become the same"),
+        (lambda: first("spec.a[*].x", "spec.b"), "must not go through a list"),
+        (lambda: only("v2", "spec.a[*].x"), "must not go through a list"),
+        (lambda: drop("v2", "spec.a", why=""), "is dropped: give a reason"),
+        (lambda: between(only("v3", "spec.a")), "a rule names the version v3, but the rules are between v1 and v2"),
+        (lambda: move("metadata.name", "spec.name"), "a conversion must not change"),
     ],
 )
 def test_what_cannot_lead_both_ways_is_refused(make: Any, says: str) -> None:

@@ -56,5 +56,7 @@ def test_async_functions_are_told_apart() -> None:
     ],
 )
 def test_a_mapping_that_makes_no_sense_is_refused(mapping: Any) -> None:
-    with pytest.raises(ValueError, match=r"--converter here: .* must be \(kind.group, from, to\) and name a plain"):
+    with pytest.raises(
+        ValueError, match=r"--converter here: .* must be \(kind.group, from version, to version\) and its value a plain"
+    ):
         Library("here", mapping)

@@ -111,7 +111,7 @@ def test_files_are_bounded_and_utf_8(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(manifests, "MAX_BYTES", 1 << 20)
     file = tmp_path / "a.yaml"
     file.write_bytes(b"#" * ((1 << 20) + 1))
-    with pytest.raises(ManifestReadError, match="more than 1 MiB"):
+    with pytest.raises(ManifestReadError, match="larger than 1 MiB"):
         manifests.read_file(file)
     file.write_bytes("a: 1\n".encode("utf-16"))
     with pytest.raises(ManifestReadError, match="UTF-16"):

@@ -131,7 +131,9 @@ def test_losses_that_an_object_meets_are_told() -> None:
 
 
 def test_a_patch_is_refused() -> None:
-    with pytest.raises(ConversionError, match=r"it is a patch, with \$patch: only whole objects can be converted"):
+    with pytest.raises(
+        ConversionError, match=r"it is a strategic merge patch \(\$patch\); only whole objects can be converted"
+    ):
         converted(crontab({"jobs": [{"$patch": "delete"}]}))
 
 
@@ -160,7 +162,7 @@ def test_a_default_that_the_new_version_has_otherwise_is_written_out() -> None:
     other = {**HOSTS, "properties": {**properties, "port": {"type": "integer", "default": 443}}}
     out = converted(crontab(), crd(HOST, other))
     assert out.value["spec"] == {"hosts": ["a"], "port": 80}
-    assert out.warnings == ["spec.port: written out, as the defaults of v2 are not those of v1"]
+    assert out.warnings == ["spec.port: written out, because the defaults of v2 differ from those of v1"]
     said = converted(crontab({"host": "a", "port": 443}), crd(HOST, other))
     assert (said.value["spec"], said.warnings) == ({"port": 443, "hosts": ["a"]}, [])
 
@@ -189,11 +191,11 @@ def test_fields_that_no_schema_knows_are_dropped_and_told() -> None:
 def test_a_version_that_is_not_served_is_told() -> None:
     definition = crd(HOST, HOSTS)
     definition["spec"]["versions"][1]["served"] = False
-    assert converted(crontab(), definition).warnings == ["v2 is not served: the API server does not take it yet"]
+    assert converted(crontab(), definition).warnings == ["v2 is not served: the API server does not accept it yet"]
 
 
 def test_what_only_the_new_version_refuses_is_a_failure() -> None:
-    with pytest.raises(ConversionError, match=r"v2 refuses the outcome: spec\.port: Invalid value: 0: "):
+    with pytest.raises(ConversionError, match=r"v2 rejects the result: spec\.port: Invalid value: 0: "):
         converted(crontab({"port": 0}), crd(HOST, HOSTS))
 
 
@@ -210,7 +212,7 @@ def test_what_both_versions_refuse_is_converted_and_told() -> None:
         schema["properties"] = {**schema["properties"], "name": {"type": "string"}}
     out = converted(crontab(), crd(*needs))
     assert out.value["spec"] == {"hosts": ["a"]}
-    assert out.warnings == ["refused by v1, and by v2 too: spec.name: Required value"]
+    assert out.warnings == ["rejected by v1 and by v2: spec.name: Required value"]
 
 
 def test_versions_that_the_definition_does_not_have_are_named() -> None:
@@ -237,7 +239,7 @@ def test_what_kubectl_applied_last_is_converted_along(definitions: list[Any]) ->
 def test_what_kubectl_applied_last_is_dropped_if_it_cannot_be_converted(text: str) -> None:
     out = converted(crontab(annotations={LAST_APPLIED: text, "a": "b"}))
     assert out.value["metadata"]["annotations"] == {"a": "b"}
-    assert out.warnings[0].startswith(f"the annotation {LAST_APPLIED} cannot be converted, and is dropped: ")
+    assert out.warnings[0].startswith(f"the annotation {LAST_APPLIED} cannot be converted and is dropped: ")
 
 
 def test_a_stash_is_kept_and_found_again_after_the_defaults() -> None:
@@ -254,8 +256,8 @@ async def asynchronous(obj: Any, to: str) -> Any:
 @pytest.mark.parametrize(
     ("converter", "to", "said"),
     [
-        (lambda obj, to: obj, "v2", r"m:o converts every kind: say which are meant, by --to with a group"),
-        (asynchronous, f"{GROUP}/v2", "plain functions, not by async ones"),
+        (lambda obj, to: obj, "v2", r"m:o converts every kind: select kinds with a group"),
+        (asynchronous, f"{GROUP}/v2", "an async function cannot convert files"),
         (crontabs, "v7", "--to v7: no step of --converter m:o leads there, only to v1, v2"),
         (crontabs, f"{GROUP}/", "must be a version such as v2"),
     ],
@@ -293,13 +295,16 @@ def test_definitions_do_not_narrow_what_a_converter_says_that_it_handles() -> No
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        (None, "NoneType was returned, no object"),
+        (None, "the converter returned NoneType, not an object"),
         (
             {"apiVersion": f"{GROUP}/v2", "kind": "CronTab", "metadata": {"name": "d"}},
             "must have the same name: c != d",
         ),
         ({"apiVersion": f"{GROUP}/v3", "kind": "CronTab", "metadata": {"name": "c"}}, "invalid groupVersion"),
-        ({"apiVersion": f"{GROUP}/v2", "metadata": {"name": "c"}, "kind": object()}, "what was returned is no JSON"),
+        (
+            {"apiVersion": f"{GROUP}/v2", "metadata": {"name": "c"}, "kind": object()},
+            "returned a value that is not JSON",
+        ),
     ],
 )
 def test_what_an_api_server_would_not_take_is_a_failure(returned: Any, said: str) -> None:

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polykind.codec import yaml_codec
-from polykind.toolkit.files.yaml_layout import _format_indented
-from polykind.toolkit.files.yaml_rewriter import rewrite_document, same_json
+from polykind.toolkit.files.yaml_rewriter import _format_indented, rewrite_document, same_json
 
 
 def edited(text: str, change: Any) -> str:

@@ -70,9 +70,9 @@ async def test_a_body_may_come_in_pieces() -> None:
         ("GET", "/readyz", 200, b"ok"),
         ("GET", "/mounted/healthz", 200, b"ok"),
         ("HEAD", "/healthz", 200, b""),
-        ("GET", "/", 405, b"a ConversionReview is sent by POST; there are also /healthz, /readyz and /metrics\n"),
-        ("PUT", "/", 405, b"a ConversionReview is sent by POST\n"),
-        ("POST", "/", 400, b"the body is no ConversionReview\n"),
+        ("GET", "/", 405, b"send a ConversionReview by POST; GET serves /healthz, /readyz and /metrics\n"),
+        ("PUT", "/", 405, b"send a ConversionReview by POST\n"),
+        ("POST", "/", 400, b"the body is not a ConversionReview\n"),
     ],
 )
 async def test_what_is_no_review(method: str, path: str, status: int, body: bytes) -> None:
@@ -88,7 +88,7 @@ async def test_other_methods_are_told_which_are_allowed() -> None:
 async def test_a_body_that_says_it_is_too_long_is_not_read() -> None:
     exchange = Exchange(b"")
     got = await exchange(asgi(crontabs(), most_bytes=10), "POST", "/", (b"content-length", b"11"))
-    assert (got.status, got.body) == (413, b"a review may have 10 bytes at most\n")
+    assert (got.status, got.body) == (413, b"a review must not exceed 10 bytes\n")
     assert (await exchange.receive())["type"] == "http.request"
 
 
@@ -108,7 +108,7 @@ def test_async_converters_are_refused_by_name() -> None:
 
     said = (
         "tests.toolkit.hosting.test_asgi_app:test_async_converters_are_refused_by_name.<locals>.slow: "
-        "an async converter cannot be hosted, since conversions run in threads: make it a plain function"
+        "an async converter cannot be hosted, because conversions run in threads: make it a plain function"
     )
     with pytest.raises(ValueError, match="an async converter") as caught:
         asgi(crontabs(), slow)

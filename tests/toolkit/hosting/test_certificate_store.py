@@ -131,7 +131,10 @@ async def test_a_server_that_is_away_has_a_makeshift_certificate_served(caplog: 
     certificates = ManagedCertificates(["127.0.0.1"], store=store)
     await certificates.refresh()
     assert certificates.temporary
-    assert "certificates that nobody knows are served meanwhile: the Secret crontabs/certificates: " in caplog.text
+    assert (
+        "the store is unreachable, serving a temporary certificate: the Secret crontabs/certificates cannot be used: "
+        in caplog.text
+    )
     with pytest.raises(OSError, match="the Secret crontabs/certificates: Cannot connect"):
         await certificates.refresh()
     await closed(store)

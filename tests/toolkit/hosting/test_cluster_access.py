@@ -67,20 +67,24 @@ def test_tls_is_verified_unless_the_kubeconfig_says_otherwise(tmp_path: Path, ca
     assert read_kubeconfigs([write(tmp_path / "k")]).verify
     file = write(tmp_path / "k", cluster={"insecure-skip-tls-verify": True})
     assert not read_kubeconfigs([file]).verify
-    assert caplog.messages == [f"{file}: insecure-skip-tls-verify: anybody can pretend to be the API server"]
+    assert caplog.messages == [f"kubeconfig {file}: insecure-skip-tls-verify is set, so the API server is not verified"]
 
 
 @pytest.mark.parametrize(
     ("section", "fields", "said"),
     [
-        ("user", {"exec": {"command": "aws"}}, "exec of a user is not supported: use a token (kubectl create token"),
+        (
+            "user",
+            {"exec": {"command": "aws"}},
+            "exec of a user is not supported: use a token (create one with kubectl create token",
+        ),
         ("user", {"auth-provider": {"name": "gcp"}}, "auth-provider of a user is not supported: use a token"),
         ("user", {"as": "root"}, "as of a user is not supported"),
-        ("cluster", {"proxy-url": "http://p"}, "proxy-url of a cluster is not supported: name the API server's own"),
-        ("cluster", {"server": "http://x"}, "the server 'http://x' has no https:// address"),
-        ("cluster", {"certificate-authority-data": "!"}, "certificate-authority-data of a cluster is no base64"),
+        ("cluster", {"proxy-url": "http://p"}, "proxy-url of a cluster is not supported: use the API server's own"),
+        ("cluster", {"server": "http://x"}, "the server 'http://x' is not an https:// address"),
+        ("cluster", {"certificate-authority-data": "!"}, "certificate-authority-data of a cluster is not base64"),
         ("cluster", {"certificate-authority": "no"}, "no cannot be read: No such file or directory"),
-        ("user", {"client-certificate-data": "AAAA"}, "client-certificate and client-key go together"),
+        ("user", {"client-certificate-data": "AAAA"}, "client-certificate and client-key must be set together"),
         ("user", {"token": 7}, "token of a user must be a string"),
     ],
 )
@@ -99,7 +103,7 @@ def test_what_is_refused_is_named(tmp_path: Path, section: str, fields: Any, sai
         ({"current-context": "other"}, "there is no context 'other'"),
         ({"clusters": []}, "there is no cluster 'c'"),
         ({"users": [{"name": "other", "user": {}}]}, "there is no user 'u'"),
-        ({"contexts": ["x"]}, "contexts must be a list of names, each with a context"),
+        ({"contexts": ["x"]}, "contexts must be a list of entries with a name and a context"),
     ],
 )
 def test_what_is_incomplete_is_named(tmp_path: Path, more: Any, said: str) -> None:
@@ -109,7 +113,9 @@ def test_what_is_incomplete_is_named(tmp_path: Path, more: Any, said: str) -> No
     assert str(caught.value) == f"{file}: {said}"
 
 
-@pytest.mark.parametrize(("text", "said"), [("[", "is no YAML"), ("- 1", "is no kubeconfig"), ("", "is no kubeconfig")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("[", "is not YAML"), ("- 1", "is not a kubeconfig"), ("", "is not a kubeconfig")]
+)
 def test_what_is_no_kubeconfig(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "k").write_text(text)
     with pytest.raises(KubeconfigError, match=said):
@@ -130,7 +136,7 @@ def test_where_it_is_looked_for(tmp_path: Path) -> None:
     assert find_access(named, environment, tmp_path).token == "named"
     assert find_access(None, environment, tmp_path).token == "environment"
     assert find_access(None, {}, tmp_path).token == "home"
-    said = "no API server is known: name a kubeconfig by --kubeconfig or $KUBECONFIG, or run inside a cluster"
+    said = "no API server is configured: set --kubeconfig or $KUBECONFIG, or run inside a cluster"
     with pytest.raises(KubeconfigError) as caught:
         find_access(None, {}, tmp_path / "elsewhere")
     assert str(caught.value) == said

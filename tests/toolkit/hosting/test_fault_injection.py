@@ -175,7 +175,7 @@ async def test_faults_are_on_beside_each_other_and_cleared_one_by_one() -> None:
 
 
 def test_names_are_a_collection() -> None:
-    with pytest.raises(TypeError, match=r'names and kinds are collections, such as \["my-crontab"\]'):
+    with pytest.raises(TypeError, match=r'names and kinds must be collections, such as \["my-crontab"\]'):
         Host([crontabs()]).faults.fail("x", names="one")
 
 
@@ -191,7 +191,7 @@ async def test_faults_may_be_switched_from_another_thread() -> None:
 async def test_a_body_that_is_no_review_meets_faults_that_concern_all() -> None:
     async with hosted() as caller:
         caller.host.faults.wrong_uid()
-        assert await caller.convert({}) == (400, "the body is no ConversionReview\n")
+        assert await caller.convert({}) == (400, "the body is not a ConversionReview\n")
 
 
 async def test_faults_do_not_outlive_the_host_s_run() -> None:

@@ -162,11 +162,15 @@ async def test_files_that_do_not_fit_are_said_and_those_of_before_served(
         await host.refresh()
         warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
         assert len(warned) == 1
-        assert warned[0].startswith(f"{keeper.folder}/tls.crt and {keeper.folder}/tls.key cannot be served: ")
-        assert warned[0].endswith("; the certificate of before is served, until they have changed again")
+        assert warned[0].startswith(
+            f"host certificates: {keeper.folder}/tls.crt and {keeper.folder}/tls.key cannot be served: "
+        )
+        assert warned[0].endswith("; serving the previous certificate until the files change")
 
 
-@pytest.mark.parametrize(("name", "said"), [("tls.crt", "there is no certificate in it"), ("tls.key", "cannot be")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("tls.crt", "the certificate file has no certificate"), ("tls.key", "cannot be")]
+)
 async def test_files_that_cannot_be_served_are_an_error_at_the_start(keeper: Keeper, name: str, said: str) -> None:
     (keeper.folder / name).write_bytes(b"nonsense")
     with pytest.raises(ValueError, match=said):

@@ -63,7 +63,7 @@ def test_the_first_object_at_fault_is_named_and_nothing_is_converted() -> None:
 
 def test_a_kind_that_nobody_converts_is_named() -> None:
     message = response(review({**crontab(), "kind": "Other"}))["result"]["message"]
-    assert message == "Other team/one cannot be converted: nobody here converts Other.stable.example.com"
+    assert message == "Other team/one cannot be converted: no converter for Other.stable.example.com"
 
 
 @pytest.mark.parametrize("item", [1, None, [], "text"])
@@ -79,8 +79,8 @@ def test_a_function_may_leave_the_version_to_us() -> None:
 @pytest.mark.parametrize(
     ("returned", "says"),
     [
-        (None, "NoneType was returned, no object"),
-        ([], "list was returned, no object"),
+        (None, "the converter returned NoneType, not an object"),
+        ([], "the converter returned list, not an object"),
         ({"spec": object()}, "Type is not JSON serializable"),
     ],
 )
@@ -101,16 +101,16 @@ def test_what_a_function_raises_is_told() -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        (b"{", "the body is no JSON"),
-        (b"[" * 100_000, "the body is no JSON"),
-        (b"[]", "the body is no ConversionReview"),
-        (b'{"kind":"Pod"}', "the body is no ConversionReview"),
-        (review(version="v2"), r"reviews of 'apiextensions.k8s.io/v2' are not known, only those of apiextensions"),
+        (b"{", "the body is not JSON"),
+        (b"[" * 100_000, "the body is not JSON"),
+        (b"[]", "the body is not a ConversionReview"),
+        (b'{"kind":"Pod"}', "the body is not a ConversionReview"),
+        (review(version="v2"), r"reviews of 'apiextensions.k8s.io/v2' are not supported, only those of apiextensions"),
         (b'{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"}', "the review has no request"),
-        (review(uid=...), "request.uid is missing or no string"),
-        (review(objects=...), "request.objects is missing or no list"),
-        (review(objects={}), "request.objects is missing or no list"),
-        (review(desiredAPIVersion=1), "request.desiredAPIVersion is missing or no string"),
+        (review(uid=...), "request.uid is missing or is not a string"),
+        (review(objects=...), "request.objects is missing or is not a list"),
+        (review(objects={}), "request.objects is missing or is not a list"),
+        (review(desiredAPIVersion=1), "request.desiredAPIVersion is missing or is not a string"),
     ],
 )
 def test_what_is_no_review_is_refused(body: bytes, says: str) -> None:

@@ -61,7 +61,7 @@ async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_behind() -> N
         other = Host([crontabs()], port=host.port)
         with pytest.raises(OSError, match="Address already in use"):
             await other.start()
-        with pytest.raises(AssertionError, match="the host does not run"):
+        with pytest.raises(AssertionError, match="the host is not running"):
             _ = other.port
 
 
@@ -90,12 +90,12 @@ async def test_a_failed_review_is_answered_and_logged(caplog: pytest.LogCaptureF
     said = "CronTab one cannot be converted from v1 to v2: ValueError: this host is bad"
     assert (status, response["result"]) == (200, {"status": "Failed", "message": said})
     logged = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert logged == [f"a review failed: {said}; mend the step or the object: until then requests for it fail"]
+    assert logged == [f"webhook host: {said}; requests for this object fail until the converter or object is fixed"]
 
 
 async def test_a_body_that_is_too_long_is_refused() -> None:
     async with Host([crontabs()], most_bytes=1000) as host, calling(host) as caller:
-        assert await caller.convert(review(*"x" * 100)) == (413, "a review may have 1000 bytes at most\n")
+        assert await caller.convert(review(*"x" * 100)) == (413, "a review must not exceed 1000 bytes\n")
         assert (await caller.convert())[0] == 200
 
 
@@ -140,7 +140,7 @@ async def test_a_stop_finishes_what_is_under_way() -> None:
 async def test_a_review_that_takes_too_long_is_given_up() -> None:
     gate = Gate()
     async with Host([gate.conversions], seconds=0.01) as host, calling(host) as caller:
-        assert await caller.convert() == (504, "the conversion has taken more than 0.01 s\n")
+        assert await caller.convert() == (504, "the conversion took more than 0.01 s\n")
         gate.open.set()
         assert host.metrics.reviews["failed"] == 1
 
@@ -156,7 +156,7 @@ async def test_a_review_that_is_not_sent_in_time_is_given_up() -> None:
 
 async def test_who_hangs_up_in_the_middle_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    said = "a caller has hung up before its review was there"
+    said = "webhook host: a caller disconnected before its review was complete"
     async with Host([crontabs()]) as host:
         context = ssl.create_default_context(cadata=host.ca_bundle.decode())
         _, writer = await asyncio.open_connection("127.0.0.1", host.port, ssl=context)
@@ -175,7 +175,7 @@ async def test_a_step_that_would_end_the_process_does_not() -> None:
 
     async with Host([leave]) as host, calling(host) as caller:
         _, response = await caller.convert()
-        said = f"CronTab one cannot be converted from {GROUP}/v1 to {GROUP}/v2: it has called sys.exit"
+        said = f"CronTab one cannot be converted from {GROUP}/v1 to {GROUP}/v2: it called sys.exit"
         assert response["result"] == {"status": "Failed", "message": said}
         assert await caller.get("/healthz") == (200, "ok")
 
@@ -186,7 +186,7 @@ async def test_a_certificate_that_has_expired_is_not_ready() -> None:
         assert await caller.get("/readyz") == (200, "ok")
         clock.turn(days=91)
         end = host.certificates.expires
-        assert await caller.get("/readyz") == (503, f"the certificate has expired on {end:%Y-%m-%d}")
+        assert await caller.get("/readyz") == (503, f"the certificate expired on {end:%Y-%m-%d}")
 
 
 async def test_what_only_connects_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
@@ -236,7 +236,7 @@ async def test_certificates_that_cannot_be_renewed_are_said_and_those_of_before_
         host_runs = True
         await host.refresh()
         end = host.certificates.expires
-        said = f"the certificates cannot be renewed: the disk is full; those of before are good until {end}"
+        said = f"webhook host: cannot renew certificates: the disk is full; the current ones expire on {end}"
         assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == [said]
         assert (await caller.convert())[0] == 200
 
@@ -282,4 +282,4 @@ async def test_a_socket_that_cannot_accept_tries_again(
         assert listening._socket is not None
         monkeypatch.setattr(listening, "_socket", Full(listening._socket))
         assert (await caller.convert())[0] == 200
-    assert "raise the limit of open files (ulimit -n)" in caplog.text
+    assert "raise ulimit -n" in caplog.text

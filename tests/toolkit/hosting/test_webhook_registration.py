@@ -113,11 +113,11 @@ async def test_readiness_is_told_over_http(server: Live) -> None:
     async with hosted(wiring(server)) as host, calling(host) as caller:
         status, text = await caller.get("/readyz")
         assert (status, text) in [
-            (503, "the definitions are not wired yet"),
-            (200, f"ok\n{NAME}: wired; the API server converts to v1\n"),
+            (503, "the host is not registered in its CRDs yet"),
+            (200, f"ok\n{NAME}: registered; the API server converts to v1\n"),
         ]
         await ready(host)
-        assert await caller.get("/readyz") == (200, f"ok\n{NAME}: wired; the API server converts to v1\n")
+        assert await caller.get("/readyz") == (200, f"ok\n{NAME}: registered; the API server converts to v1\n")
         assert await caller.get("/healthz") == (200, "ok")
 
 
@@ -125,7 +125,7 @@ async def test_without_an_object_there_is_nothing_to_try(server: Live) -> None:
     await define(server, objects=0)
     async with hosted(wiring(server)) as host:
         await ready(host)
-        assert host.readiness().text == f"ok\n{NAME}: wired; there is no object to try yet\n"
+        assert host.readiness().text == f"ok\n{NAME}: registered; there is no object to test with yet\n"
 
 
 async def test_a_service_is_written_with_what_it_needs(server: Live) -> None:
@@ -185,7 +185,7 @@ async def test_what_somebody_else_has_changed_is_patched_again(server: Live, dam
 async def test_a_definition_that_comes_later_is_wired_then(server: Live) -> None:
     async with hosted(wiring(server)) as host:
         said = (
-            f"not ready\nCronTab.{GROUP}: not wired: the API server does not serve this kind: "
+            f"not ready\nCronTab.{GROUP}: not registered: the API server does not serve this kind: "
             "apply its CustomResourceDefinition\n"
         )
 
@@ -199,7 +199,7 @@ async def test_a_definition_that_comes_later_is_wired_then(server: Live) -> None
 
 async def test_a_definition_that_is_named_and_not_there(server: Live) -> None:
     async with hosted(wiring(server, crds=["things.example.com"])) as host:
-        said = "not ready\nthings.example.com: not wired: there is no such CustomResourceDefinition: apply it\n"
+        said = "not ready\nthings.example.com: not registered: the CustomResourceDefinition does not exist: apply it\n"
 
         async def told() -> bool:
             return host.readiness().text == said
@@ -211,7 +211,9 @@ async def test_a_definition_that_nobody_here_converts(server: Live) -> None:
     await define(server)
     other = Conversions("Other.example.com")
     async with hosted(wiring(server, crds=[NAME]), other) as host:
-        said = f"not ready\n{NAME}: not wired: nobody here converts CronTab.{GROUP}: name what does by --converter\n"
+        said = (
+            f"not ready\n{NAME}: not registered: this host does not convert CronTab.{GROUP}: add a --converter for it\n"
+        )
 
         async def told() -> bool:
             return host.readiness().text == said
@@ -227,7 +229,7 @@ async def test_a_definition_that_is_removed_and_made_anew(server: Live) -> None:
         await server.ask("DELETE", PATH)
 
         async def told() -> bool:
-            return "not wired" in host.readiness().text
+            return "not registered" in host.readiness().text
 
         await until(told)
         await define(server)
@@ -248,7 +250,7 @@ async def test_a_server_that_is_away_at_the_start_and_later(tmp_path: Path, capl
         assert (await caller.convert())[0] == 200
 
         async def told() -> bool:
-            return f"not ready\n{KIND}: {access.server} is away: " in host.readiness().text
+            return f"not ready\n{KIND}: {access.server} is unreachable: " in host.readiness().text
 
         await until(told)
         async with Server(settings) as second:
@@ -256,14 +258,14 @@ async def test_a_server_that_is_away_at_the_start_and_later(tmp_path: Path, capl
             again = Live(second)
             assert (await again.ask("GET", f"{OBJECTS.format(1)}/c0"))["spec"]["host"] == "0.example"
             again.client.close()
-            away = [record for record in caplog.records if " is away: " in record.getMessage()]
+            away = [record for record in caplog.records if " is unreachable: " in record.getMessage()]
             assert len(away) == 1
-            assert away[0].getMessage().endswith("; trying on")
+            assert away[0].getMessage().endswith("; retrying")
         assert host._registration is not None
         host._registration.wake()
 
         async def noticed() -> bool:
-            return f"{NAME}: {access.server} is away: " in host.readiness().text
+            return f"{NAME}: {access.server} is unreachable: " in host.readiness().text
 
         await until(noticed)
         assert host.readiness().ready, "that the API server is away is no fault of the host"
@@ -283,7 +285,9 @@ async def test_a_failing_conversion_is_seen_by_the_self_test(server: Live) -> No
 
         await until(told)
         text = host.readiness().text
-        assert text.startswith(f"not ready\n{NAME}: wired, but the API server cannot list v1: conversion webhook for ")
+        assert text.startswith(
+            f"not ready\n{NAME}: registered, but the API server cannot list v1: conversion webhook for "
+        )
         assert "told to" in text
         host.faults.clear()
         await ready(host)
@@ -294,7 +298,7 @@ async def test_without_a_self_test_wired_is_ready(server: Live) -> None:
     async with hosted(wiring(server, self_test=False)) as host:
         host.faults.fail("told to")
         await ready(host)
-        assert host.readiness().text == f"ok\n{NAME}: wired\n"
+        assert host.readiness().text == f"ok\n{NAME}: registered\n"
 
 
 async def test_steps_that_do_not_reach_a_version_of_the_definition(server: Live) -> None:
@@ -306,9 +310,9 @@ async def test_steps_that_do_not_reach_a_version_of_the_definition(server: Live)
 
         await until(told)
         assert host.readiness().text == (
-            f"not ready\n{NAME}: not wired: CronTab.{GROUP}: "
+            f"not ready\n{NAME}: not registered: CronTab.{GROUP}: "
             "no steps lead from v1 to v3, v2 to v3, v3 to v1, v3 to v2; "
-            "declare these steps, or take the versions out of the definition\n"
+            "declare these steps, or remove the versions from the CRD\n"
         )
         assert await conversion(server) == {"strategy": "None"}
 
@@ -328,7 +332,7 @@ async def test_who_does_not_say_what_he_converts_needs_the_definition_named() ->
         return obj
 
     access = ClusterAccess("https://127.0.0.1:1")
-    with pytest.raises(ValueError, match="it does not say which kinds it converts; name them by --crd"):
+    with pytest.raises(ValueError, match="the converter does not name its kinds; name the CRDs with --crd"):
         await Host([convert], registration=WebhookRegistration(ClusterClient(access))).start()
 
 
@@ -356,7 +360,7 @@ async def test_two_hosts_that_want_the_same_definition_do_not_quarrel_for_ever(s
     async with hosted(wiring(server)) as one, hosted(wiring(server)) as two:
 
         async def told() -> bool:
-            return any("somebody else keeps changing its spec.conversion" in h.readiness().text for h in (one, two))
+            return any("another writer keeps changing spec.conversion" in h.readiness().text for h in (one, two))
 
         await until(told)
         generation = (await server.ask("GET", PATH))["metadata"]["generation"]
@@ -373,7 +377,7 @@ async def test_an_answer_that_makes_no_sense(server: Live, monkeypatch: pytest.M
     async with hosted(WebhookRegistration(reached, backoff=BACKOFF)) as host:
 
         async def told() -> bool:
-            return "has answered what makes no sense: KeyError('groupVersion')" in host.readiness().text
+            return "returned an unexpected response: KeyError('groupVersion')" in host.readiness().text
 
         await until(told)
 
@@ -512,4 +516,6 @@ async def test_an_unreachable_secret_is_not_taken_for_trust(server: Live, caplog
         await ready(host)
         assert (certificates.temporary, shelf.attempts) == (False, 3)
         assert await authorities(server) == trust_bundle.parse_certificates(host.ca_bundle)
-    assert "certificates that nobody knows are served meanwhile: nobody there" in caplog.messages
+    assert (
+        "host certificates: the store is unreachable, serving a temporary certificate: nobody there" in caplog.messages
+    )

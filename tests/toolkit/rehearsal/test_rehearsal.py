@@ -85,7 +85,7 @@ async def test_what_is_lost_is_told_where_it_shows(tmp_path: Path, converters: C
     converters.add("v1", "v2", lambda obj: obj.update(spec={"port": obj["spec"].get("port")}))
     converters.add("v2", "v1", lambda obj: None)
     outcomes = await walked(tmp_path, [ONE, TWO], back=False)
-    assert outcomes[1].findings == ['one at v1 after the migration: spec.host has gone, it was "a"']
+    assert outcomes[1].findings == ['one at v1 after the migration: spec.host was removed, it was "a"']
 
 
 async def test_what_is_acknowledged_is_told_and_forgiven(tmp_path: Path, converters: Conversions) -> None:
@@ -97,7 +97,7 @@ async def test_what_is_acknowledged_is_told_and_forgiven(tmp_path: Path, convert
         _, outcome = [outcome async for outcome in rehearsal.run(back=False)]
     assert outcome.ok
     assert outcome.acknowledged == [
-        'one at v1 after the migration: spec.host has gone, it was "a"; acknowledged: nobody calls it'
+        'one at v1 after the migration: spec.host was removed, it was "a"; acknowledged: nobody calls it'
     ]
 
 
@@ -107,14 +107,14 @@ async def test_a_version_that_is_still_stored_is_where_it_sticks(tmp_path: Path,
     assert last.stuck
     assert last.back
     assert "v2 was previously a storage version" in last.findings[0]
-    assert last.findings[1] == ("a release between them that declares v2 as well, but stores v1, would lead on")
+    assert last.findings[1] == ("add a release in between that still declares v2 but stores v1")
 
 
 async def test_without_migrations_it_sticks_earlier(tmp_path: Path, converters: Conversions) -> None:
     converters.between("v1", "v2", first("spec.host", "spec.hosts"))
     outcomes = await walked(tmp_path, [ONE, TWO, THREE], migrate=False)
     assert [(o.stage.name, o.stuck) for o in outcomes] == [("one", False), ("two", False), ("three", True)]
-    assert outcomes[2].findings[1].endswith("would lead on once it is migrated")
+    assert outcomes[2].findings[1].endswith(", and migrate the stored objects")
 
 
 async def test_an_object_that_cannot_be_converted_is_named(tmp_path: Path, converters: Conversions) -> None:
@@ -137,8 +137,8 @@ async def test_what_a_new_schema_refuses_is_told_before_anybody_writes_it(
     strict = release("strict", "v1", "v2", storage="v2", new={**NEW, "required": ["target"]})
     outcomes = await walked(tmp_path, [ONE, strict], back=False)
     assert outcomes[1].findings == [
-        "one at v2 would be refused if it were new: spec.target: Required value",
-        "one at v1 after the migration: spec.port has gone, it was 1",
+        "one at v2 would be rejected as a new object: spec.target: Required value",
+        "one at v1 after the migration: spec.port was removed, it was 1",
     ]
 
 

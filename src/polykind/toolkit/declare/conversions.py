@@ -1,4 +1,4 @@
-"""Conversions declared as plain functions: a step from one version of a kind to another, and the ways they make.
+"""Conversions between the versions of one kind, declared as plain functions.
 
     crontabs = Conversions("CronTab.stable.example.com")
 
@@ -10,12 +10,15 @@
     def down(obj):
         obj["spec"]["cronSpec"] = obj["spec"].pop("schedule")
 
-A step is handed an object of its own, changes it and returns it or nothing, or returns another. `apiVersion` is set for
-it. Objects may be partial: server-side apply converts objects that have no spec, or nothing but one field.
+The decorator `step` declares a conversion function. The function receives its own copy of an object. It may change the
+copy and return nothing, or return a new object. The toolkit sets `apiVersion`. Objects may be partial, because
+server-side apply converts objects without a spec or with a single field.
 
-ConversionError      a step raised, or returned no object
-  NoWay              no steps lead from one version to the other
-Incomplete           of a definition's versions, some cannot be reached from others
+Exceptions:
+
+ConversionError      a conversion function raised an exception or did not return an object
+  NoWay              no path of conversion functions leads from one version to the other
+Incomplete           some pairs of versions have no conversion path
 """
 
 from __future__ import annotations
@@ -34,15 +37,15 @@ F = TypeVar("F", bound=ObjectFunction)
 
 
 class ConversionError(Exception):
-    """An object could not be converted; the text names the object, the versions and what went wrong."""
+    """An object cannot be converted. The text names the object, the versions and the cause."""
 
 
 class NoWay(ConversionError, LookupError):
-    """No steps lead from one version to the other."""
+    """No path of conversion functions leads from one version to the other."""
 
 
 class Incomplete(ValueError):
-    """Some versions cannot be reached from others: `missing` are the pairs."""
+    """Some pairs of versions have no conversion path. `missing` lists the pairs."""
 
     def __init__(self, kind: str, missing: list[tuple[str, str]]) -> None:
         lines = ", ".join(f"{origin} to {goal}" for origin, goal in missing)
@@ -51,7 +54,10 @@ class Incomplete(ValueError):
 
 
 class ConversionFunction(NamedTuple):
-    """One function that converts from a version to another; `loses` are the fields it cannot keep, and why."""
+    """A function that converts objects from one version to another.
+
+    `loses` maps the paths of fields that the function cannot keep to the reasons.
+    """
 
     origin: str
     goal: str
@@ -60,10 +66,10 @@ class ConversionFunction(NamedTuple):
 
 
 class Conversions:
-    """The conversions of one kind. Where no step leads all the way, the fewest that do are chained."""
+    """The conversion functions of one kind. The shortest path is used if no function converts directly."""
 
     def __init__(self, kind: str) -> None:
-        """`kind` names the kind and its group, such as `CronTab.stable.example.com`."""
+        """`kind` is the kind with its group, such as `CronTab.stable.example.com`."""
         self.name, dot, self.group = kind.partition(".")
         if not (self.name and dot and self.group):
             raise ValueError(f"{kind!r} does not name a kind and its group, such as CronTab.stable.example.com")
@@ -75,10 +81,10 @@ class Conversions:
         return f"Conversions({self.kind!r})"
 
     def step(self, origin: str, goal: str, *, loses: Mapping[str, str] | None = None) -> Callable[[F], F]:
-        """Declare the function that converts from one version to another.
+        """Declare the function that converts objects from version `origin` to version `goal`.
 
-        `loses` acknowledges what the new version cannot say: paths of the old one, such as `spec.timeZone` or
-        `spec.ports[*].name`, each with the reason. What is lost and not acknowledged fails the generated tests.
+        `loses` acknowledges fields that `goal` cannot represent: paths in `origin`, such as `spec.timeZone` or
+        `spec.ports[*].name`, each with a reason. The generated tests fail for a loss that is not acknowledged.
         """
 
         def declare(function: F) -> F:
@@ -88,7 +94,7 @@ class Conversions:
         return declare
 
     def add(self, origin: str, goal: str, function: ObjectFunction, *, loses: Mapping[str, str] | None = None) -> None:
-        """As `step`, for a function that is at hand."""
+        """Declare a conversion function without the decorator. The parameters are those of `step`."""
         if origin == goal or not origin or not goal or "/" in origin + goal:
             raise ValueError(f"{self.kind}: a step leads from one version to another, not from {origin!r} to {goal!r}")
         if (origin, goal) in self.steps:
@@ -97,33 +103,36 @@ class Conversions:
             raise TypeError(f"{self.kind}: the step from {origin} to {goal} must be a plain function, not {function!r}")
         for path, reason in (loses or {}).items():
             if not reason.strip():
-                raise ValueError(f"{self.kind}: the step from {origin} to {goal} loses {path}: say why")
+                raise ValueError(f"{self.kind}: the step from {origin} to {goal} loses {path}: give a reason")
         self.steps[origin, goal] = ConversionFunction(origin, goal, function, dict(loses or {}))
         self._paths.clear()
 
     def between(self, old: str, new: str, *rules: FieldRule) -> None:
-        """Declare how two versions differ by field rules. The functions in both directions follow from them."""
+        """Declare two versions by field rules, from which the functions in both directions are derived."""
         there, back, there_loses, back_loses = compose(rules, old, new)
         self.add(old, new, there, loses=there_loses)
         self.add(new, old, back, loses=back_loses)
 
     @property
     def versions(self) -> list[str]:
-        """The versions that steps lead from or to, in the order they were declared."""
+        """The versions of all conversion functions, in the order of declaration."""
         return list(dict.fromkeys(version for edge in self.steps for version in edge))
 
     def handles(self, group: str, kind: str) -> bool:
         return (group, kind) == (self.group, self.name)
 
     def path(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
-        """The fewest steps from one version to another; of equally few, those declared first. Raises NoWay."""
+        """Return the shortest path between two versions; the first declared if several are equally short.
+
+        Raises NoWay.
+        """
         path = self._paths.get((origin, goal))
         if path is None:
             path = self._paths[origin, goal] = self._search(origin, goal)
         return path
 
     def check(self, versions: Iterable[str]) -> None:
-        """Make sure that every one of these versions can be converted to every other. Raises Incomplete."""
+        """Raise Incomplete unless every version has a conversion path to every other version."""
         names = list(versions)
         missing = []
         for pair in ((origin, goal) for origin in names for goal in names if origin != goal):
@@ -135,21 +144,21 @@ class Conversions:
             raise Incomplete(self.kind, missing)
 
     def convert(self, obj: JsonObject, to: str) -> JsonObject:
-        """The object at another version; `to` is a version or an apiVersion. The one given is left as it is."""
+        """Return a converted copy of the object. `to` is a version or an apiVersion."""
         return self.convert_in_place(copy_json(obj), to)
 
     def convert_in_place(self, obj: JsonObject, to: str) -> JsonObject:
-        """As `convert`, of an object that nobody else needs: it may be changed."""
+        """Convert the object like `convert`, but without copying it first."""
         group, _, origin = _string(obj.get("apiVersion")).rpartition("/")
         if not self.handles(group, _string(obj.get("kind"))):
-            raise ConversionError(f"{describe_object(obj)} is no {self.kind}")
+            raise ConversionError(f"{describe_object(obj)} is not a {self.kind}")
         requested_group, _, goal = to.rpartition("/")
         if requested_group not in ("", group):
             raise NoWay(f"{describe_object(obj)} cannot be converted to {to}: it is of the group {group}")
         for step in self.path(origin, goal):
             obj = _call(step, obj)
             obj["apiVersion"] = f"{group}/{step.goal}"
-        # The API server refuses an answer without metadata, though server-side apply may have sent it none.
+        # The API server rejects a converted object without metadata, but server-side apply may send one without it.
         obj.setdefault("metadata", {})
         return obj
 
@@ -197,7 +206,7 @@ def _call(step: ConversionFunction, obj: JsonObject) -> JsonObject:
 
 
 def describe_object(obj: JsonObject) -> str:
-    """Who an object says it is, for messages."""
+    """Return the kind, namespace and name of an object for messages."""
     metadata = obj.get("metadata")
     fields: JsonObject = metadata if isinstance(metadata, dict) else {}
     name = _string(fields.get("name")) or "without a name"

@@ -1,4 +1,4 @@
-"""Paths to fields of objects, such as `spec.schedule` or `spec.jobs[*].command`."""
+"""Paths to fields of an object, such as `spec.schedule` or `spec.jobs[*].command`."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from polykind.contract import JsonObject
 
 _PATH = re.compile(r"[^.\[\]]+(\[\*\])?(\.[^.\[\]]+(\[\*\])?)*").fullmatch
 MISSING: Any = object()
-"""Stands for the value of a field that is not there."""
+"""The value of a field that does not exist."""
 
 
 class FieldPath:
-    """A path: through lists to some objects, its `scopes`, and from each by names to a field."""
+    """A path to a field: through lists to objects (the scopes), then by field names to one field of each scope."""
 
     def __init__(self, text: str) -> None:
         if not _PATH(text) or text.endswith("]"):
-            raise ValueError(f"{text!r} is no path to a field, such as spec.schedule or spec.jobs[*].command")
+            raise ValueError(f"{text!r} is not a path to a field, such as spec.schedule or spec.jobs[*].command")
         if text.partition(".")[0] in ("apiVersion", "kind", "metadata"):
-            raise ValueError(f"{text}: who an object is, is not for conversions to change")
+            raise ValueError(f"{text}: a conversion must not change apiVersion, kind or metadata")
         lists, star, field = text.rpartition("[*]")
         self.text = text
         self.lists = lists + star
         self._names = field.lstrip(".").split(".")
 
     def scopes(self, obj: JsonObject) -> list[JsonObject]:
-        """The objects that the path leads to through lists; without lists the object itself."""
+        """Return the list items that contain the field, or the object itself if the path has no `[*]`."""
         scopes = [obj]
         for part in self.lists.split("[*]")[:-1]:
             items = [_get(current, part.lstrip(".").split(".")) for current in scopes]
@@ -35,11 +35,14 @@ class FieldPath:
         return scopes
 
     def get(self, scope: JsonObject) -> Any:
-        """The field's value, or MISSING."""
+        """Return the field's value, or MISSING."""
         return _get(scope, self._names)
 
     def pop(self, scope: JsonObject) -> Any:
-        """Take the field out; its value, or MISSING. Objects that nothing is left in go too, but for the outermost."""
+        """Remove the field and return its value, or MISSING.
+
+        Also remove objects that become empty, except the outermost one (such as `spec`).
+        """
         parents = [scope]
         for name in self._names[:-1]:
             child = parents[-1].get(name)
@@ -56,16 +59,16 @@ class FieldPath:
         return value
 
     def set(self, scope: JsonObject, value: Any) -> None:
-        """Give the field a value, making the objects that lead to it."""
+        """Set the field and create missing parent objects."""
         current = scope
         for name in self._names[:-1]:
             current = current.setdefault(name, {})
             if not isinstance(current, dict):
-                raise ValueError(f"{self.text} cannot be set: {name} is no object")
+                raise ValueError(f"{self.text} cannot be set: {name} is not an object")
         current[self._names[-1]] = value
 
     def reaches(self, scope: JsonObject) -> bool:
-        """Whether the first of the objects that lead to the field is there."""
+        """True if the first object on the path to the field exists."""
         return len(self._names) == 1 or isinstance(scope.get(self._names[0]), dict)
 
 

@@ -1,4 +1,4 @@
-"""Conversions without code: rules that say how two versions differ, and so lead both ways.
+"""Field rules: declarative differences between two versions that convert in both directions.
 
     crontabs.between(
         "v1",
@@ -10,8 +10,8 @@
         drop("v2", "spec.debug", why="nobody used it"),
     )
 
-They apply in their order on the way to the newer version, in the reverse order on the way back. Where a rule has two
-paths, the first is that of the older version. `[*]` stands for every item of a list, as in `spec.jobs[*].command`.
+The rules apply in order on the way to the newer version and in reverse order on the way back. If a rule has two paths,
+the first belongs to the older version. `[*]` stands for every item of a list, as in `spec.jobs[*].command`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Change = Callable[[JsonObject], Any]
 
 
 class FieldRule(NamedTuple):
-    """How two versions differ in one respect: `there` leads to the newer, `back` to the older one, in place.
+    """One difference between two versions. `there` converts to the newer version and `back` to the older, in place.
 
-    `version` is the one that alone knows something, "" if the rule leads both ways as it stands; `loses` is what of it
-    cannot be kept, and why.
+    `version` is the only version that has the field, or "" if both versions can represent it. `loses` maps paths that
+    cannot be kept to the reasons.
     """
 
     there: Change
@@ -40,24 +40,24 @@ class FieldRule(NamedTuple):
 
 
 def move(old: str, new: str) -> FieldRule:
-    """A field has another name or stands elsewhere, in the same item if it is in a list's."""
+    """Move or rename a field. Both paths must go through the same lists."""
     old_path, new_path = FieldPath(old), FieldPath(new)
     if old_path.lists != new_path.lists:
-        raise ValueError(f"{old} and {new} do not lead through the same lists")
+        raise ValueError(f"{old} and {new} do not go through the same lists")
     return FieldRule(lambda obj: _move(obj, old_path, new_path), lambda obj: _move(obj, new_path, old_path))
 
 
 def rename_values(path: str, values: Mapping[str, str]) -> FieldRule:
-    """Values have other names; those that are not mentioned stay. A field that also moves is moved after that."""
+    """Rename string values of a field; other values stay. If the field also moves, list the `move` rule after this."""
     back = {new: old for old, new in values.items()}
     if len(back) != len(values):
-        raise ValueError(f"{path}: two values may not become one, there is no way back")
+        raise ValueError(f"{path}: two values must not become the same value, because that cannot be converted back")
     field_path = FieldPath(path)
     return FieldRule(lambda obj: _rename(obj, field_path, values), lambda obj: _rename(obj, field_path, back))
 
 
 def first(one: str, many: str) -> FieldRule:
-    """A single value has become a list, of which the older version sees the first item; the list is stashed."""
+    """Replace a single value by a list. The older version sees the first item, and the list is stashed."""
     one_path, many_path = _path_without_lists(one), _path_without_lists(many)
 
     def there(obj: JsonObject) -> None:
@@ -80,10 +80,10 @@ def first(one: str, many: str) -> FieldRule:
 
 
 def only(version: str, path: str, *, default: Any = None) -> FieldRule:
-    """A field that one version alone knows; at the other it is stashed.
+    """Declare a field that exists in one version only. The other version keeps the value in the stash.
 
-    With a `default`, objects that come from the other version get it, for no API server fills in defaults after a
-    conversion; and where it has that value it need not be stashed.
+    With a `default`, objects that come from the other version get that value, because the API server does not apply
+    defaults after a conversion. A value equal to the default is not stashed.
     """
     field_path = _path_without_lists(path)
 
@@ -103,9 +103,9 @@ def only(version: str, path: str, *, default: Any = None) -> FieldRule:
 
 
 def drop(version: str, path: str, *, why: str) -> FieldRule:
-    """A field that one version alone knows, and that is lost on the way to the other: acknowledged, with the reason."""
+    """Declare a field that exists in one version only and is lost in the other. `why` is the acknowledged reason."""
     if not why.strip():
-        raise ValueError(f"{path} is dropped: say why")
+        raise ValueError(f"{path} is dropped: give a reason")
     field_path = FieldPath(path)
     return FieldRule(
         _do_nothing, lambda obj: [field_path.pop(scope) for scope in field_path.scopes(obj)], version, {path: why}
@@ -113,18 +113,18 @@ def drop(version: str, path: str, *, why: str) -> FieldRule:
 
 
 def by_hand(there: Change, back: Change) -> FieldRule:
-    """What no other rule says: two functions that change the object they are given."""
+    """Declare a difference by two functions that change the object in place."""
     return FieldRule(there, back)
 
 
 def compose(rules: Iterable[FieldRule], old: str, new: str) -> tuple[Change, Change, dict[str, str], dict[str, str]]:
-    """Rules as two steps: from `old` to `new` and back, and what is lost on either. Raises ValueError."""
+    """Combine rules into two functions, from `old` to `new` and back, and the losses of each. Raises ValueError."""
     oriented = []
     there_loses: dict[str, str] = {}
     back_loses: dict[str, str] = {}
     for rule in rules:
         if rule.version not in ("", old, new):
-            raise ValueError(f"a rule is about {rule.version}, between {old} and {new}")
+            raise ValueError(f"a rule names the version {rule.version}, but the rules are between {old} and {new}")
         about_old = rule.version == old
         (there_loses if about_old else back_loses).update(rule.loses)
         oriented.append((rule.back, rule.there) if about_old else (rule.there, rule.back))
@@ -143,12 +143,12 @@ def compose(rules: Iterable[FieldRule], old: str, new: str) -> tuple[Change, Cha
 def _path_without_lists(path: str) -> FieldPath:
     field_path = FieldPath(path)
     if field_path.lists:
-        raise ValueError(f"{path} may not lead through lists: what belongs to which item could not be told")
+        raise ValueError(f"{path} must not go through a list: its values could not be matched to items again")
     return field_path
 
 
 def _do_nothing(obj: JsonObject) -> None:
-    """What the other version does not know is not there to be changed."""
+    """Change nothing: objects of the other version do not have the field."""
 
 
 def _move(obj: JsonObject, source: FieldPath, target: FieldPath) -> None:

@@ -1,15 +1,16 @@
-"""What `--converter package.module:object` names: one object that converts some kinds, or all.
+"""A converter object, as `--converter package.module:object` names it, behind one interface.
 
-`--converter crontabs.yaml` names a file of rules instead, which `declarative` reads. Else the object is one of:
+The object is one of:
 
-- `Conversions`, which are declared step by step;
-- a mapping of `(kind.group, from version, to version)` to a function `convert(obj: dict) -> dict`, which stands for the
-  same: `{("CronTab.example.com", "v1", "v2"): up, ("CronTab.example.com", "v2", "v1"): down}`;
-- a function `convert(obj: dict, to: str) -> dict`, or an object with such a method. `obj` is the whole object and may
-  be changed and returned; `to` is the wanted apiVersion, such as `example.com/v2`. In a server it may be `async`.
+- `Conversions`;
+- a mapping of `(kind.group, from version, to version)` to a function `convert(obj: dict) -> dict`, for example
+  `{("CronTab.example.com", "v1", "v2"): up, ("CronTab.example.com", "v2", "v1"): down}`;
+- a function `convert(obj: dict, to: str) -> dict`, or an object with such a method. The function may change `obj` and
+  return it. `to` is the requested apiVersion, such as `example.com/v2`. A server also accepts an async function.
 
-An object that has a method `handles(group: str, kind: str) -> bool` is asked which kinds it converts; `Conversions` and
-a mapping convert the kinds they name; anything else converts every kind. A function need not set apiVersion.
+If the object has a method `handles(group: str, kind: str) -> bool`, that method selects the kinds to convert.
+`Conversions` and a mapping convert the kinds that they name. Any other object converts every kind. A function does not
+have to set apiVersion.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ log = logging.getLogger(__name__)
 
 
 class Library:
-    """An object that converts, under the name it was found by."""
+    """A converter object and the name (`spec`) that messages use for it."""
 
     def __init__(self, spec: str, converter: Any) -> None:
         self.spec = spec
         self.declared: dict[str, Conversions] | None = None
-        """By kind, if they were declared step by step."""
+        """Conversions by kind. None if the converter is a single function for all versions."""
         if isinstance(converter, Conversions):
             self.declared = {converter.kind: converter}
         elif isinstance(converter, Mapping):
@@ -41,11 +42,10 @@ class Library:
         method = getattr(converter, "convert", None)
         self._convert: Convert | None = method if callable(method) else converter if callable(converter) else None
         if self.declared is None and self._convert is None:
-            raise ValueError(
-                f"--converter {spec}: neither a function, nor has it a method convert, nor is it a mapping"
-            )
+            raise ValueError(f"--converter {spec}: must be a function, a mapping, or an object with a method convert")
 
     def handles(self, group: str, kind: str) -> bool:
+        """True if the converter converts this kind."""
         if self.declared is not None:
             return f"{kind}.{group}" in self.declared
         if not callable(self._handles):
@@ -53,11 +53,11 @@ class Library:
         try:
             return bool(self._handles(group, kind))
         except Exception:
-            log.exception("--converter %s: asked whether it handles %s.%s, it raised", self.spec, kind, group)
+            log.exception("converter %s: handles() raised an exception for %s.%s, skipping it", self.spec, kind, group)
             return False
 
     def function(self, group: str, kind: str) -> Convert:
-        """The function that converts objects of a kind; it may change what it is given."""
+        """Return the function that converts objects of a kind. It may change its argument."""
         if self.declared is not None:
             return self.declared[f"{kind}.{group}"].convert_in_place
         assert self._convert is not None
@@ -75,6 +75,6 @@ def _from_mapping(spec: str, mapping: Mapping[Any, Any]) -> dict[str, Conversion
             kind, origin, goal = key
             out.setdefault(kind, Conversions(kind)).add(origin, goal, function)
         except (ValueError, TypeError, AttributeError):
-            message = f"{key!r} must be (kind.group, from, to) and name a plain function"
+            message = f"{key!r} must be (kind.group, from version, to version) and its value a plain function"
             raise ValueError(f"--converter {spec}: {message}") from None
     return out

@@ -1,4 +1,4 @@
-"""Finding what `--converter` names: an object in a Python module, or a file of rules."""
+"""Loading of converters by the value of `--converter`: an object in a Python module, or a rules file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from polykind.toolkit.declare.library import Library
 
 
 def load_converter(spec: str) -> Library:
-    """The library that a --converter flag names. Raises ValueError, saying what is wrong with it."""
+    """Load the converter that a --converter flag names. Raises ValueError with the cause."""
     if spec.endswith((".yaml", ".yml", ".json")):
         return Library(spec, _load_rules_file(Path(spec)))
     module_name, colon, path = spec.partition(":")
     if not (module_name and colon and path):
-        raise ValueError(f"--converter {spec}: must be package.module:object, or a file of rules")
+        raise ValueError(f"--converter {spec}: must be package.module:object or a rules file (.yaml, .yml, .json)")
     try:
         converter: Any = importlib.import_module(module_name)
         for name in path.split("."):

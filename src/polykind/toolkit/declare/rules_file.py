@@ -1,4 +1,4 @@
-"""Conversions from a file, without code: `--converter crontabs.yaml`.
+"""Rules files, which declare conversions without code: `--converter crontabs.yaml`.
 
     kind: CronTab.stable.example.com
     between:
@@ -10,7 +10,7 @@
       - only: {version: v2, path: spec.timeZone, default: UTC}
       - drop: {version: v2, path: spec.debug, why: nobody used it}
 
-The rules are those of `polykind.toolkit.declare.field_rules`. Of two paths or versions, the older comes first.
+The rules are those of `polykind.toolkit.declare.field_rules`. In a pair of paths or versions, the older comes first.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _RULES: dict[str, tuple[Callable[..., FieldRule], frozenset[str], frozenset[str]
     "only": (only, frozenset({"version", "path"}), frozenset({"default"})),
     "drop": (drop, frozenset({"version", "path", "why"}), frozenset()),
 }
-"""Each rule with the fields it must have and those it may have; without any, it is two paths."""
+"""The function, the required fields and the optional fields of each rule. A rule without fields takes two paths."""
 
 
 def parse_rules_file(document: Any) -> Conversions:
-    """The conversions that a document declares. Raises ValueError, saying what is wrong with it."""
+    """Parse the content of a rules file. Raises ValueError with the place of the first error."""
     fields = _fields("the document", document, frozenset({"kind", "between"}))
     if not isinstance(fields["kind"], str):
         raise ValueError("kind must name a kind and its group, such as CronTab.stable.example.com")
@@ -51,10 +51,10 @@ def parse_rules_file(document: Any) -> Conversions:
 
 def _rule(place: str, entry: Any) -> FieldRule:
     if not isinstance(entry, dict) or len(entry) != 1:
-        raise ValueError(f"{place} must be one rule: {', '.join(_RULES)}")
+        raise ValueError(f"{place} must be exactly one rule of: {', '.join(_RULES)}")
     ((name, value),) = entry.items()
     if name not in _RULES:
-        raise ValueError(f"{place}: {name!r} is no rule: {', '.join(_RULES)}")
+        raise ValueError(f"{place}: {name!r} is not a rule; the rules are {', '.join(_RULES)}")
     build, required, optional = _RULES[name]
     place = f"{place}.{name}"
     try:
@@ -71,21 +71,23 @@ def _check(place: str, fields: dict[str, Any]) -> None:
     for field, value in fields.items():
         if field == "values":
             if not isinstance(value, dict) or not all(isinstance(x, str) for pair in value.items() for x in pair):
-                raise ValueError(f"{place}.values must map strings to strings: quote what YAML does not take for one")
+                raise ValueError(
+                    f"{place}.values must map strings to strings: quote values such as on, off and numbers"
+                )
         elif field != "default" and not isinstance(value, str):
             raise ValueError(f"{place}.{field} must be a string")
 
 
 def _fields(place: str, value: Any, required: frozenset[str], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
     if not isinstance(value, dict) or not required <= value.keys() <= required | optional:
-        wanted = ", ".join(sorted(required)) + "".join(f" and maybe {field}" for field in sorted(optional))
+        wanted = ", ".join(sorted(required)) + "".join(f" and optionally {field}" for field in sorted(optional))
         raise ValueError(f"{place} must have {wanted}, and nothing else")
     return value
 
 
 def _pair(place: str, value: Any) -> tuple[str, str]:
     if not (isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value)):
-        raise ValueError(f"{place} must be a list of two, the older first")
+        raise ValueError(f"{place} must be a list of two strings, the older first")
     return value[0], value[1]
 
 

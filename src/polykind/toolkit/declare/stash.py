@@ -1,4 +1,4 @@
-"""What an older version cannot say, kept in an annotation until the object comes back.
+"""The stash: an annotation that keeps values which an older version cannot represent.
 
     @crontabs.step("v2", "v1")
     def down(obj):
@@ -16,8 +16,9 @@
         elif host is not None:
             obj["spec"]["hosts"] = [host]
 
-`beside` names the fields of the older version that say part of the same. If one of them has been edited meanwhile, the
-edit wins: `take` then gives nothing. So `put` comes after those fields have been set, and `take` before they are read.
+`beside` names fields of the older version that hold part of the same information. If a client edits one of them, the
+edit wins and `take` returns the fallback value. Therefore call `put` after setting these fields, and `take` before
+reading them.
 """
 
 from __future__ import annotations
@@ -31,29 +32,29 @@ from typing import Any
 from polykind.contract import JsonObject
 
 ANNOTATION = "conversion-stash"
-"""The annotation's name; its prefix is the object's group, which is its author's."""
+"""The annotation's name. Its prefix is the object's group, a domain that belongs to the CRD's author."""
 
 WARN_BYTES = 32 * 1024
-"""Annotations of an object may take 256 KiB in all, and `kubectl apply` keeps a copy of the object in one of them."""
+"""Size that triggers a warning. All annotations of an object share 256 KiB, including kubectl's last-applied copy."""
 
 log = logging.getLogger(__name__)
 
 
 def put(obj: JsonObject, name: str, value: Any, *, beside: Sequence[str] = ()) -> None:
-    """Keep a JSON value in the object under a name, for as long as the fields `beside` it are not edited."""
+    """Stash a JSON value under a name. The value becomes invalid if a field in `beside` changes."""
     key = _key(obj)
     entries = _entries(obj, key)
     entries[name] = {"value": value, "beside": list(beside), "digest": _digest(obj, beside)}
     text = _encode(entries)
     if len(text) > WARN_BYTES:
-        log.warning("the stash of an object has grown to %d bytes: keep less, or convert without it", len(text))
+        log.warning("conversion stash: an object's stash has %d bytes, but its annotations share 256 KiB", len(text))
     metadata = obj.setdefault("metadata", {})
     annotations = metadata.get("annotations")
     metadata["annotations"] = {**annotations, key: text} if isinstance(annotations, dict) else {key: text}
 
 
 def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
-    """The value kept under a name, which is then gone from the object; `otherwise` if none is, or an edit beats it."""
+    """Remove and return the stashed value, or `otherwise` if there is none or a field beside it has changed."""
     key = _key(obj)
     entries = _entries(obj, key)
     entry = entries.pop(name, None)
@@ -76,12 +77,12 @@ def take(obj: JsonObject, name: str, otherwise: Any = None) -> Any:
 def _key(obj: JsonObject) -> str:
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     if not group:
-        raise ValueError("an object without a group has no stash")
+        raise ValueError("the stash needs an object with a group in its apiVersion")
     return f"{group}/{ANNOTATION}"
 
 
 def _entries(obj: JsonObject, key: str) -> JsonObject:
-    """What is kept in an object. Anybody may edit annotations: what is not ours counts as nothing."""
+    """Return the stash entries. Clients may edit annotations, so anything unreadable counts as empty."""
     metadata = obj.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     text = annotations.get(key) if isinstance(annotations, dict) else None
@@ -95,7 +96,7 @@ def _entries(obj: JsonObject, key: str) -> JsonObject:
 
 
 def _digest(obj: JsonObject, beside: Sequence[str]) -> str:
-    """A digest of the fields at some paths, and of whether they are there."""
+    """Return a digest of the fields at some paths, including whether they exist."""
     return hashlib.sha256(_encode([_field(obj, path) for path in beside]).encode()).hexdigest()[:16]
 
 

@@ -1,1 +1,1 @@
-"""Manifests in files and Git trees: read, converted, and written with what did not change left as it stood."""
+"""Manifests in files and Git trees: reading, offline conversion, and writing with minimal changes."""

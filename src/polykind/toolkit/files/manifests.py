@@ -1,7 +1,7 @@
-"""Manifests as they lie in files: documents of YAML or JSON, and what stands between them.
+"""Manifest files: YAML or JSON documents and the text between them.
 
-A document that is not replaced keeps every byte. Documents are told apart as kubectl tells them apart: by lines of
-`---`, and values of JSON also by their ends. YAML is read as Kubernetes reads it.
+A document that is not replaced keeps every byte. Like kubectl, the parser splits YAML at lines of `---`, and also
+accepts concatenated JSON values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from polykind.errors import APIError
 from polykind.toolkit.files.yaml_rewriter import UnwritableError, is_comment, rewrite_document
 
 MAX_BYTES = 64 << 20
-"""The most bytes that a file may have."""
+"""The maximum size of a file."""
 
 SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 
@@ -30,22 +30,22 @@ _SPACE = re.compile(r"\s*")
 
 
 class ManifestReadError(ValueError):
-    """A file that cannot be read, and why."""
+    """A file cannot be read. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document with the comments around it. `line` is where its content begins, counted from 1."""
+    """One document with the comments around it. `line` is the first line of its content, counted from 1."""
 
     line: int
     text: str
     format: Literal["yaml", "json"]
     value: Any = None
     error: str = ""
-    """Why it cannot be read."""
+    """The parse error, or empty."""
 
     def replace(self, value: JsonObject) -> str:
-        """The text of the document with another value, in the same format. Raises Unwritable."""
+        """Return the document's text with another value, in the same format. Raises UnwritableError."""
         if self.format == "json":
             return _encode_json_like(self.text, value)
         if "\r\n" in self.text:
@@ -55,7 +55,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a file holds, in order: documents, and text between them, such as separators."""
+    """The content of a file in order: documents, and the text between them, such as separators."""
 
     parts: tuple[Document | str, ...]
 
@@ -64,7 +64,7 @@ class Manifest:
         return [part for part in self.parts if isinstance(part, Document)]
 
     def replace(self, values: Mapping[int, JsonObject]) -> bytes:
-        """The file with other values for some of its documents, by their index. Raises Unwritable."""
+        """Return the file with new values for some documents, by index. Raises UnwritableError."""
         out: list[str] = []
         index = 0
         for part in self.parts:
@@ -77,8 +77,8 @@ class Manifest:
 
 
 def parse(data: bytes) -> Manifest:
-    """The documents of a file. What is wrong with one of them stands in it; the others are read."""
-    # Bytes that are no UTF-8 survive in documents that are left alone.
+    """Parse a file into documents. A document that cannot be parsed carries its error; the others stay usable."""
+    # `surrogateescape` keeps bytes that are not UTF-8, so unchanged documents stay byte for byte the same.
     text = data.decode(errors="surrogateescape")
     parts: list[Document | str] = []
     if text.startswith(_BYTE_ORDER_MARK.decode()):
@@ -92,7 +92,7 @@ def parse(data: bytes) -> Manifest:
             chunk, first_line = [], line + 1
             rest = line_text[3:].strip()
             if line_text.startswith("---") and rest and not rest.startswith("#"):
-                # As kubectl says it.
+                # The text of kubectl.
                 parts.append(Document(line, line_text, "yaml", error=f"invalid Yaml document separator: {rest}"))
             else:
                 parts.append(line_text)
@@ -108,7 +108,7 @@ def _ends_document(line_text: str) -> bool:
 
 
 def _parse_chunk(text: str, line: int) -> Iterator[Document | str]:
-    """What stands between two separators: as a rule one document, or nothing but comments and directives."""
+    """Parse the text between two separators: usually one document, or only comments and directives."""
     rows = text.split("\n")
     first_content = next(
         (i for i, line_text in enumerate(rows) if not is_comment(line_text) and not line_text.startswith("%")), None
@@ -131,12 +131,12 @@ def _parse_chunk(text: str, line: int) -> Iterator[Document | str]:
 
 
 def _shift_line_numbers(message: str, line: int) -> str:
-    """A complaint with the lines that it names counted from the beginning of the file."""
+    """Return the message with line numbers that count from the start of the file."""
     return re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) + line - 1}", message)
 
 
 def _json_spans(text: str) -> list[tuple[int, int]]:
-    """Where values of JSON begin and end, blanks around them included; nothing if the text is no JSON."""
+    """Return the spans of concatenated JSON values with surrounding space, or an empty list if it is not JSON."""
     decoder, at, out = json.JSONDecoder(), 0, []
     try:
         while at < len(text):
@@ -165,7 +165,7 @@ def _json_document(text: str, line: int) -> Document:
 
 
 def _encode_json_like(text: str, value: JsonObject) -> str:
-    """A value as JSON, laid out as a text is: on one line or indented, with the same blanks around it."""
+    """Encode a value as JSON in the layout of an existing text: one line or indented, same surrounding space."""
     body = text.strip()
     before, _, rest = text.partition(body)
     indent = re.search(r"\n([ \t]+)\S", body)
@@ -178,22 +178,22 @@ def _encode_json_like(text: str, value: JsonObject) -> str:
     except (json_codec.MalformedJSONError, UnicodeEncodeError):
         exact = False
     if not exact:
-        raise UnwritableError("what was converted cannot be written as JSON")
+        raise UnwritableError("the converted object cannot be written as JSON")
     return before + (out.replace("\n", "\r\n") if "\r\n" in body else out) + rest
 
 
 def read_stream(file: BinaryIO) -> bytes:
-    """The bytes of a file or stream. Raises Unreadable."""
+    """Read a stream. Raises ManifestReadError if it is too large or is not UTF-8."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise ManifestReadError(f"more than {MAX_BYTES >> 20} MiB")
+        raise ManifestReadError(f"the file is larger than {MAX_BYTES >> 20} MiB")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ManifestReadError("UTF-16: manifests are read as UTF-8")
+        raise ManifestReadError("the file is UTF-16: convert it to UTF-8")
     return data
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file. Raises Unreadable."""
+    """Read a file. Raises ManifestReadError."""
     try:
         with path.open("rb") as file:
             return read_stream(file)
@@ -202,7 +202,7 @@ def read_file(path: Path) -> bytes:
 
 
 def read_objects(paths: Iterable[Path]) -> Iterator[JsonObject]:
-    """The objects in files and folders, those of Lists one by one. Raises ValueError that says where."""
+    """Yield the objects in files and folders, including the items of Lists. Raises ValueError with file and line."""
     for path in find_files(paths):
         try:
             documents = parse(read_file(path)).documents
@@ -218,9 +218,9 @@ def read_objects(paths: Iterable[Path]) -> Iterator[JsonObject]:
 
 
 def find_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The files that are named, and those of manifests in folders that are named; hidden ones are passed over.
+    """Yield the given files, and the manifest files in the given folders. Hidden files and folders are skipped.
 
-    Raises Unreadable for a folder that cannot be searched.
+    Raises ManifestReadError for a folder that cannot be read.
     """
     yielded: set[Path] = set()
     for path in paths:
@@ -243,7 +243,7 @@ def _raise_walk_error(error: OSError) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put other bytes into a file, whole or not at all; its mode is kept, and a link goes on to lead to it."""
+    """Replace a file's content atomically. The file mode and a symlink to the file are kept."""
     target = path.resolve(strict=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:

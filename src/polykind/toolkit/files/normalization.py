@@ -1,4 +1,4 @@
-"""What a manifest means: how the API server understands it, and what it must say to be understood so."""
+"""Comparison of manifests by their effect: which defaults must be written so that the API server reads the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ _ABSENT = object()
 def write_differing_defaults(
     written: JsonObject, converted: JsonObject, expected: JsonObject, target: CRDVersion
 ) -> tuple[JsonObject, list[str]]:
-    """What was said, with as much written out as the API server needs to take it for what was meant; and where."""
+    """Add explicit values where the target version's defaults differ from those that the source version applied.
+
+    `written` is the converted manifest as the author wrote it, `converted` the converted object with the source
+    version's defaults, and `expected` is `converted` with the target version's defaults. Return the completed manifest
+    and the paths that were added.
+    """
     served = target.defaulted(written)
     expected_state, actual_state = normalize(expected), normalize(served)
     if same_json(expected_state, actual_state):
@@ -64,7 +69,7 @@ def _merge(written: Any, expected_state: Any, actual_state: Any, path: str, adde
 
 
 def normalize(obj: JsonObject) -> JsonObject:
-    """All of an object that a converter may change, but for what `kubectl apply` noted."""
+    """Return the parts of an object that a converter may change, without kubectl's last-applied annotation."""
     metadata = mutable_metadata(metadata_of(obj))
     if "annotations" in metadata:
         metadata["annotations"] = {k: v for k, v in metadata["annotations"].items() if k != LAST_APPLIED}
@@ -72,12 +77,12 @@ def normalize(obj: JsonObject) -> JsonObject:
 
 
 def mutable_metadata(metadata: JsonObject) -> JsonObject:
-    """Of the metadata, what a converter may change."""
+    """Return the metadata that a converter may change."""
     return {key: metadata[key] for key in _MUTABLE_METADATA if key in metadata}
 
 
 def replace_mutable_metadata(metadata: JsonObject, other: JsonObject) -> JsonObject:
-    """Metadata with what a converter may change taken from another."""
+    """Return the metadata with the fields that a converter may change taken from `other`."""
     return {
         **{key: value for key, value in metadata.items() if key not in _MUTABLE_METADATA},
         **mutable_metadata(other),
@@ -85,6 +90,6 @@ def replace_mutable_metadata(metadata: JsonObject, other: JsonObject) -> JsonObj
 
 
 def metadata_of(obj: JsonObject) -> JsonObject:
-    """The metadata of an object; nothing, if it has none."""
+    """Return an object's metadata, or an empty object."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}

@@ -1,8 +1,8 @@
-"""Objects converted without a server: by the steps alone, or, where the definition is at hand, as the API server does.
+"""Offline conversion of objects: by the conversion functions alone, or with a CRD exactly as the API server does it.
 
-The API server fills in the defaults of the old version before it converts. A manifest says only what its author wrote;
-so does the converted one, as long as the API server then takes it for the same. A default that the new version does not
-have, or has otherwise, is written out.
+The API server applies the source version's defaults before it converts. A manifest contains only what its author wrote,
+and so does the converted manifest, as long as the API server then reads the same object. Defaults that differ in the
+target version are written into the manifest.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _DIRECTIVES = ("$patch", "$retainKeys", "$setElementOrder", "$deleteFromPrimitiv
 
 @dataclass(slots=True)
 class ConvertedDocument:
-    """A document after its conversion: `value` is the one given if nothing in it is of another version."""
+    """A converted document. `value` is unchanged if no object in the document needed a conversion."""
 
     value: Any
     changes: list[str] = field(default_factory=list)
-    """Each object that was converted, and from which version."""
+    """A line for each converted object, with its old and new version."""
     current: int = 0
-    """How many objects were of the wanted version already."""
+    """The number of objects that were already at the requested version."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -45,36 +45,38 @@ class OfflineConverter:
     """Converts objects of some kinds to one version."""
 
     def __init__(self, library: Library, to: str, crds: Iterable[CRD] = (), *, defaults: bool = False) -> None:
-        """`to` is a version, or an apiVersion; `defaults`: write out every default. Raises ValueError."""
+        """`to` is a version or an apiVersion. `defaults` writes every default into the result. Raises ValueError."""
         self.library, self.defaults = library, defaults
         self.group, _, self.version = to.rpartition("/")
         self.crds = {crd.kind: crd for crd in crds}
         if not self.version:
             raise ValueError(f"--to {to}: must be a version such as v2, or with its group, such as example.com/v2")
         if library.is_async:
-            raise ValueError(f"--converter {library.spec}: files are converted by plain functions, not by async ones")
+            raise ValueError(
+                f"--converter {library.spec}: an async function cannot convert files, use a plain function"
+            )
         declared = library.declared
         self._declares_kinds = declared is not None or not library.handles("apps", "Deployment")
-        """Whether the library itself tells its kinds from others; if not, definitions do, or the group."""
+        """True if the converter selects its kinds itself. Otherwise the CRDs or the group select them."""
         if not self._declares_kinds and not self.group and not self.crds:
             raise ValueError(
-                f"--converter {library.spec} converts every kind: say which are meant, "
-                f"by --to with a group, such as example.com/{self.version}, or by --crd"
+                f"--converter {library.spec} converts every kind: select kinds with a group, "
+                f"as in --to example.com/{self.version}, or with --crd"
             )
-        if declared is not None and not any(self.version in one.versions for one in declared.values()):
-            known = ", ".join(dict.fromkeys(version for one in declared.values() for version in one.versions))
+        if declared is not None and not any(self.version in conversions.versions for conversions in declared.values()):
+            known = ", ".join(dict.fromkeys(version for each in declared.values() for version in each.versions))
             raise ValueError(f"--to {to}: no step of --converter {library.spec} leads there, only to {known}")
 
     @property
     def groups(self) -> set[str]:
-        """The groups whose objects are converted; none, if they cannot be told beforehand."""
+        """The groups whose objects are converted. Empty if they are not known in advance."""
         if self.group:
             return {self.group}
         kinds = self.library.declared or ({} if self._declares_kinds else self.crds)
         return {kind.partition(".")[2] for kind in kinds}
 
     def applies_to(self, group: str, kind: str) -> bool:
-        """Whether objects of a kind are converted."""
+        """True if objects of this kind are converted."""
         if not group or self.group not in ("", group):
             return False
         if not self._declares_kinds and self.crds and f"{kind}.{group}" not in self.crds:
@@ -82,7 +84,7 @@ class OfflineConverter:
         return self.library.handles(group, kind)
 
     def document(self, value: Any) -> ConvertedDocument:
-        """A document with all the objects in it converted: itself, or the items of a list. Raises ConversionError."""
+        """Convert a document: the object itself, or the items of a List. Raises ConversionError."""
         if not isinstance(value, dict):
             return ConvertedDocument(value)
         group, kind = _group_kind(value)
@@ -98,7 +100,7 @@ class OfflineConverter:
         return ConvertedDocument(value)
 
     def convert(self, obj: JsonObject) -> ConvertedDocument:
-        """An object at the wanted version. Raises ConversionError."""
+        """Convert an object to the requested version. Raises ConversionError."""
         group, kind = _group_kind(obj)
         goal = f"{group}/{self.version}"
         if obj["apiVersion"] == goal:
@@ -107,7 +109,7 @@ class OfflineConverter:
         error_prefix = f"{describe_object(obj)} cannot be converted from {origin} to {self.version}"
         if directive := next(_patch_directives(obj), ""):
             raise ConversionError(
-                f"{error_prefix}: it is a patch, with {directive}: only whole objects can be converted"
+                f"{error_prefix}: it is a strategic merge patch ({directive}); only whole objects can be converted"
             )
         crd = self.crds.get(f"{kind}.{group}")
         try:
@@ -120,23 +122,23 @@ class OfflineConverter:
         except (RejectedError, ConversionAttemptError) as error:
             raise ConversionError(f"{error_prefix}: {getattr(error, 'said', error)}") from None
         except RecursionError:
-            raise ConversionError(f"{error_prefix}: it is nested too deeply") from None
+            raise ConversionError(f"{error_prefix}: the object is nested too deeply") from None
         out.changes = [f"{describe_object(obj)}: {origin} to {self.version}"]
         return out
 
     def _losses(self, obj: JsonObject, kind: str, origin: str) -> Iterator[str]:
-        """What an object has of all that its steps are declared to lose."""
+        """Yield a warning for each declared loss of a field that the object has."""
         conversions = (self.library.declared or {}).get(kind)
         if conversions is None:
             return
         for step in conversions.path(origin, self.version):
-            at = conversions.convert(obj, step.origin) if step.loses else {}
-            yield from (
-                f"{path}: lost in {step.goal}: {reason}" for path, reason in step.loses.items() if _has_field(at, path)
-            )
+            source = conversions.convert(obj, step.origin) if step.loses else {}
+            for path, reason in step.loses.items():
+                if _has_field(source, path):
+                    yield f"{path}: lost in {step.goal}: {reason}"
 
     def _convert_list(self, value: JsonObject, implied: JsonObject) -> ConvertedDocument:
-        """A list with its items converted; what `implied` says of them they need not say themselves."""
+        """Convert the items of a List. `implied` holds the apiVersion and kind that items of a typed List omit."""
         out = ConvertedDocument(value)
         items = []
         for index, item in enumerate(value["items"]):
@@ -145,13 +147,13 @@ class OfflineConverter:
                 items.append(item)
                 continue
             try:
-                one = self.convert(full_object)
+                converted = self.convert(full_object)
             except ConversionError as error:
                 raise ConversionError(f"items[{index}]: {error}") from None
-            items.append({key: kept for key, kept in one.value.items() if key in item or key not in implied})
-            out.changes += one.changes
-            out.current += one.current
-            out.warnings += (f"items[{index}]: {warning}" for warning in one.warnings)
+            items.append({key: field for key, field in converted.value.items() if key in item or key not in implied})
+            out.changes += converted.changes
+            out.current += converted.current
+            out.warnings += (f"items[{index}]: {warning}" for warning in converted.warnings)
         if out.changes:
             out.value = {**value, "items": items}
         if implied and value["apiVersion"] != (goal := f"{_group_kind(value)[0]}/{self.version}"):
@@ -160,6 +162,7 @@ class OfflineConverter:
         return out
 
     def _convert_raw(self, obj: JsonObject, goal: str) -> JsonObject:
+        """Convert with the converter alone, without a CRD."""
         full_object = copy_json(obj)
         full_object.setdefault("metadata", {})
         out = check_converted(full_object, self._call_converter(full_object, goal), goal)
@@ -168,7 +171,7 @@ class OfflineConverter:
         return out
 
     def _call_converter(self, obj: JsonObject, goal: str) -> JsonObject:
-        """What the library makes of a copy of an object, as plain JSON with its keys in their order."""
+        """Call the converter with a copy of the object and return its result as plain JSON in its own key order."""
         group, kind = _group_kind(obj)
         error_prefix = f"{describe_object(obj)} cannot be converted to {goal}"
         try:
@@ -176,68 +179,66 @@ class OfflineConverter:
         except (ConversionError, RecursionError):
             raise
         except (Exception, SystemExit) as error:
-            # What calls sys.exit would end all the others too.
+            # A converter that calls sys.exit must not end the conversion of the other files.
             message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise ConversionError(f"{error_prefix}: {message}") from error
         if not isinstance(out, dict):
-            raise ConversionError(f"{error_prefix}: {type(out).__name__} was returned, no object")
+            raise ConversionError(f"{error_prefix}: the converter returned {type(out).__name__}, not an object")
         if out.get("apiVersion") == obj["apiVersion"]:
             out["apiVersion"] = goal
         try:
             plain: JsonObject = json_codec.decode(json_codec.encode_ordered(out))
         except (TypeError, ValueError, json_codec.MalformedJSONError) as error:
-            raise ConversionError(f"{error_prefix}: what was returned is no JSON: {error}") from error
+            raise ConversionError(
+                f"{error_prefix}: the converter returned a value that is not JSON: {error}"
+            ) from error
         return plain
 
     def _convert_like_server(self, obj: JsonObject, crd: CRD, error_prefix: str) -> ConvertedDocument:
-        """What the API server makes of an object, said as its author said it. Raises Unfit."""
+        """Convert as the API server does, but write only what the author wrote. Raises RejectedError."""
         origin = crd.version_of(obj)
         target = crd.versions.get(self.version)
         if target is None:
             raise RejectedError(f"{crd.name} has no version {self.version}, only {', '.join(crd.versions)}")
-        admit, unknown = origin.admit(obj)
-        warnings = [] if target.served else [f"{target.name} is not served: the API server does not take it yet"]
+        admitted, unknown = origin.admit(obj)
+        warnings = [] if target.served else [f"{target.name} is not served: the API server does not accept it yet"]
         warnings += [f"{path}: not in the schema of {origin.name}, dropped" for path in unknown]
         written = origin.pruned(obj)
-        written["metadata"] = admit["metadata"] if any(p.startswith("metadata.") for p in unknown) else metadata_of(obj)
-        converted, dropped_paths = self._accept(admit, target)
+        unknown_metadata = any(path.startswith("metadata.") for path in unknown)
+        written["metadata"] = admitted["metadata"] if unknown_metadata else metadata_of(obj)
+        converted, dropped = self._accept(admitted, target)
         try:
-            message, dropped_from_written = self._accept(written, target)
-            dropped_paths += [path for path in dropped_from_written if path not in dropped_paths]
+            manifest, dropped_from_written = self._accept(written, target)
+            dropped += [path for path in dropped_from_written if path not in dropped]
         except ConversionError:
-            # Steps that count on defaults get them, and so does the manifest.
-            message = {
-                **copy_json(converted),
-                "metadata": replace_mutable_metadata(written["metadata"], converted["metadata"]),
-            }
+            # The conversion function relies on defaults, so the manifest must contain them.
+            metadata = replace_mutable_metadata(written["metadata"], converted["metadata"])
+            manifest = {**copy_json(converted), "metadata": metadata}
         warnings += [
-            f"{path}: written by the converter, not in the schema of {target.name}, dropped" for path in dropped_paths
+            f"{path}: written by the converter, not in the schema of {target.name}, dropped" for path in dropped
         ]
-        defaulted_object = target.defaulted(converted)
+        expected = target.defaulted(converted)
         if self.defaults:
-            out = {
-                **defaulted_object,
-                "metadata": replace_mutable_metadata(message["metadata"], defaulted_object["metadata"]),
-            }
+            out = {**expected, "metadata": replace_mutable_metadata(manifest["metadata"], expected["metadata"])}
         else:
-            out, added_paths = write_differing_defaults(message, converted, defaulted_object, target)
+            out, added_paths = write_differing_defaults(manifest, converted, expected, target)
             warnings += (
-                f"{path}: written out, as the defaults of {target.name} are not those of {origin.name}"
+                f"{path}: written out, because the defaults of {target.name} differ from those of {origin.name}"
                 for path in added_paths
             )
-        warnings += _validation_warnings(out, admit, origin, target, error_prefix)
+        warnings += _validation_warnings(out, admitted, origin, target, error_prefix)
         if "metadata" not in obj and not out["metadata"]:
             del out["metadata"]
         return ConvertedDocument(out, warnings=warnings)
 
     def _accept(self, obj: JsonObject, target: CRDVersion) -> tuple[JsonObject, list[str]]:
-        """The object as the API server takes it from the converter, and what it drops of it."""
+        """Return the converter's result as the API server accepts it, and the paths that the API server prunes."""
         response = self._call_converter(obj, target.api_version)
         out = accept_converted(obj, response, target)
         return out, [path for path in target.admit(response)[1] if not path.startswith("metadata.")]
 
     def _convert_last_applied(self, out: ConvertedDocument, crd: CRD | None) -> None:
-        """What `kubectl apply` noted of the object goes along to the new version, or it goes."""
+        """Convert kubectl's last-applied annotation too, or drop it with a warning."""
         annotations = metadata_of(out.value).get("annotations")
         if not isinstance(annotations, dict) or not isinstance(text := annotations.get(LAST_APPLIED), str):
             return
@@ -246,7 +247,7 @@ class OfflineConverter:
         try:
             last_applied = json_codec.decode(text.encode())
             if not isinstance(last_applied, dict) or _group_kind(last_applied) != _group_kind(out.value):
-                raise ConversionError("it is of another kind")
+                raise ConversionError("it holds an object of another kind")
             if last_applied["apiVersion"] != goal:
                 last_applied = (
                     self._accept(last_applied, target)[0] if target else self._convert_raw(last_applied, goal)
@@ -261,17 +262,20 @@ class OfflineConverter:
         ) as error:
             del annotations[LAST_APPLIED]
             message = getattr(error, "said", None) or getattr(error, "text", None) or error
-            out.warnings.append(f"the annotation {LAST_APPLIED} cannot be converted, and is dropped: {message}")
+            out.warnings.append(f"the annotation {LAST_APPLIED} cannot be converted and is dropped: {message}")
 
 
 def _validation_warnings(
-    out: JsonObject, admit: JsonObject, origin: CRDVersion, target: CRDVersion, error_prefix: str
+    out: JsonObject, admitted: JsonObject, origin: CRDVersion, target: CRDVersion, error_prefix: str
 ) -> list[str]:
-    """What the new version has against an object. If the old one had nothing against it, the converter is at fault."""
-    found = target.validation_errors(target.defaulted(out))
-    if found and not origin.validation_errors(admit):
-        raise ConversionError(f"{error_prefix}: {target.name} refuses the outcome: {'; '.join(found)}")
-    return [f"refused by {origin.name}, and by {target.name} too: {complaint}" for complaint in found]
+    """Return the target version's validation errors as warnings if the source version rejects the object too.
+
+    Raises ConversionError if only the target version rejects it, because then the converter is at fault.
+    """
+    errors = target.validation_errors(target.defaulted(out))
+    if errors and not origin.validation_errors(admitted):
+        raise ConversionError(f"{error_prefix}: {target.name} rejects the result: {'; '.join(errors)}")
+    return [f"rejected by {origin.name} and by {target.name}: {error}" for error in errors]
 
 
 def _group_kind(obj: JsonObject) -> tuple[str, str]:
@@ -283,14 +287,14 @@ def _group_kind(obj: JsonObject) -> tuple[str, str]:
 
 def _has_field(obj: JsonObject, path: str) -> bool:
     try:
-        at = FieldPath(path)
+        field_path = FieldPath(path)
     except ValueError:
         return False
-    return any(at.get(scope) is not MISSING for scope in at.scopes(obj))
+    return any(field_path.get(scope) is not MISSING for scope in field_path.scopes(obj))
 
 
 def _patch_directives(root: Any) -> Iterator[str]:
-    """Keys by which a strategic merge patch gives orders."""
+    """Yield the directive keys of a strategic merge patch."""
     stack = [root]
     while stack:
         value = stack.pop()

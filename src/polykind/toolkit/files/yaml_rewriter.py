@@ -1,62 +1,63 @@
-"""The text of a YAML document after some of its fields have changed: what has not changed is left as it was written.
+"""Rewriting of YAML documents: change some fields and leave everything else as the author wrote it.
 
-Comments, quotes, the order and the layout of fields that are the same before and after are kept line by line, so that a
-diff shows what was converted and nothing else. What comes out is read again: if it does not say what it must, the whole
-document is written anew, and only the comments before and behind it are kept.
+Comments, quotes, field order and layout of unchanged fields are kept line by line, so that a diff shows only what was
+converted. The result is parsed again. If it does not equal the wanted value, the whole document is written anew, and
+only the comments before and after it are kept.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
 from polykind.codec import json_codec, yaml_codec
 from polykind.contract import JsonObject
-from polykind.toolkit.files.yaml_layout import format_lines, list_indentations, split_lines
 
 _unusual_line_break = re.compile("[\r\x85\u2028\u2029]").search
-"""Where YAML breaks lines besides the newline."""
+"""Matches the line breaks of YAML other than the newline."""
 
 _COMMON_VALUES = (None, True, False, "", 0, 1)
-"""Values that are too common to tell that a field was renamed."""
+"""Values that are too common to identify a renamed field."""
 
 
 class UnwritableError(ValueError):
-    """A value that cannot be written as YAML and read again."""
+    """A value cannot be written as YAML or JSON so that it reads back the same."""
 
 
 class _LayoutError(Exception):
-    """The text is laid out in a way that cannot be kept."""
+    """The document's layout cannot be preserved."""
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same; 1 and true are not."""
+    """True if two JSON values are equal; 1 and true are not."""
     return json_codec.encode(one) == json_codec.encode(other)
 
 
 def rewrite_document(text: str, old: Any, new: JsonObject) -> str:
-    """The text of a document that was read as `old`, saying `new`. Raises Unwritable."""
-    lines = split_lines(text)
+    """Return the text of a document, parsed as `old`, with the value `new`. Raises UnwritableError."""
+    lines = _split_lines(text)
     for write in (_write_preserving, _write_new):
         try:
             out = "".join(write(lines, old, new))
-            # A last line without its end stays so, unless a block of text needs it.
+            # Keep a missing newline at the end, unless a block scalar needs the newline.
             for candidate in (out,) if text.endswith("\n") else (out.removesuffix("\n"), out):
                 if same_json(yaml_codec.decode(candidate.encode()), new):
                     return candidate
         except (_LayoutError, yaml.YAMLError, yaml_codec.MalformedYAMLError, RecursionError):
             continue
-    raise UnwritableError("what was converted cannot be written as YAML")
+    raise UnwritableError("the converted object cannot be written as YAML")
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line says nothing: it is blank or has only a comment."""
+    """True if a line is blank or has only a comment."""
     return not line.strip() or line.lstrip().startswith("#")
 
 
 def _write_new(lines: list[str], old: Any, new: JsonObject) -> list[str]:
+    """Write the whole document anew and keep the comments before and after it."""
     content_start = next((i for i, line in enumerate(lines) if not is_comment(line)), len(lines))
     trailing = len(lines)
     while trailing > content_start and (lines[trailing - 1].startswith("#") or not lines[trailing - 1].strip()):
@@ -67,15 +68,16 @@ def _write_new(lines: list[str], old: Any, new: JsonObject) -> list[str]:
 
 
 def _write_preserving(lines: list[str], old: Any, new: JsonObject) -> list[str]:
+    """Write only the fields that change. Raises _LayoutError if the layout is not supported."""
     if any(_unusual_line_break(line) for line in lines):
         raise _LayoutError
     root = yaml.compose("".join(lines), Loader=yaml.CSafeLoader)
-    text = _DocumentRewriter(lines, indent_lists=any(list_indentations(root)))
+    text = _DocumentRewriter(lines, indent_lists=any(_list_indentations(root)))
     return [*lines[: root.start_mark.line], *text.rewrite_mapping(root, old, new, root.start_mark.line, len(lines))]
 
 
 class _Region:
-    """The lines of one field or item: comments above it, its own, and comments below that belong to it."""
+    """The lines of one field or item: comments above it, its own lines, and comments below that belong to it."""
 
     def __init__(self, first: int, value: Any) -> None:
         self.first, self.value = first, value
@@ -84,16 +86,16 @@ class _Region:
 
 
 class _DocumentRewriter:
-    """The lines of a document, out of which another is made."""
+    """Rewrites a document from its lines."""
 
     def __init__(self, lines: list[str], *, indent_lists: bool) -> None:
         self.lines = lines
         self._indent_lists = indent_lists
 
     def rewrite_mapping(self, node: Any, old: JsonObject, new: JsonObject, begin: int, limit: int) -> list[str]:
-        """The lines, from `begin` to `limit`, of a block mapping that says `new`.
+        """Return the lines from `begin` to `limit` of a block mapping with the value `new`.
 
-        The first begins as the mapping's first did, be it by a dash.
+        The first line keeps the prefix of the mapping's first line, which may be the dash of a list item.
         """
         if not isinstance(node, yaml.MappingNode) or node.flow_style or [k.value for k, _ in node.value] != list(old):
             raise _LayoutError
@@ -152,7 +154,7 @@ class _DocumentRewriter:
         raise _LayoutError
 
     def rewrite_sequence(self, node: Any, old: list[Any], new: list[Any], begin: int, limit: int) -> list[str]:
-        """The lines, from `begin` to `limit`, of a block sequence that says `new`, item by item."""
+        """Return the lines from `begin` to `limit` of a block sequence with the value `new`, item by item."""
         if not isinstance(node, yaml.SequenceNode) or node.flow_style or len(old) != len(new):
             raise _LayoutError
         regions = [_Region(item.start_mark.line, item) for item in node.value]
@@ -180,9 +182,9 @@ class _DocumentRewriter:
         return out + trailing
 
     def _assign_comments(self, regions: list[_Region], column: int, begin: int, limit: int) -> list[str]:
-        """Comments between two fields belong to the second, unless they are indented as what is in the first.
+        """Assign the comments between two fields to the second field, or to the first if they are indented below it.
 
-        Those before the first belong to it; those behind the last are returned.
+        Comments before the first field belong to it. Return the comments after the last field.
         """
         regions[0].start = begin
         for region, next_region in zip(regions, [*regions[1:], None], strict=True):
@@ -198,10 +200,10 @@ class _DocumentRewriter:
         return self.lines[regions[-1].stop : limit]
 
     def _format_value(self, value: JsonObject | list[Any], column: int) -> list[str]:
-        return format_lines(value, column, indent_lists=self._indent_lists)
+        return _format_lines(value, column, indent_lists=self._indent_lists)
 
     def _keep_comment(self, lines: list[str], region: _Region) -> list[str]:
-        """A field on one line, before and after, keeps the comment behind it."""
+        """Keep the comment at the end of a line if the field has one line before and after the change."""
         mark = region.value.end_mark
         if len(lines) == 1 and region.end == region.first + 1 and mark.line == region.first:
             trailing = self.lines[mark.line][mark.column :].rstrip()
@@ -211,7 +213,7 @@ class _DocumentRewriter:
 
 
 def _line_after(node: Any) -> int:
-    """The line behind the last one that a node has."""
+    """Return the number of the line after a node's last line."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         node = last[1] if isinstance(last, tuple) else last
@@ -220,7 +222,7 @@ def _line_after(node: Any) -> int:
 
 
 def _find_renames(old: JsonObject, new: JsonObject) -> dict[str, str]:
-    """Fields that are gone, each with a new one that says the same: their place and their comments are kept."""
+    """Map removed fields to added fields with the same value. A renamed field keeps its place and its comments."""
     added = [key for key in new if key not in old]
     out: dict[str, str] = {}
     for key, value in old.items():
@@ -231,3 +233,53 @@ def _find_renames(old: JsonObject, new: JsonObject) -> dict[str, str]:
             out[key] = match
             added.remove(match)
     return out
+
+
+def _format_lines(value: JsonObject | list[Any], column: int, *, indent_lists: bool) -> list[str]:
+    """Format a value as YAML lines at a column. `indent_lists` indents lists below their keys."""
+    return _indent(
+        _format_indented(value) if indent_lists else _split_lines(yaml_codec.encode_ordered(value).decode()), column
+    )
+
+
+def _list_indentations(root: Any) -> Iterator[bool]:
+    """Yield, for each list in a mapping, whether it is indented below its key."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, yaml.MappingNode):
+            stack += (value for _, value in node.value)
+            for key, value in node.value:
+                if isinstance(value, yaml.SequenceNode) and not value.flow_style:
+                    yield value.start_mark.column > key.start_mark.column
+        elif isinstance(node, yaml.SequenceNode):
+            stack += node.value
+
+
+def _format_indented(value: Any) -> list[str]:
+    """Format a mapping or sequence with lists indented below their keys."""
+    out: list[str] = []
+    if isinstance(value, list):
+        for item in value:
+            if item and isinstance(item, (dict, list)):
+                first, *others = _indent(_format_indented(item), 2)
+                out += [f"- {first[2:]}", *others]
+            else:
+                out += _split_lines(yaml_codec.encode_ordered([item]).decode())
+        return out
+    for key, item in value.items():
+        if item and isinstance(item, (dict, list)):
+            out += [yaml_codec.encode_ordered({key: None}).decode().removesuffix(" null\n") + "\n"]
+            out += _indent(_format_indented(item), 2)
+        else:
+            out += _split_lines(yaml_codec.encode_ordered({key: item}).decode())
+    return out
+
+
+def _indent(lines: list[str], column: int) -> list[str]:
+    return [" " * column + line if line.strip() else line for line in lines]
+
+
+def _split_lines(text: str) -> list[str]:
+    """Split a text into lines that keep their newline."""
+    return [line + "\n" for line in text.removesuffix("\n").split("\n")]

@@ -1,4 +1,4 @@
-"""Conversions as an ASGI application, to be mounted in any server or framework.
+"""Conversions as an ASGI application, to mount in any server or framework.
 
 app = asgi(crontabs)  # uvicorn module:app --ssl-certfile=... --ssl-keyfile=...
 """
@@ -19,15 +19,15 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class _ClientDisconnectedError(Exception):
-    """The client has hung up in the middle of its request."""
+    """The client closed the connection in the middle of its request."""
 
 
 def asgi(
     *converters: Any, most_bytes: int = MAX_BYTES, seconds: float = TIMEOUT_SECONDS, threads: int = THREADS
 ) -> Application:
-    """An application that answers ConversionReviews by converters, which are anything that `--converter` may name.
+    """Return an ASGI application that converts ConversionReviews. A converter is anything that `--converter` may name.
 
-    Raises ValueError for those that cannot be hosted.
+    Raises ValueError for a converter that cannot be hosted.
     """
     handler = ReviewHandler(converters, most_bytes=most_bytes, seconds=seconds, threads=threads)
 
@@ -39,7 +39,7 @@ def asgi(
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1003})
         else:
-            raise ValueError(f"ASGI scopes of type {scope['type']!r} are not known")
+            raise ValueError(f"ASGI scopes of type {scope['type']!r} are not supported")
 
     return application
 
@@ -72,7 +72,7 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
             raise _ClientDisconnectedError
         yield message.get("body", b"")
         more = message.get("more_body", False)
-        # A server that has the whole body at hand need not let anybody else run meanwhile.
+        # Let other tasks run: receive() may return without waiting if the server has the whole body already.
         await asyncio.sleep(0)
 
 

@@ -1,7 +1,7 @@
-"""An authority and a serving certificate, kept as files by name: made, renewed and replaced as time goes on. Pure.
+"""Creation, renewal and rotation of a host's CA and serving certificate, as a pure function over files.
 
-The files are `authority.pem` and `serving.pem` (key and certificate in one, so that neither is ever without the other),
-while an authority is replaced `next-authority.pem` and `former-authority.crt`, and `ca.crt`, the bundle for others.
+The files are `authority.pem` and `serving.pem` (each with key and certificate, so that neither is ever incomplete),
+`next-authority.pem` and `former-authority.crt` during a CA rotation, and `ca.crt`, the bundle for callers.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from polykind.toolkit.hosting import trust_bundle
 
 CA_LIFETIME = timedelta(days=5 * 365)
 CA_ROTATE_BEFORE = timedelta(days=365)
-"""How long before its end an authority gets a successor."""
+"""Time before a CA's expiry at which its successor is created."""
 SERVING_LIFETIME = timedelta(days=90)
 RENEW_BEFORE = timedelta(days=30)
-"""How long before its end a serving certificate is renewed."""
+"""Time before the serving certificate's expiry at which it is renewed."""
 KEEP_PREVIOUS_CA = timedelta(days=2)
-"""How long after a new authority was made its predecessor stays in the bundle: other replicas may still serve it."""
+"""Time that the previous CA stays in the bundle after a rotation, because other replicas may still serve with it."""
 
 FILES = ("former-authority.crt", "authority.pem", "next-authority.pem", "serving.pem", "ca.crt")
-"""In the order in which they are written, so that whoever is cut short can go on from what there is."""
+"""File names in writing order, chosen so that an interrupted write leaves a usable state."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateSet:
-    """What is served, what is to be trusted, and the files of it."""
+    """A serving certificate, the CA bundle that callers must trust, and the files that hold them."""
 
     files: Mapping[str, bytes]
     serving: KeyPair
     ca_bundle: bytes
     retired: bytes
-    """An authority that was in the bundle and need not be trusted any more."""
+    """The previous CA, once callers need not trust it any more. Empty before that."""
 
 
 def renew_certificates(
@@ -45,16 +45,17 @@ def renew_certificates(
     is_trusted: Callable[[KeyPair], bool],
     rotate: bool = False,
 ) -> CertificateSet:
-    """The files as they should be by now, made from those there are.
+    """Return the files as they should be at `now`, based on the existing files.
 
-    `settled` says whether a new authority is known to all who call, and may be served; `rotate` makes one at any time.
+    `is_trusted` tells whether all callers trust a new CA, so that its certificates may be served. `rotate` starts a CA
+    rotation at once.
     """
     ca, next_ca = _read_pair(files, "authority.pem"), _read_pair(files, "next-authority.pem")
     previous_ca = files.get("former-authority.crt", b"")
     if ca is not None and next_ca is not None and next_ca.certificate == ca.certificate:
-        next_ca = None  # whoever replaced it was cut short before this was removed
+        next_ca = None  # The rotation was interrupted before this file was removed.
     if ca is None or not ca.outlasts(now + RENEW_BEFORE):
-        # The first start, or one after so long that nobody trusts what was here much longer.
+        # This is the first start, or the CA expires so soon that an orderly rotation is impossible.
         ca, next_ca = next_ca or make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME), None
     elif next_ca is None and (rotate or not ca.outlasts(now + CA_ROTATE_BEFORE)):
         next_ca = make_authority(trust_bundle.HOST_CA_NAME, now, CA_LIFETIME)

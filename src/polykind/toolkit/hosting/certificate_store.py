@@ -1,4 +1,4 @@
-"""Where a host's certificates lie: in memory, in a folder, or in a Secret that its replicas share."""
+"""Stores for a host's certificates: memory, a folder, or a Secret that replicas share."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MAX_CONFLICTS = 5
 
 
 class CertificateStore(Protocol):
-    """Files by name, of which one change at a time is made."""
+    """A set of files that is changed by one writer at a time."""
 
     async def update(self, change: Change) -> None:
-        """Make a change: it is given the files there are, and gives those that there shall be. Raises OSError."""
+        """Replace the files by `change(files)`. Raises OSError."""
 
 
 class MemoryStore:
-    """Gone when the process ends."""
+    """Keeps the files in memory until the process ends."""
 
     def __init__(self) -> None:
         self._files: Files = {}
@@ -39,7 +39,7 @@ class MemoryStore:
 
 
 class FolderStore:
-    """A folder for the owner alone. Processes that share it take turns."""
+    """Keeps the files in a folder that only the owner can read. A lock serializes the processes that share it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -70,7 +70,7 @@ class FolderStore:
 
 
 class SecretStore:
-    """A Secret in the cluster: every replica has the same authority, and a new one is trusted as soon as it starts."""
+    """Keeps the files in a Secret, so that all replicas share a CA and callers trust a new replica at once."""
 
     def __init__(self, cluster: ClusterClient, secret: str) -> None:
         """`secret` is namespace/name. Raises ValueError."""
@@ -84,7 +84,7 @@ class SecretStore:
         try:
             await self._update(change)
         except ClusterError as error:
-            raise OSError(f"the Secret {self.namespace}/{self.name}: {error}") from error
+            raise OSError(f"the Secret {self.namespace}/{self.name} cannot be used: {error}") from error
 
     async def _update(self, change: Change) -> None:
         for attempt in range(_MAX_CONFLICTS):
@@ -97,7 +97,7 @@ class SecretStore:
                 await self._write(current, after)
                 return
             except StatusError as error:
-                # Another replica was faster: what it has made is taken up.
+                # Another replica wrote first. Read its files and try again.
                 if error.status != 409 or attempt + 1 == _MAX_CONFLICTS:
                     raise
 

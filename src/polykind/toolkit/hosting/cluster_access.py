@@ -1,6 +1,6 @@
-"""How to reach an API server: by a kubeconfig as kubectl reads it, or from inside the cluster.
+"""Access to an API server: from a kubeconfig as kubectl reads it, or from inside the cluster.
 
-What runs a program or goes through a proxy to log in is refused by name.
+Credential plugins, impersonation and proxies are not supported and are rejected by name.
 """
 
 from __future__ import annotations
@@ -20,37 +20,40 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _UNSUPPORTED_USER_FIELDS = ("exec", "auth-provider", "as", "as-uid", "as-groups", "as-user-extra")
 _UNSUPPORTED_CLUSTER_FIELDS = ("proxy-url",)
 _ALTERNATIVES = {
-    "user": "use a token (kubectl create token SERVICEACCOUNT makes one) or a client certificate",
-    "cluster": "name the API server's own address",
+    "user": "use a token (create one with kubectl create token SERVICEACCOUNT) or a client certificate",
+    "cluster": "use the API server's own address",
 }
 
 log = logging.getLogger(__name__)
 
 
 class KubeconfigError(ValueError):
-    """A kubeconfig that cannot be used; the text says why and what to do."""
+    """A kubeconfig cannot be used. The text is the cause and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """An API server and what is shown to it."""
+    """The address of an API server, and the credentials for it."""
 
     server: str
     ca: bytes = b""
-    """In PEM; empty for the system's roots."""
+    """The trusted CAs in PEM. Empty for the system's roots."""
     server_name: str | None = None
-    """What the certificate must be for, if not the server's host."""
+    """The name that the server's certificate must have, if it differs from the server's host."""
     verify: bool = True
     token: str = field(default="", repr=False)
     token_file: Path | None = None
-    """Read again for each request: the tokens of service accounts are replaced while they are used."""
+    """Read for each request, because Kubernetes replaces service account tokens while they are in use."""
     certificate: bytes = b""
     key: bytes = field(default=b"", repr=False)
     basic: tuple[str, str] | None = field(default=None, repr=False)
 
 
 def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: Path) -> ClusterAccess:
-    """As kubectl looks for it: what is named, $KUBECONFIG, inside the cluster, ~/.kube/config. Raises BadKubeconfig."""
+    """Find the API server like kubectl: `kubeconfig`, $KUBECONFIG, inside the cluster, then ~/.kube/config.
+
+    Raises KubeconfigError.
+    """
     if kubeconfig is not None:
         return read_kubeconfigs([kubeconfig])
     paths = [Path(one) for one in environment.get("KUBECONFIG", "").split(":") if one]
@@ -61,13 +64,11 @@ def find_access(kubeconfig: Path | None, environment: Mapping[str, str], home: P
     default_path = home / ".kube" / "config"
     if default_path.exists():
         return read_kubeconfigs([default_path])
-    raise KubeconfigError(
-        "no API server is known: name a kubeconfig by --kubeconfig or $KUBECONFIG, or run inside a cluster"
-    )
+    raise KubeconfigError("no API server is configured: set --kubeconfig or $KUBECONFIG, or run inside a cluster")
 
 
 def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess:
-    """The API server of the cluster we run in, as our service account. Raises BadKubeconfig."""
+    """Return access to the cluster that this process runs in, with its service account. Raises KubeconfigError."""
     host, port = environment.get("KUBERNETES_SERVICE_HOST", ""), environment.get("KUBERNETES_SERVICE_PORT", "443")
     if not (folder / "token").exists():
         raise KubeconfigError(f"{folder / 'token'} is missing: the pod needs automountServiceAccountToken: true")
@@ -76,9 +77,9 @@ def in_cluster_access(environment: Mapping[str, str], folder: Path = SERVICE_ACC
 
 
 def read_kubeconfigs(files: list[Path]) -> ClusterAccess:
-    """The current context of one kubeconfig or of several, where the first to say something wins.
+    """Return the current context of one or several kubeconfigs. The first file that sets a value wins.
 
-    Raises BadKubeconfig.
+    Raises KubeconfigError.
     """
     current = ""
     sections: dict[str, dict[str, Any]] = {"cluster": {}, "user": {}, "context": {}}
@@ -98,7 +99,7 @@ def read_kubeconfigs(files: list[Path]) -> ClusterAccess:
 
 
 class _Section:
-    """A cluster or a user, in its file: paths in it are relative to that."""
+    """A cluster or user section of a kubeconfig. Paths in it are relative to its file."""
 
     def __init__(self, fields: JsonObject, file: Path, section_kind: str) -> None:
         self.fields, self.file, self.section_kind = fields, file, section_kind
@@ -117,13 +118,13 @@ class _Section:
         return value or ""
 
     def data(self, name: str) -> bytes:
-        """What `name-data` has, or the file that `name` names."""
+        """Return the content of the field `name-data`, or of the file that the field `name` names."""
         encoded = self.text(f"{name}-data")
         if encoded:
             try:
                 return base64.b64decode(encoded, validate=True)
             except binascii.Error:
-                raise KubeconfigError(f"{self.file}: {name}-data of a {self.section_kind} is no base64") from None
+                raise KubeconfigError(f"{self.file}: {name}-data of a {self.section_kind} is not base64") from None
         path = self.path(name)
         return _read_file(path) if path else b""
 
@@ -137,13 +138,13 @@ def _make_access(cluster: _Section, user: _Section) -> ClusterAccess:
     user.reject_unsupported(_UNSUPPORTED_USER_FIELDS)
     server = cluster.text("server").rstrip("/")
     if not server.startswith("https://"):
-        raise KubeconfigError(f"{cluster.file}: the server {server!r} has no https:// address")
+        raise KubeconfigError(f"{cluster.file}: the server {server!r} is not an https:// address")
     verify = cluster.fields.get("insecure-skip-tls-verify") is not True
     if not verify:
-        log.warning("%s: insecure-skip-tls-verify: anybody can pretend to be the API server", cluster.file)
+        log.warning("kubeconfig %s: insecure-skip-tls-verify is set, so the API server is not verified", cluster.file)
     certificate, key = user.data("client-certificate"), user.data("client-key")
     if bool(certificate) != bool(key):
-        raise KubeconfigError(f"{user.file}: client-certificate and client-key go together: one of them is missing")
+        raise KubeconfigError(f"{user.file}: client-certificate and client-key must be set together: one is missing")
     basic = (user.text("username"), user.text("password")) if user.text("username") else None
     return ClusterAccess(
         server, cluster.data("certificate-authority"), cluster.text("tls-server-name") or None, verify,
@@ -155,9 +156,9 @@ def _read_config(file: Path) -> JsonObject:
     try:
         config = yaml_codec.decode(_read_file(file))
     except yaml_codec.MalformedYAMLError as error:
-        raise KubeconfigError(f"{file} is no YAML: {error}") from None
+        raise KubeconfigError(f"{file} is not YAML: {error}") from None
     if not isinstance(config, dict):
-        raise KubeconfigError(f"{file} is no kubeconfig")
+        raise KubeconfigError(f"{file} is not a kubeconfig")
     return config
 
 
@@ -165,7 +166,9 @@ def _entries(config: JsonObject, section_kind: str, file: Path) -> list[tuple[st
     try:
         return [(str(entry["name"]), dict(entry[section_kind] or {})) for entry in config.get(f"{section_kind}s") or []]
     except (TypeError, KeyError, ValueError):
-        raise KubeconfigError(f"{file}: {section_kind}s must be a list of names, each with a {section_kind}") from None
+        raise KubeconfigError(
+            f"{file}: {section_kind}s must be a list of entries with a name and a {section_kind}"
+        ) from None
 
 
 def _lookup(sections: dict[str, dict[str, Any]], section_kind: str, name: str, source: str) -> tuple[JsonObject, Path]:

@@ -1,8 +1,8 @@
-"""An API server that is asked and told: the few requests that wiring needs, over HTTPS.
+"""A small HTTPS client for an API server: get, create, merge patch and watch.
 
-ClusterError         a request has failed
-  Away               nobody answered: try again later
-  Refused            the API server said no: `status` and its message
+ClusterError           a request failed
+  UnreachableError     the API server did not respond: try again later
+  StatusError          the API server returned an error: `status` and its message
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     import aiohttp
 
 REQUEST_SECONDS = 40.0
-"""How long a request may take: longer than the API server gives a conversion."""
+"""The timeout of a request. It is longer than the API server's timeout for a conversion."""
 WATCH_SECONDS = 300
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _MERGE_PATCH = "application/merge-patch+json"
 
 
 class ClusterError(Exception):
-    """A request has failed; the text says why."""
+    """A request failed. The text is the cause."""
 
 
 class UnreachableError(ClusterError):
-    """Nobody answered."""
+    """The API server did not respond."""
 
 
 class StatusError(ClusterError):
-    """The API server said no."""
+    """The API server returned an error status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -47,10 +47,10 @@ class StatusError(ClusterError):
 
 
 class ClusterClient:
-    """The API server that an access leads to. Opened on the first request; `close` when done."""
+    """A client for one API server. It connects on the first request; call `close` when done."""
 
     def __init__(self, access: ClusterAccess) -> None:
-        """Raises BadKubeconfig if its certificates cannot be used."""
+        """Raises KubeconfigError if the certificates cannot be used."""
         self.server = access.server
         self._access = access
         self._tls = _ssl_context(access)
@@ -68,19 +68,22 @@ class ClusterClient:
             await session.close()
 
     async def get(self, path: str) -> JsonObject:
-        """Raises ClusterError."""
+        """Read an object. Raises ClusterError."""
         return await self._send("GET", path)
 
     async def create(self, collection: str, obj: JsonObject) -> JsonObject:
-        """Raises ClusterError."""
+        """Create an object. Raises ClusterError."""
         return await self._send("POST", collection, orjson.dumps(obj), {"Content-Type": "application/json"})
 
     async def patch(self, path: str, patch: JsonObject) -> JsonObject:
-        """Merge a patch into an object, which is answered. Raises ClusterError."""
+        """Merge a patch into an object and return the result. Raises ClusterError."""
         return await self._send("PATCH", path, orjson.dumps(patch), {"Content-Type": _MERGE_PATCH})
 
     async def watch(self, collection: str, name: str) -> AsyncGenerator[None, None]:
-        """One item for each event of one object, the first for how it is; ends now and then. Raises ClusterError."""
+        """Yield once for each watch event of one object, including its initial state. Raises ClusterError.
+
+        The watch ends after a few minutes, and the caller must start it again.
+        """
         import aiohttp
 
         path = f"{collection}?watch=1&timeoutSeconds={WATCH_SECONDS}&fieldSelector=metadata.name%3D{name}"
@@ -114,7 +117,7 @@ class ClusterClient:
         except msgspec.DecodeError:
             decoded = None
         if not isinstance(decoded, dict):
-            raise StatusError(status, f"{self.server} answered {method} {path} with what is no JSON object")
+            raise StatusError(status, f"{self.server} did not return a JSON object for {method} {path}")
         return decoded
 
     def _request(self, method: str, path: str, *, headers: Any = None, **options: Any) -> Any:
@@ -170,7 +173,7 @@ def _message(status: int, body: bytes) -> str:
         message = msgspec.json.decode(body)["message"]
     except (msgspec.DecodeError, KeyError, TypeError):
         message = body[:500].decode(errors="replace").strip()
-    return f"{message or 'no reason given'} ({status})"
+    return f"{message or 'no message'} ({status})"
 
 
 def _error_text(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""One definition wired to a host: found, patched where it differs, and tried."""
+"""Registration of a host in one CRD: find the CRD, patch `spec.conversion` where it differs, and test it."""
 
 from __future__ import annotations
 
@@ -15,30 +15,28 @@ from polykind.toolkit.hosting.webhook_endpoint import WebhookEndpoint
 CRDS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _MAX_CONFLICTS = 5
 _MAX_PATCHES, _PATCH_WINDOW_SECONDS = 6, 60.0
-"""So many patches within so many seconds are a quarrel with somebody else."""
-_SERVICE_HINT = (
-    "; if it cannot connect: does the Service lead here while this is not ready (publishNotReadyAddresses: true)?"
-)
+"""This many patches in this time mean that another writer keeps changing the CRD."""
+_SERVICE_HINT = "; if the API server cannot connect, check that the Service sets publishNotReadyAddresses: true"
 _COMPETING_WRITER = (
-    "somebody else keeps changing its spec.conversion: is another host wired to it, or does something apply its "
-    "manifest over and over? Only one may; the other must leave spec.conversion out"
+    "another writer keeps changing spec.conversion. Check whether another host is registered in this CRD, or a "
+    "program applies its manifest repeatedly. Only one may set spec.conversion; remove it from the other"
 )
 
 log = logging.getLogger(__name__)
 
 
 class RegistrationError(Exception):
-    """A definition cannot be wired as things are; the text says why and what to do."""
+    """The host cannot be registered in a CRD. The text is the cause and what to do."""
 
 
 class CRDPatcher:
-    """The way from a definition, known by its name or by its kind, to a host."""
+    """Registers a host in one CRD, which is given by its name or by its kind."""
 
     def __init__(
         self, cluster: ClusterClient, libraries: Sequence[Library], clock: Clock, *, name: str = "", kind: str = ""
     ) -> None:
         self.name = name
-        """Empty until the definition of the kind has been found."""
+        """The CRD's name. Empty until the CRD of the kind is found."""
         self.patches = 0
         self._cluster, self._libraries, self._clock, self._kind = cluster, libraries, clock, kind
         self._recent: deque[float] = deque(maxlen=_MAX_PATCHES)
@@ -48,7 +46,7 @@ class CRDPatcher:
         return self.name or self._kind
 
     async def find(self) -> str:
-        """The definition's name, as discovery tells it. Raises ClusterError or Unwired."""
+        """Return the CRD's name, from discovery if only the kind is known. Raises ClusterError or RegistrationError."""
         if not self.name:
             name, _, group = self._kind.partition(".")
             try:
@@ -65,7 +63,7 @@ class CRDPatcher:
         return self.name
 
     async def patch_crd(self, endpoint: WebhookEndpoint, bundle: bytes, retired: bytes) -> JsonObject:
-        """The definition, with its stanza as it should be. Raises ClusterError or Unwired."""
+        """Patch spec.conversion if it differs, and return the CRD. Raises ClusterError or RegistrationError."""
         path = f"{CRDS_PATH}/{self.name}"
         attempt = 0
         while True:
@@ -92,31 +90,32 @@ class CRDPatcher:
             return patched
 
     async def self_test(self, crd: JsonObject, endpoint: WebhookEndpoint) -> tuple[bool, str]:
-        """Have the API server convert one object to each version that is served and not stored; what came of it.
+        """Let the API server convert one object to each served version that is not the storage version.
 
-        Raises Away.
+        Return whether that worked, and a message. Raises UnreachableError.
         """
         spec = crd["spec"]
         target_versions = [v["name"] for v in spec["versions"] if v["served"] and not v["storage"]]
         if not target_versions:
-            return True, "wired; there is no version to convert to"
+            return True, "registered; there is no other version to convert to"
         for version in target_versions:
             path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1"
             try:
                 response = await self._cluster.get(path)
             except StatusError as error:
-                message = f"wired, but the API server cannot list {version}: {self.explain(error)}"
+                message = f"registered, but the API server cannot list {version}: {self.explain(error)}"
                 return False, message if endpoint.url else message + _SERVICE_HINT
             if not response.get("items"):
-                return True, "wired; there is no object to try yet"
-        return True, f"wired; the API server converts to {', '.join(target_versions)}"
+                return True, "registered; there is no object to test with yet"
+        return True, f"registered; the API server converts to {', '.join(target_versions)}"
 
     def explain(self, error: Exception) -> str:
+        """Describe an error and, if permissions are missing, what to do."""
         if isinstance(error, StatusError) and error.status in (401, 403):
-            return f"{error}; grant it, as polykind host --print-manifests shows"
+            return f"{error}; grant the permissions that polykind host --print-manifests prints"
         if isinstance(error, StatusError | RegistrationError):
             return str(error)
-        return f"{self._cluster.server} has answered what makes no sense: {error!r}"
+        return f"{self._cluster.server} returned an unexpected response: {error!r}"
 
     async def _read_crd(self, path: str) -> JsonObject:
         try:
@@ -126,26 +125,24 @@ class CRDPatcher:
                 raise
             if self._kind:
                 self.name = ""
-            raise RegistrationError("there is no such CustomResourceDefinition: apply it") from None
+            raise RegistrationError("the CustomResourceDefinition does not exist: apply it") from None
 
     def _check(self, spec: JsonObject) -> None:
-        """Raises Unwired if nobody here converts its kind, or not from each version to each."""
+        """Raise RegistrationError unless this host converts the kind between all of its versions."""
         group, kind = spec["group"], spec["names"]["kind"]
         library = next((candidate for candidate in self._libraries if candidate.handles(group, kind)), None)
         if library is None:
-            raise RegistrationError(f"nobody here converts {kind}.{group}: name what does by --converter")
+            raise RegistrationError(f"this host does not convert {kind}.{group}: add a --converter for it")
         declared: Conversions | None = (library.declared or {}).get(f"{kind}.{group}")
         if declared is not None:
             try:
                 declared.check(version["name"] for version in spec["versions"])
             except Incomplete as error:
-                raise RegistrationError(
-                    f"{error}; declare these steps, or take the versions out of the definition"
-                ) from None
+                raise RegistrationError(f"{error}; declare these steps, or remove the versions from the CRD") from None
 
 
 def _changed_fields(changes: JsonObject) -> str:
-    """The fields that a patch changes."""
+    """Return the names of the fields that a patch changes."""
     webhook = changes.get("webhook") or {}
     fields = [*(webhook.get("clientConfig") or {}), *(key for key in webhook if key != "clientConfig")]
     return ", ".join([*(["strategy"] if "strategy" in changes else []), *fields])

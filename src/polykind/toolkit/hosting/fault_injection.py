@@ -1,58 +1,57 @@
-"""Faults that a host shows on purpose, so that tests see what a broken converter does to those who depend on it.
+"""Fault injection for hosts, to test how a broken converter affects its users.
 
-    host.faults.down()                                   # connections are refused
-    host.faults.clear()                                  # all is well again
-    with host.faults.fail("no", names=["my-crontab"]):   # only reviews that have this object, only in here
+    host.faults.down()                                   # refuse connections
+    host.faults.clear()                                  # work normally again
+    with host.faults.fail("no", names=["my-crontab"]):   # only reviews with this object, only in this block
         ...
     host.faults.delay(5, times=1)                        # only the next review
 
-Each method switches one fault on, beside those that are on already, and returns it: it can be cleared by itself, or
-used in a `with` statement. They may be called from any thread, and have taken effect when they return.
+Each method adds a fault and returns it. A fault can be cleared by itself or used in a `with` statement. The methods may
+be called from any thread and have taken effect when they return.
 """
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from typing import Any, TypedDict, Unpack
 
 import msgspec
 import orjson
 
 from polykind.contract import JsonObject
-from polykind.toolkit.hosting.review_handler import JSON, HostResponse
+from polykind.toolkit.hosting.review_handler import JSON, HostResponse, ReviewFunction
 
 CALL_SECONDS = 10.0
-"""How long another thread waits for the host's."""
-
-ReviewFunction = Callable[[bytes], Awaitable[HostResponse | None]]
+"""The time that a call from another thread waits for the host's event loop."""
 
 
 class FaultScope(TypedDict, total=False):
-    """Which reviews a fault concerns: by default all of them."""
+    """The reviews that a fault affects. By default it affects all reviews."""
 
     names: Collection[str]
-    """Those that have an object of one of these names."""
+    """Only reviews with an object of one of these names."""
     kinds: Collection[str]
-    """Those that have an object of one of these kinds, such as `CronTab` or `CronTab.example.com`."""
+    """Only reviews with an object of one of these kinds, such as `CronTab` or `CronTab.example.com`."""
     times: int | None
-    """So many of them, then no more."""
+    """Only this many reviews."""
 
 
 class Fault:
-    """One fault that is on, for the reviews that it concerns."""
+    """An active fault."""
 
     def __init__(self, faults: Faults, name: str, argument: Any, scope: _ScopeFilter | None) -> None:
         self.name, self.argument = name, argument
         self.scope = scope
-        """None: it concerns connections, not reviews."""
+        """None if the fault affects connections, not reviews."""
         self.seen = 0
-        """How many reviews have met it."""
+        """The number of reviews that were affected."""
         self.cleared = asyncio.Event()
         self._faults = faults
 
     def clear(self) -> None:
+        """Switch this fault off."""
         self._faults._remove(self)
 
     def __enter__(self) -> Fault:
@@ -66,11 +65,11 @@ class Fault:
 
 
 class _ScopeFilter:
-    """Decides whether a fault concerns a review."""
+    """Decides whether a fault affects a review."""
 
     def __init__(self, *, names: Collection[str] = (), kinds: Collection[str] = (), times: int | None = None) -> None:
         if isinstance(names, str) or isinstance(kinds, str):
-            raise TypeError('names and kinds are collections, such as ["my-crontab"]')
+            raise TypeError('names and kinds must be collections, such as ["my-crontab"]')
         self._names, self._kinds, self.left = frozenset(names), frozenset(kinds), times
 
     def matches(self, objects: list[Any]) -> bool:
@@ -90,7 +89,7 @@ class _ScopeFilter:
 
 
 class Faults:
-    """The faults of one host. Those of reviews can be narrowed by `names`, `kinds` and `times`."""
+    """The faults of one host. Faults of reviews can be limited by `names`, `kinds` and `times`."""
 
     def __init__(self) -> None:
         self._active: list[Fault] = []
@@ -99,51 +98,51 @@ class Faults:
 
     @property
     def active(self) -> tuple[str, ...]:
-        """The faults that are on, by the names of the methods that switched them on."""
+        """The names of the active faults, which are the names of their methods."""
         return tuple(fault.name for fault in self._active)
 
     def down(self) -> Fault:
-        """As if the process were gone: connections are closed, and new ones refused."""
+        """Close all connections and refuse new ones, as if the process were gone."""
         return self._add("down")
 
     def unknown_certificate(self) -> Fault:
-        """Connections are closed, and new ones are shown a certificate of an authority that nobody knows."""
+        """Close all connections and serve new ones with a certificate of an unknown CA."""
         return self._add("unknown_certificate")
 
     def hang_up(self, **only: Unpack[FaultScope]) -> Fault:
-        """The review is read, then the connection is closed without an answer."""
+        """Read the review, then close the connection without a response."""
         return self._add("hang_up", scope=_ScopeFilter(**only))
 
     def delay(self, seconds: float, **only: Unpack[FaultScope]) -> Fault:
-        """The answer comes later; at once, if the fault is cleared."""
+        """Delay the response, but no longer than until the fault is cleared."""
         return self._add("delay", seconds, _ScopeFilter(**only))
 
     def status(self, code: int, text: str = "", **only: Unpack[FaultScope]) -> Fault:
-        """The answer is an HTTP status, and a text instead of a review."""
+        """Respond with an HTTP status and a text instead of a review."""
         return self._add("status", (code, text), _ScopeFilter(**only))
 
     def fail(self, message: str, **only: Unpack[FaultScope]) -> Fault:
-        """The answer is a review whose result is Failed, with this message."""
+        """Respond with a review whose result is Failed, with this message."""
         return self._add("fail", message, _ScopeFilter(**only))
 
     def wrong_uid(self, **only: Unpack[FaultScope]) -> Fault:
-        """The answer is one to another review."""
+        """Respond with the uid of another review."""
         return self._add("wrong_uid", scope=_ScopeFilter(**only))
 
     def fewer(self, **only: Unpack[FaultScope]) -> Fault:
-        """The answer lacks the last object."""
+        """Leave the last object out of the response."""
         return self._add("fewer", scope=_ScopeFilter(**only))
 
     def reordered(self, **only: Unpack[FaultScope]) -> Fault:
-        """The answer has the objects in reverse; of one object it makes no difference."""
+        """Return the objects in reverse order. A review of one object is not affected."""
         return self._add("reordered", scope=_ScopeFilter(**only))
 
     def renamed(self, name: str = "renamed", **only: Unpack[FaultScope]) -> Fault:
-        """The answer's objects have another name."""
+        """Return the objects with another name."""
         return self._add("renamed", name, _ScopeFilter(**only))
 
     def not_json(self, **only: Unpack[FaultScope]) -> Fault:
-        """The answer says that it is JSON, and is not."""
+        """Respond with a body that is not JSON, as application/json."""
         return self._add("not_json", scope=_ScopeFilter(**only))
 
     def clear(self) -> None:
@@ -151,17 +150,17 @@ class Faults:
         self._run_in_loop(self._clear)
 
     def attach(self, changed: Callable[[], None]) -> None:
-        """Belong to a host that runs in this loop, and is told of every change."""
+        """Connect to a host that runs in the current event loop. The host's callback is called after every change."""
         self._loop, self._changed = asyncio.get_running_loop(), changed
 
     def detach(self) -> None:
-        """The host has stopped: whoever is being delayed goes on."""
+        """Disconnect from the host when it stops, and release delayed responses."""
         self._changed = lambda: None
         self._clear()
         self._loop = None
 
     def around(self, review: ReviewFunction) -> ReviewFunction:
-        """What answers reviews, with the faults that are on by then."""
+        """Wrap the function that converts reviews, so that the active faults apply."""
 
         async def faulty(body: bytes) -> HostResponse | None:
             return await self._respond(body, review) if self._active else await review(body)
@@ -217,7 +216,7 @@ class Faults:
         self._active = []
 
     def _run_in_loop(self, change: Callable[[], None]) -> None:
-        """Make a change in the host's loop, and have the host see it, before returning."""
+        """Run a change in the host's event loop and notify the host, before returning."""
 
         def make() -> None:
             change()

@@ -1,7 +1,7 @@
-"""The certificates that a host serves with: its own, made and renewed by itself, or those that somebody else keeps.
+"""Certificates for a host: created and renewed by the host itself, or managed by another program.
 
-Whoever keeps them, a new authority is served only after its certificate is known to those who call. A host says so by
-`published`, having put `ca_bundle` into the definitions; until then the old certificate is served.
+In both cases a new CA is served only after callers trust it. The host puts `ca_bundle` into the CRDs and then calls
+`mark_published`. Until then the old certificate is served.
 """
 
 from __future__ import annotations
@@ -26,50 +26,50 @@ if TYPE_CHECKING:
     from polykind.toolkit.hosting.certificate_store import CertificateStore, Files
 
 PROPAGATION_DELAY = timedelta(days=1)
-"""How long a new authority is in the bundle before it is served, where nobody says that it was published."""
+"""Time that a new CA stays in the bundle before it is served, if no registration reports its publication."""
 
 log = logging.getLogger(__name__)
 
 
 class Certificates(Protocol):
-    """What a host asks of its certificates."""
+    """The certificates of a host."""
 
     wait_for_publication: bool
-    """Whether a new authority is served only once it was published; set by a host that publishes."""
+    """True if a new CA is served only after `mark_published`. Set by a host that registers itself in CRDs."""
 
     @property
     def context(self) -> ssl.SSLContext:
-        """What new connections are served with."""
+        """The TLS context for new connections."""
 
     @property
     def ca_bundle(self) -> bytes:
-        """The authorities to be trusted, in PEM; empty if that is nobody's business here."""
+        """The CAs that callers must trust, in PEM. Empty if the host does not know them."""
 
     @property
     def retired(self) -> bytes:
-        """Authorities that were in the bundle once and need not be trusted any more."""
+        """CAs that were in the bundle and need not be trusted any more."""
 
     @property
     def expires(self) -> datetime:
-        """The end of the certificate that is served."""
+        """The expiry of the serving certificate."""
 
     @property
     def temporary(self) -> bool:
-        """Whether they only serve until those that are kept elsewhere can be reached; nobody should trust them."""
+        """True while throwaway certificates are served because the store is unreachable. Do not publish their CA."""
 
     async def refresh(self) -> bool:
-        """Do what is due by now; whether the bundle or what is served has changed. Raises OSError or ValueError."""
+        """Renew what is due. Return True if the bundle or certificate changed. Raises OSError or ValueError."""
 
     def mark_published(self, pem: bytes) -> None:
-        """These authorities are now trusted by all who call."""
+        """Record that all callers now trust these CAs."""
 
 
 def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """A server's TLS settings with a certificate and its key, in PEM. Raises ssl.SSLError if they do not fit."""
+    """Return a server's TLS context for a certificate and key in PEM. Raises ssl.SSLError if they do not match."""
     out = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     out.minimum_version = ssl.TLSVersion.TLSv1_2
     out.set_alpn_protocols(["http/1.1"])
-    # Python reads them from files only.
+    # Python's ssl module reads certificates from files only.
     with tempfile.TemporaryDirectory(prefix="polykind-") as folder:
         path = Path(folder) / "pair.pem"
         write_private(path, key + b"\n" + certificate)
@@ -78,12 +78,12 @@ def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
 
 
 class ManagedCertificates:
-    """An authority and a serving certificate that the host makes and renews itself: on a shelf, or in memory."""
+    """A CA and a serving certificate that the host creates and renews itself, in a store or in memory."""
 
     def __init__(
         self, names: Sequence[str], *, store: CertificateStore | None = None, clock: Clock | None = None
     ) -> None:
-        """`names` are the host names and IP addresses that the host is called by."""
+        """`names` are the host names and IP addresses that callers use."""
         if not names:
             raise ValueError("a certificate needs at least one name")
         from polykind.toolkit.hosting.certificate_store import MemoryStore
@@ -119,7 +119,7 @@ class ManagedCertificates:
         self._trusted = pem
 
     def rotate(self) -> None:
-        """Have the next refresh begin to replace the authority, whatever time it has left."""
+        """Start a CA rotation with the next refresh."""
         self._rotate = True
 
     async def refresh(self) -> bool:
@@ -137,7 +137,7 @@ class ManagedCertificates:
         except OSError as error:
             if self._current is not None:
                 raise
-            log.warning("certificates that nobody knows are served meanwhile: %s", error)
+            log.warning("host certificates: the store is unreachable, serving a temporary certificate: %s", error)
             await MemoryStore().update(change)
             self.temporary = True
         self._rotate = False
@@ -155,7 +155,7 @@ class ManagedCertificates:
         if before is not None and before.serving.certificate == certificates.serving.certificate:
             return before.ca_bundle != certificates.ca_bundle
         self._context = server_context(certificates.serving.certificate_pem, certificates.serving.key_pem)
-        log.info("serving with a certificate that is good until %s", f"{self.expires:%Y-%m-%d}")
+        log.info("host certificates: serving a certificate that expires on %s", f"{self.expires:%Y-%m-%d}")
         return True
 
     def _is_trusted(self, next_ca: KeyPair) -> bool:
@@ -168,9 +168,9 @@ class ManagedCertificates:
 
 
 class ExternalCertificates:
-    """A certificate, its key and, if that is there, its authority in files that somebody else keeps: cert-manager, say.
+    """Certificate files that another program manages, such as cert-manager: certificate, key and optionally the CA.
 
-    They are read again whenever they change, and never written.
+    The files are read again when they change, and never written.
     """
 
     def __init__(self, certificate: Path, key: Path, ca: Path | None = None) -> None:
@@ -220,7 +220,7 @@ class ExternalCertificates:
             or trust_bundle.contains(self._trusted, self._next_ca)
         ):
             self._context, self._next, self._served_ca = self._next, None, self._next_ca
-            log.info("serving with a certificate that is good until %s", f"{self.expires:%Y-%m-%d}")
+            log.info("host certificates: serving a certificate that expires on %s", f"{self.expires:%Y-%m-%d}")
             changed = True
         return changed
 
@@ -229,23 +229,23 @@ class ExternalCertificates:
         return certificate.read_bytes(), key.read_bytes(), ca.read_bytes() if ca and ca.exists() else b""
 
     def _load(self, certificate: bytes, key: bytes, ca: bytes) -> bool:
-        """Take up what the files have; when they do not fit, what is served goes on, if there is anything."""
+        """Load the files. If they do not match, keep serving the previous certificate, if there is one."""
         try:
             leaf = trust_bundle.parse_certificates(certificate)
             if not leaf:
-                raise ValueError("there is no certificate in it")
+                raise ValueError("the certificate file has no certificate")
             self._next, self._next_ca = (server_context(certificate, key), leaf[0].not_valid_after_utc), ca
         except (ValueError, ssl.SSLError) as error:
             message = f"{self.paths[0]} and {self.paths[1]} cannot be served: {error}"
             if self._context is None:
                 raise ValueError(message) from None
-            log.warning("%s; the certificate of before is served, until they have changed again", message)
+            log.warning("host certificates: %s; serving the previous certificate until the files change", message)
             return False
         return True
 
 
 def in_folder(names: Sequence[str], folder: Path, clock: Clock | None = None) -> Certificates:
-    """The certificates in a folder: somebody else's if it has `tls.crt`, else our own."""
+    """Return external certificates if the folder has a `tls.crt`; otherwise manage certificates in the folder."""
     if (folder / "tls.crt").exists():
         return ExternalCertificates(folder / "tls.crt", folder / "tls.key", folder / "ca.crt")
     from polykind.toolkit.hosting.certificate_store import FolderStore

@@ -1,4 +1,4 @@
-"""The manifests of a host in a cluster, plain Kubernetes: what runs it, what leads to it, what it may do. Pure."""
+"""Kubernetes manifests that run a host in a cluster: ServiceAccount, RBAC, Service and Deployment."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _RUN_FOLDER = "/var/run/polykind"
 _PORT = 8443
 _RBAC = "rbac.authorization.k8s.io/v1"
 _NOTE = """\
-# The host patches this by itself, with its caBundle, into {names}.
-# Where it may not (--wire=false), do it by hand, with ca.crt of the Secret {secret} as caBundle:
+# The host patches this, with its caBundle, into {names}.
+# With --wire=false, apply it yourself. The caBundle is ca.crt of the Secret {secret}:
 #   kubectl patch crd {first} --type=merge --patch-file=conversion.yaml
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HostManifests:
-    """A host as it is to run."""
+    """The parameters of a host that runs in a cluster."""
 
     image: str
     endpoint: WebhookEndpoint
-    """A service."""
+    """The Service that leads to the host."""
     converters: Sequence[str]
     crds: Sequence[str]
     replicas: int = 2
 
     def text(self) -> str:
-        """YAML for kubectl apply; the stanza of definitions stands in comments at its end."""
+        """Return YAML for kubectl apply, with the CRDs' `spec.conversion` in comments at its end."""
         documents = [self._account(), *self._roles(), *self._bindings(), self._service(), self._deployment()]
         out = "---\n".join(yaml_codec.encode_ordered(document).decode() for document in documents)
         conversion_yaml = yaml_codec.encode_ordered({"spec": {"conversion": self.endpoint.conversion(b"")}}).decode()
@@ -61,12 +61,12 @@ class HostManifests:
             "resourceNames": list(self.crds),
             "verbs": ["get", "list", "watch", "patch"],
         }
-        # Lists of one object are how it sees that the API server converts through it.
+        # The self-test lists one object to see that the API server converts through the host.
         object_rules = [
             {"apiGroups": [group], "resources": [plural], "verbs": ["list"]}
             for plural, _, group in (name.partition(".") for name in self.crds)
         ]
-        # Who may create cannot be told by name: the object is not there yet.
+        # RBAC cannot restrict `create` by resource name, because the object does not exist yet.
         secret_rules = [
             {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
             {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [self._secret], "verbs": ["get", "patch"]},
@@ -97,7 +97,7 @@ class HostManifests:
         ]
 
     def _service(self) -> JsonObject:
-        # A host is ready once the API server has converted through it: its Service must lead to it before that.
+        # A host becomes ready after the API server has converted through it, so its Service must reach it before that.
         spec = {
             "selector": self._metadata["labels"],
             "publishNotReadyAddresses": True,

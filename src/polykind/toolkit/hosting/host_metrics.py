@@ -1,4 +1,4 @@
-"""What a host counts of its reviews, and the page of it that Prometheus scrapes."""
+"""Prometheus metrics of a host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0)
 
 
 class HostMetrics:
-    """Reviews by how they ended: `converted`, `failed` (a conversion said no) or `refused` (they were none)."""
+    """Reviews by result: `converted`, `failed` (a conversion failed) or `refused` (not a ConversionReview)."""
 
     def __init__(self) -> None:
         self.reviews = {"converted": 0, "failed": 0, "refused": 0}
         self.objects = 0
-        """Those that were converted."""
+        """The number of converted objects."""
         self.seconds = 0.0
         self._buckets = [0] * (len(_BUCKETS) + 1)
 
@@ -30,7 +30,7 @@ class HostMetrics:
         self._buckets[bisect_left(_BUCKETS, seconds)] += 1
 
     def render(self) -> bytes:
-        """Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         from prometheus_client import CollectorRegistry, generate_latest
 
         registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Requests answered by conversions, for whatever speaks HTTP: reviews, health and counts."""
+"""HTTP request handling of a host, independent of the HTTP server: reviews, health and metrics."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from polykind.toolkit.hosting.host_metrics import HostMetrics
 from polykind.toolkit.hosting.review_response import InvalidReviewError, respond
 
 MAX_BYTES = 64 * 1024 * 1024
-"""What a review may have at most."""
+"""The maximum size of a review."""
 TIMEOUT_SECONDS = 30.0
-"""How long the API server waits for an answer."""
+"""The API server's timeout for a conversion webhook."""
 THREADS = 4
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HostResponse:
-    """What is sent back."""
+    """An HTTP response."""
 
     status: int
     body: bytes
@@ -38,14 +38,17 @@ class HostResponse:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether a host can do its work, and what is said of it."""
+    """True if a host can do its work, with a text for /readyz."""
 
     ready: bool
     text: str
 
 
+ReviewFunction = Callable[[bytes], Awaitable[HostResponse | None]]
+
+
 class ReviewHandler:
-    """Answers a review that is POSTed to any path; conversions run in threads, so that nobody waits for their end."""
+    """Converts reviews that are POSTed to any path. Conversions run in threads, so that they do not block the loop."""
 
     def __init__(
         self,
@@ -55,18 +58,21 @@ class ReviewHandler:
         seconds: float = TIMEOUT_SECONDS,
         threads: int = THREADS,
         readiness: Callable[[], Readiness] = lambda: Readiness(True, "ok"),
+        wrap: Callable[[ReviewFunction], ReviewFunction] = lambda review: review,
     ) -> None:
-        """`converters` are anything that a Library accepts. Raises ValueError for those that cannot be hosted."""
+        """`converters` are anything that a Library accepts. `wrap` may replace the review function, to inject faults.
+
+        Raises ValueError for converters that cannot be hosted.
+        """
         self.libraries = as_libraries(converters)
         self.metrics = HostMetrics()
-        self.review: Callable[[bytes], Awaitable[HostResponse | None]] = self.convert
-        """What answers a body; another may be put around it. None: the connection is closed without an answer."""
+        self._review = wrap(self.convert)
         self._max_bytes, self._timeout, self._threads = most_bytes, seconds, threads
         self._readiness = readiness
         self._pool: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
-        """Let the threads go; what is under way in them goes on."""
+        """Release the threads. Running conversions are not interrupted."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.shutdown(wait=False)
@@ -74,12 +80,12 @@ class ReviewHandler:
     async def handle(
         self, method: str, path: str, length: int | None, chunks: AsyncIterable[bytes]
     ) -> HostResponse | None:
-        """The answer to a request whose body comes in chunks; `length` is what it says of itself."""
+        """Handle a request. `length` is its Content-Length. Return None to close the connection without a response."""
         if method == "POST":
             body = await self._body(length, chunks)
-            return body if isinstance(body, HostResponse) else await self.review(body)
+            return body if isinstance(body, HostResponse) else await self._review(body)
         if method not in ("GET", "HEAD"):
-            return HostResponse(405, b"a ConversionReview is sent by POST\n", headers={"Allow": "GET, HEAD, POST"})
+            return HostResponse(405, b"send a ConversionReview by POST\n", headers={"Allow": "GET, HEAD, POST"})
         page = path.rstrip("/").rpartition("/")[2]
         if page == "healthz":
             return HostResponse(200, b"ok")
@@ -88,11 +94,11 @@ class ReviewHandler:
             return HostResponse(200 if found.ready else 503, found.text.encode())
         if page == "metrics":
             return HostResponse(200, self.metrics.render(), "text/plain; version=0.0.4; charset=utf-8")
-        message = b"a ConversionReview is sent by POST; there are also /healthz, /readyz and /metrics\n"
+        message = b"send a ConversionReview by POST; GET serves /healthz, /readyz and /metrics\n"
         return HostResponse(405, message, headers={"Allow": "POST"})
 
     async def convert(self, body: bytes) -> HostResponse:
-        """The answer to a review. One that fails is answered too, and said in the log."""
+        """Convert a review. A failed conversion is a response with status 200, and is logged."""
         started = time.monotonic()
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="polykind-conversion")
@@ -102,26 +108,26 @@ class ReviewHandler:
                 response_body, failure, count = await loop.run_in_executor(self._pool, respond, body, self.libraries)
         except InvalidReviewError as error:
             self.metrics.add("refused", time.monotonic() - started)
-            log.warning("a request was refused: %s; only an API server's ConversionReviews are answered here", error)
+            log.warning("webhook host: rejected a request that is not a ConversionReview: %s", error)
             return HostResponse(400, f"{error}\n".encode())
         except TimeoutError:
             self.metrics.add("failed", time.monotonic() - started)
             log.error(
-                "a review was given up after %g s, as the API server has done: make the conversions faster, or give "
-                "the host more threads; what is under way goes on",
+                "webhook host: a review took longer than %g s and the API server has given up: make the conversions "
+                "faster or raise the number of threads",
                 self._timeout,
             )
-            return HostResponse(504, f"the conversion has taken more than {self._timeout:g} s\n".encode())
+            return HostResponse(504, f"the conversion took more than {self._timeout:g} s\n".encode())
         seconds = time.monotonic() - started
         self.metrics.add("converted" if failure is None else "failed", seconds, count)
         if failure is None:
-            log.debug("a review of %d objects took %.1f ms", count, seconds * 1000)
+            log.debug("webhook host: converted %d objects in %.1f ms", count, seconds * 1000)
         else:
-            log.error("a review failed: %s; mend the step or the object: until then requests for it fail", failure)
+            log.error("webhook host: %s; requests for this object fail until the converter or object is fixed", failure)
         return HostResponse(200, response_body, JSON)
 
     async def _body(self, length: int | None, chunks: AsyncIterable[bytes]) -> bytes | HostResponse:
-        too_large = HostResponse(413, f"a review may have {self._max_bytes} bytes at most\n".encode())
+        too_large = HostResponse(413, f"a review must not exceed {self._max_bytes} bytes\n".encode())
         if length is not None and length > self._max_bytes:
             return too_large
         parts: list[bytes] = []
@@ -134,22 +140,22 @@ class ReviewHandler:
                         return too_large
                     parts.append(chunk)
         except TimeoutError:
-            return HostResponse(408, f"the review was not sent within {self._timeout:g} s\n".encode())
+            return HostResponse(408, f"the review did not arrive within {self._timeout:g} s\n".encode())
         return b"".join(parts)
 
 
 def as_libraries(converters: Iterable[Any]) -> list[Library]:
-    """What converts, each under a name. Raises ValueError, naming those that cannot be hosted."""
-    found = [one if isinstance(one, Library) else Library(_converter_name(one), one) for one in converters]
-    if not found:
+    """Wrap converters as libraries. Raises ValueError with the names of those that cannot be hosted."""
+    libraries = [each if isinstance(each, Library) else Library(_converter_name(each), each) for each in converters]
+    if not libraries:
         raise ValueError("nothing to host: name at least one converter")
-    async_converters = [one.spec for one in found if one.is_async]
+    async_converters = [library.spec for library in libraries if library.is_async]
     if async_converters:
         raise ValueError(
-            f"{', '.join(async_converters)}: an async converter cannot be hosted, since conversions run in threads: "
+            f"{', '.join(async_converters)}: an async converter cannot be hosted, because conversions run in threads: "
             "make it a plain function"
         )
-    return found
+    return libraries
 
 
 def _converter_name(converter: Any) -> str:

@@ -1,4 +1,4 @@
-"""ConversionReviews answered by conversions: bytes in, bytes out, for any host. Those of v1 and of v1beta1."""
+"""Conversion of ConversionReviews, bytes in and bytes out, of v1 and v1beta1."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ VERSIONS = ("v1", "v1beta1")
 
 
 class InvalidReviewError(ValueError):
-    """A body that is no ConversionReview: there is nothing to answer, the text says what is wrong with it."""
+    """The body is not a ConversionReview. The text is the cause."""
 
 
 class ReviewResponse(NamedTuple):
-    """The answer to a review as JSON, why it is a failure if it is one, and how many objects were converted."""
+    """The response to a review as JSON, the failure message (or None), and the number of converted objects."""
 
     body: bytes
     failure: str | None
@@ -29,16 +29,16 @@ class ReviewResponse(NamedTuple):
 
 
 def convert_review(body: bytes, libraries: Sequence[Library]) -> bytes:
-    """The answer to a review, both as JSON. Raises BadReview."""
+    """Convert the objects of a ConversionReview and return the response, both as JSON. Raises InvalidReviewError."""
     return respond(body, libraries).body
 
 
 def respond(body: bytes, libraries: Sequence[Library]) -> ReviewResponse:
-    """Every object of a review converted, in their order; or why not, naming the first at fault. Raises BadReview."""
+    """Convert every object of a review in order, or fail with the first error. Raises InvalidReviewError."""
     try:
         version, request = _validate_request(msgspec.json.decode(body))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidReviewError(f"the body is no JSON: {error}") from None
+        raise InvalidReviewError(f"the body is not JSON: {error}") from None
     converted: list[orjson.Fragment] = []
     result, failure = {"status": "Success"}, None
     try:
@@ -54,11 +54,11 @@ def respond(body: bytes, libraries: Sequence[Library]) -> ReviewResponse:
 
 def _validate_request(review: Any) -> tuple[str, JsonObject]:
     if not isinstance(review, dict) or review.get("kind") != "ConversionReview":
-        raise InvalidReviewError("the body is no ConversionReview")
+        raise InvalidReviewError("the body is not a ConversionReview")
     group, _, version = str(review.get("apiVersion", "")).rpartition("/")
     if group != GROUP or version not in VERSIONS:
         known = " and ".join(f"{GROUP}/{v}" for v in VERSIONS)
-        raise InvalidReviewError(f"reviews of {review.get('apiVersion')!r} are not known, only those of {known}")
+        raise InvalidReviewError(f"reviews of {review.get('apiVersion')!r} are not supported, only those of {known}")
     request = review.get("request")
     if not isinstance(request, dict):
         raise InvalidReviewError("the review has no request")
@@ -68,7 +68,7 @@ def _validate_request(review: Any) -> tuple[str, JsonObject]:
         ("objects", list, "list"),
     ):
         if not isinstance(request.get(field), kind):
-            raise InvalidReviewError(f"request.{field} is missing or no {type_name}")
+            raise InvalidReviewError(f"request.{field} is missing or is not a {type_name}")
     return version, request
 
 
@@ -79,12 +79,12 @@ def _convert_object(obj: Any, to: str, libraries: Sequence[Library]) -> bytes:
     group, kind = origin.rpartition("/")[0], str(obj.get("kind", ""))
     library = next((candidate for candidate in libraries if candidate.handles(group, kind)), None)
     if library is None:
-        raise ConversionError(f"{subject} cannot be converted: nobody here converts {kind}.{group}")
+        raise ConversionError(f"{subject} cannot be converted: no converter for {kind}.{group}")
     try:
         out = obj if origin == to else library.function(group, kind)(obj, to)
         if not isinstance(out, dict):
             raise ConversionError(
-                f"{subject} cannot be converted to {to}: {type(out).__name__} was returned, no object"
+                f"{subject} cannot be converted to {to}: the converter returned {type(out).__name__}, not an object"
             )
         if out.get("apiVersion") == origin:
             out["apiVersion"] = to
@@ -92,8 +92,8 @@ def _convert_object(obj: Any, to: str, libraries: Sequence[Library]) -> bytes:
     except ConversionError:
         raise
     except SystemExit as error:
-        # It would end the host.
-        raise ConversionError(f"{subject} cannot be converted from {origin} to {to}: it has called sys.exit") from error
+        # A converter that calls sys.exit must not end the host.
+        raise ConversionError(f"{subject} cannot be converted from {origin} to {to}: it called sys.exit") from error
     except Exception as error:
         message = str(error) or type(error).__name__
         raise ConversionError(f"{subject} cannot be converted from {origin} to {to}: {message}") from error

@@ -1,4 +1,4 @@
-"""A listening socket of our own: whom it lets in, and with which certificate, is decided for each connection."""
+"""A TLS listener that chooses the certificate, and whether to accept, for each connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 MAX_CONNECTIONS = 1000
-"""Connections at a time; those beyond are closed at once."""
+"""The maximum number of connections. Further connections are closed at once."""
 HANDSHAKE_SECONDS = 10.0
 _BACKLOG = 256
 _ACCEPT_RETRY_SECONDS = 0.5
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class TLSListener:
-    """Accepts connections for an HTTP server, over TLS with what `context` gives at the time."""
+    """Accepts TLS connections for an HTTP server, with the context that `context()` returns at that time."""
 
     def __init__(self, server: web.Server, context: Callable[[], ssl.SSLContext]) -> None:
         self._server, self._context = server, context
@@ -30,11 +30,11 @@ class TLSListener:
         self._refusing = False
         self._handshakes: set[asyncio.Task[None]] = set()
         self._accepted: set[socket.socket] = set()
-        """Connections whose handshake has not begun: nobody else would close them."""
+        """Accepted connections whose handshake has not started. The listener must close them itself."""
         self._loop = asyncio.get_running_loop()
 
     async def open(self, address: str, port: int) -> None:
-        """Raises OSError if the address cannot be had."""
+        """Bind and listen. Raises OSError if the address is not available."""
         flags = socket.AI_PASSIVE
         addresses = await self._loop.getaddrinfo(address or None, port, type=socket.SOCK_STREAM, flags=flags)
         family, *_, address_info = addresses[0]
@@ -50,7 +50,7 @@ class TLSListener:
         return int(self._socket.getsockname()[1])
 
     def set_refusing(self, refusing: bool) -> None:
-        """Refuse connections as if nobody listened, or no longer; the port is kept."""
+        """Refuse connections as if nothing listened, or accept them again. The port stays reserved."""
         if refusing == self._refusing or self._socket is None:
             return
         self._refusing = refusing
@@ -60,18 +60,18 @@ class TLSListener:
         family, address_info = self._socket.family, self._socket.getsockname()
         self._loop.remove_reader(self._socket)
         self._socket.close()
-        # A socket that is bound and does not listen keeps the port, and refuses.
+        # A socket that is bound but does not listen reserves the port and refuses connections.
         self._socket = _bind(family, address_info)
 
     def abort(self) -> None:
-        """Close the connections that there are, whatever is under way on them."""
+        """Close all connections at once."""
         self._cancel_handshakes()
         for handler in self._server.connections:
             if handler.transport is not None:
                 handler.transport.abort()
 
     def close(self) -> None:
-        """Let nobody in any more; what is under way goes on."""
+        """Stop accepting connections. Requests in progress continue."""
         self._cancel_handshakes()
         if self._socket is not None:
             self._loop.remove_reader(self._socket)
@@ -79,7 +79,7 @@ class TLSListener:
             self._socket = None
 
     def _cancel_handshakes(self) -> None:
-        """Give up the handshakes that are under way."""
+        """Cancel all TLS handshakes in progress."""
         for task in self._handshakes:
             task.cancel()
         for connection in self._accepted:
@@ -99,7 +99,7 @@ class TLSListener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                log.warning("connections cannot be accepted: %s; raise the limit of open files (ulimit -n)", error)
+                log.warning("TLS listener: cannot accept connections, retrying: %s; raise ulimit -n", error)
                 self._loop.remove_reader(self._socket)
                 self._loop.call_later(_ACCEPT_RETRY_SECONDS, self._resume_accepting, self._socket)
                 return
@@ -123,8 +123,8 @@ class TLSListener:
                 self._server, connection, ssl=self._context(), ssl_handshake_timeout=HANDSHAKE_SECONDS
             )
         except (OSError, TimeoutError) as error:
-            # A probe that only connects, or a caller that does not trust the certificate.
-            log.info("a connection came to nothing: %s", error or "no TLS handshake in time")
+            # The peer is a probe that only connects, or a caller that does not trust the certificate.
+            log.info("TLS listener: a handshake failed: %s", error or "timed out")
 
 
 def _bind(family: int, address_info: object) -> socket.socket:

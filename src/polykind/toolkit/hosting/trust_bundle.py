@@ -1,4 +1,4 @@
-"""The certificates that a webhook's caller trusts, as a caBundle has them: PEM, one after another. Pure."""
+"""CA bundles in PEM, as `caBundle` fields hold them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 HOST_CA_NAME = "polykind-host-ca"
-"""The common name of the authorities that hosts make."""
+"""The common name of the CAs that hosts create."""
 
 MAX_HOST_CAS = 32
-"""How many authorities of hosts a bundle keeps: a replica without a disk brings another whenever it starts."""
+"""The maximum number of host CAs in a bundle. A replica without persistent storage adds one with every start."""
 
 _block = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def parse_certificates(pem: bytes) -> list[x509.Certificate]:
-    """The certificates in PEM, each once; what is none is skipped."""
+    """Return the distinct certificates in PEM text. Anything else is skipped."""
     certificates: dict[bytes, x509.Certificate] = {}
     for block in _block.findall(pem):
         try:
@@ -34,37 +34,24 @@ def encode_certificates(certificates: list[x509.Certificate]) -> bytes:
 
 
 def contains(pem: bytes, wanted: bytes) -> bool:
-    """Whether all certificates of one bundle are in another."""
+    """True if a bundle contains all certificates of another."""
     return set(parse_certificates(wanted)) <= set(parse_certificates(pem))
 
 
 def merge_bundles(present: bytes, host_bundle: bytes, retired: bytes, now: datetime) -> bytes:
-    """A bundle with ours appended to what is valid in it; as it is, if that changes nothing.
+    """Append the host's certificates to the valid certificates of a bundle. Return `present` if nothing changes.
 
-    What has expired, what is `retired` and what is no certificate goes: the API server refuses a bundle that it cannot
-    read. Others' certificates are theirs to remove, unless they are of hosts and there are too many.
+    Expired certificates, `retired` ones and unreadable text are removed, because the API server rejects a bundle that
+    it cannot parse. Certificates of other owners stay, except for the oldest host CAs beyond MAX_HOST_CAS.
     """
-    wanted, retired_certificates = parse_certificates(host_bundle), set(parse_certificates(retired))
-    present_certificates = parse_certificates(present)
-    others = [
-        certificate
-        for certificate in present_certificates
-        if certificate not in wanted
-        and certificate not in retired_certificates
-        and certificate.not_valid_after_utc > now
-    ]
-    host_cas = sorted(
-        (certificate for certificate in others if _is_host_ca(certificate)),
-        key=lambda certificate: certificate.not_valid_before_utc,
-    )
+    wanted, removed = parse_certificates(host_bundle), set(parse_certificates(retired))
+    before = parse_certificates(present)
+    others = [c for c in before if c not in wanted and c not in removed and c.not_valid_after_utc > now]
+    host_cas = sorted((c for c in others if _is_host_ca(c)), key=lambda c: c.not_valid_before_utc)
     surplus = set(host_cas[: max(0, len(host_cas) + len(wanted) - MAX_HOST_CAS)])
-    remaining = [
-        certificate
-        for certificate in present_certificates
-        if certificate in wanted or (certificate in others and certificate not in surplus)
-    ]
-    out = remaining + [certificate for certificate in wanted if certificate not in remaining]
-    return present if out == present_certificates and _only_certificates(present) else encode_certificates(out)
+    kept = [c for c in before if c in wanted or (c in others and c not in surplus)]
+    out = kept + [c for c in wanted if c not in kept]
+    return present if out == before and _only_certificates(present) else encode_certificates(out)
 
 
 def _is_host_ca(certificate: x509.Certificate) -> bool:
@@ -72,5 +59,5 @@ def _is_host_ca(certificate: x509.Certificate) -> bool:
 
 
 def _only_certificates(pem: bytes) -> bool:
-    """Whether there is nothing in it but certificates."""
+    """True if the text holds nothing but certificates."""
     return not _block.sub(b"", pem).strip()

@@ -1,4 +1,4 @@
-"""Where the API server finds a host, and what a definition's `spec.conversion` says of it. Pure."""
+"""The address of a host, and the `spec.conversion` of a CRD that points to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _service = re.compile(rf"({_LABEL})/({_LABEL})(?::([0-9]{{1,5}}))?(/[^?#\s]*)?")
 
 @dataclass(frozen=True, slots=True)
 class WebhookEndpoint:
-    """A service in the cluster, or a URL."""
+    """A Service in the cluster, or a URL."""
 
     namespace: str = ""
     name: str = ""
@@ -29,7 +29,7 @@ class WebhookEndpoint:
 
     @classmethod
     def of_service(cls, text: str) -> WebhookEndpoint:
-        """The service that namespace/name[:port][/path] names. Raises ValueError."""
+        """Parse namespace/name[:port][/path]. Raises ValueError."""
         match = _service(text)
         port = int(match[3] or 443) if match else 0
         if match is None or not 0 < port < 65536:
@@ -38,7 +38,7 @@ class WebhookEndpoint:
 
     @classmethod
     def of_url(cls, text: str) -> WebhookEndpoint:
-        """Raises ValueError for what the API server would refuse."""
+        """Parse a URL. Raises ValueError for a URL that the API server would reject."""
         try:
             parts = urlsplit(text)
             port = parts.port or 443
@@ -50,7 +50,7 @@ class WebhookEndpoint:
 
     @property
     def names(self) -> list[str]:
-        """What a certificate must be for, the name that is called first."""
+        """The names that a certificate must have. The first is the name that the API server uses."""
         if self.url:
             host = urlsplit(self.url).hostname
             return [host] if host else []
@@ -59,22 +59,23 @@ class WebhookEndpoint:
 
     @property
     def client_config(self) -> JsonObject:
+        """The `clientConfig` without a caBundle."""
         if self.url:
             return {"url": self.url}
         service = {"namespace": self.namespace, "name": self.name, "port": self.port, "path": self.path}
         return {"service": service}
 
     def conversion(self, ca_bundle: bytes) -> JsonObject:
-        """A definition's `spec.conversion`."""
+        """Return the `spec.conversion` of a CRD that this host converts."""
         config = self.client_config
         if ca_bundle:
             config["caBundle"] = base64.b64encode(ca_bundle).decode()
         return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": config}}
 
     def conversion_patch(self, conversion: JsonObject, ca_bundle: bytes, retired: bytes, now: datetime) -> JsonObject:
-        """What to merge into a definition's `spec.conversion`, and no more; empty if it is as it should be.
+        """Return the minimal merge patch for a CRD's `spec.conversion`. Empty if nothing differs.
 
-        The bundle is compared by itself, and ours is appended to what is valid in it.
+        The host's CAs are appended to the valid certificates of the present bundle.
         """
         webhook = _as_object(conversion.get("webhook"))
         present_config = _as_object(webhook.get("clientConfig"))

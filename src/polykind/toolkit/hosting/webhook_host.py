@@ -1,9 +1,9 @@
-"""Conversions hosted as a webhook: HTTPS, certificates of its own, and definitions wired to it if it is told to.
+"""A conversion webhook: HTTPS with its own certificates and, optionally, registration in CRDs.
 
     async with Host([crontabs]) as host:
-        definition["spec"]["conversion"] = host.conversion
+        crd["spec"]["conversion"] = host.conversion
 
-It can be started and stopped any number of times in one process.
+A host can be started and stopped any number of times in one process.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 CERTIFICATE_CHECK_SECONDS = 60.0
-"""Seconds between two looks at the certificates."""
+"""The interval of certificate checks."""
 
 log = logging.getLogger(__name__)
 
 
 class Host:
-    """An HTTPS server that answers ConversionReviews by converters, which are anything that `--converter` may name."""
+    """An HTTPS server that converts ConversionReviews. A converter is anything that `--converter` may name."""
 
     def __init__(
         self,
@@ -54,16 +54,20 @@ class Host:
         check_seconds: float = CERTIFICATE_CHECK_SECONDS,
         clock: Clock | None = None,
     ) -> None:
-        """Without `certificates` it makes its own, in memory, for loopback and its address.
+        """Without `certificates`, the host creates its own in memory, for loopback and its address.
 
-        `wiring` has definitions point to it; `grace` is how long a stop waits for what is under way. Raises ValueError
-        for converters that cannot be hosted.
+        `registration` makes CRDs point to the host. `grace` is the time that a stop waits for requests in progress.
+        Raises ValueError for converters that cannot be hosted.
         """
-        self._handler = ReviewHandler(
-            converters, most_bytes=most_bytes, seconds=seconds, threads=threads, readiness=self.readiness
-        )
         self.faults = Faults()
-        self._handler.review = self.faults.around(self._handler.convert)
+        self._handler = ReviewHandler(
+            converters,
+            most_bytes=most_bytes,
+            seconds=seconds,
+            threads=threads,
+            readiness=self.readiness,
+            wrap=self.faults.around,
+        )
         self._address, self._port, self._path = address, port, path
         self._certificates = certificates
         self._registration = registration
@@ -72,7 +76,7 @@ class Host:
         self._listener: TLSListener | None = None
         self._runner: web.AppRunner | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._not_ready_reason = "the certificates are not there yet"
+        self._not_ready_reason = "the certificates are not ready yet"
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -83,23 +87,23 @@ class Host:
 
     @property
     def port(self) -> int:
-        assert self._listener is not None, "the host does not run"
+        assert self._listener is not None, "the host is not running"
         return self._listener.port
 
     @property
     def url(self) -> str:
-        """Where reviews are sent; from this machine, if the address is every machine's."""
+        """The URL for reviews. If the host listens on all addresses, the URL uses loopback."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self._address, self._address)  # noqa: S104
         return f"https://{f'[{host}]' if ':' in host else host}:{self.port}{self._path}"
 
     @property
     def certificates(self) -> Certificates:
-        assert self._certificates is not None, "the host does not run"
+        assert self._certificates is not None, "the host is not running"
         return self._certificates
 
     @property
     def ca_bundle(self) -> bytes:
-        """The authorities that who calls must trust, in PEM."""
+        """The CAs that callers must trust, in PEM."""
         return self.certificates.ca_bundle
 
     @property
@@ -108,7 +112,7 @@ class Host:
 
     @property
     def description(self) -> str:
-        """What is converted here, for people."""
+        """The converted kinds and versions, for people."""
         out: list[str] = []
         for library in self._handler.libraries:
             declared = library.declared
@@ -120,7 +124,7 @@ class Host:
 
     @property
     def conversion(self) -> JsonObject:
-        """The `spec.conversion` of a definition that is converted by this host."""
+        """The `spec.conversion` of a CRD that this host converts."""
         config = {"url": self.url, "caBundle": base64.b64encode(self.ca_bundle).decode()}
         return {
             "strategy": "Webhook",
@@ -128,7 +132,7 @@ class Host:
         }
 
     async def start(self) -> None:
-        """Serve. Raises OSError if the address cannot be had, ValueError if certificates or conversions are unfit."""
+        """Start serving. Raises OSError if the address is not available, ValueError for certificates or conversions."""
         from aiohttp import web
 
         if self._certificates is None:
@@ -159,12 +163,12 @@ class Host:
             self._spawn(self._registration.run(self.url, self._certificates, self._bundle_published))
 
     async def drain(self, seconds: float) -> None:
-        """Go on serving, no longer ready, so that whoever balances the load sends no more."""
+        """Keep serving but report not ready, so that load balancers stop sending requests."""
         self._not_ready_reason = "stopping"
         await asyncio.sleep(seconds)
 
     async def stop(self) -> None:
-        """Finish what is under way, and stop."""
+        """Finish the requests in progress and stop."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -178,26 +182,26 @@ class Host:
         self._handler.close()
 
     def readiness(self) -> Readiness:
-        """Whether certificates are in place, and definitions wired if they are to be."""
+        """Return ready if the certificates are valid and, with a registration, the CRDs are patched."""
         if self._not_ready_reason:
             return Readiness(False, self._not_ready_reason)
         if self.certificates.expires <= self._clock.now():
-            return Readiness(False, f"the certificate has expired on {self.certificates.expires:%Y-%m-%d}")
+            return Readiness(False, f"the certificate expired on {self.certificates.expires:%Y-%m-%d}")
         return self._registration.readiness() if self._registration is not None else Readiness(True, "ok")
 
     async def ready(self) -> None:
-        """Wait until definitions are wired and tested, if they are to be."""
+        """Wait until the host is registered in its CRDs and tested, if it has a registration."""
         if self._registration is not None:
             await self._registration.ready()
 
     async def refresh(self) -> None:
-        """Look at the certificates now, and do what is due."""
+        """Check the certificates now and renew what is due."""
         try:
             changed = await self.certificates.refresh()
         except (OSError, ValueError) as error:
-            # What is served goes on; it is only when it expires that nobody can call any more.
+            # Keep serving: calls fail only when the current certificate expires.
             expires = self.certificates.expires
-            log.error("the certificates cannot be renewed: %s; those of before are good until %s", error, expires)
+            log.error("webhook host: cannot renew certificates: %s; the current ones expire on %s", error, expires)
             return
         if changed and self._registration is not None:
             self._registration.wake()
@@ -218,7 +222,7 @@ class Host:
         try:
             handle = await self._handler.handle(request.method, request.path, request.content_length, chunks)
         except ConnectionError:
-            log.info("a caller has hung up before its review was there")
+            log.info("webhook host: a caller disconnected before its review was complete")
             handle = None
         if handle is None:
             if request.transport is not None:
@@ -250,11 +254,9 @@ class Host:
 
 def _log_crash(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
-        log.critical(
-            "a fault of the host itself: definitions and certificates are left alone", exc_info=task.exception()
-        )
+        log.critical("webhook host: a background task crashed; restart the host", exc_info=task.exception())
 
 
 def _certificate_names(address: str) -> list[str]:
-    """What a certificate calls an address; nothing if it is every machine's."""
+    """Return the certificate names for a listen address. Empty if it stands for all addresses."""
     return [] if address in ("", "0.0.0.0", "::") else [address]  # noqa: S104

@@ -1,7 +1,7 @@
-"""Definitions wired to a host: their `spec.conversion` leads to it, and the API server is seen to convert through it.
+"""Registration of a host in CRDs: patch their `spec.conversion` and test that the API server converts through the host.
 
-It goes on for as long as the host runs: a definition whose stanza or bundle somebody else has changed is patched again.
-While the API server is away it is asked again and again, ever less often.
+Registration continues while the host runs. If another writer changes `spec.conversion` or the bundle, the CRD is
+patched again. While the API server is unreachable, the registration retries with increasing delays.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from polykind.toolkit.hosting.host_certificates import Certificates
 
 CHECK_SECONDS = 60.0
-"""Seconds between two looks at definitions that nobody seems to have changed."""
+"""The interval of checks if no watch event arrives."""
 PROPAGATION_SECONDS = 10.0
-"""Seconds that API servers get to take up a new bundle, before a certificate is served that needs it."""
+"""Time for API servers to load a new bundle, before a certificate that needs it is served."""
 BACKOFF = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 log = logging.getLogger(__name__)
 
 
 class WebhookRegistration:
-    """Keeps definitions wired to a host: those named, or those of the kinds that its libraries declare."""
+    """Keeps a host registered in CRDs: those given by name, or those of the kinds that its converters declare."""
 
     def __init__(
         self,
@@ -48,27 +48,23 @@ class WebhookRegistration:
         backoff: Sequence[float] = BACKOFF,
         clock: Clock | None = None,
     ) -> None:
-        """Without an `endpoint` it is the host's own URL, for an API server on the same machine."""
+        """Without an `endpoint`, the host's own URL is registered, for an API server on the same machine."""
         self._cluster, self._endpoint, self._crds = cluster, endpoint, list(crds)
-        self._self_test, self._check_seconds, self._propagation_seconds, self._backoff = (
-            self_test,
-            check_seconds,
-            propagation_seconds,
-            list(backoff),
-        )
+        self._self_test, self._backoff = self_test, list(backoff)
+        self._check_seconds, self._propagation_seconds = check_seconds, propagation_seconds
         self._clock = clock or SystemClock()
         self._wake_event, self._state_changed = asyncio.Event(), asyncio.Condition()
         self._patchers: list[CRDPatcher] = []
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._last_messages: dict[str, str] = {}
-        self._state = Readiness(False, "the definitions are not wired yet")
+        self._state = Readiness(False, "the host is not registered in its CRDs yet")
 
     def prepare(self, libraries: Sequence[Library]) -> None:
-        """Take note of what is to be wired. Raises ValueError if the steps do not lead everywhere, or none is named."""
+        """Select the CRDs to patch. Raises ValueError if conversions are incomplete or the kinds are unknown."""
         check_complete(libraries)
         unnamed = [library.spec for library in libraries if library.declared is None]
         if not self._crds and unnamed:
-            raise ValueError(f"{', '.join(unnamed)}: it does not say which kinds it converts; name them by --crd")
+            raise ValueError(f"{', '.join(unnamed)}: the converter does not name its kinds; name the CRDs with --crd")
         self._wake_event, self._state_changed = asyncio.Event(), asyncio.Condition()
         cluster, clock = self._cluster, self._clock
         kinds = dict.fromkeys(kind for library in libraries for kind in library.declared or ())
@@ -80,16 +76,16 @@ class WebhookRegistration:
         return self._state
 
     def wake(self) -> None:
-        """Look at the definitions now."""
+        """Check the CRDs now."""
         self._wake_event.set()
 
     async def ready(self) -> None:
-        """Wait until all is wired and tested."""
+        """Wait until the host is registered in all CRDs and tested."""
         async with self._state_changed:
             await self._state_changed.wait_for(lambda: self._state.ready)
 
     async def run(self, url: str, certificates: Certificates, on_published: Callable[[bytes], Awaitable[None]]) -> None:
-        """Wire, and keep wired, until cancelled. `published` is told of each bundle that all definitions have."""
+        """Keep the host registered until cancelled. Call `on_published` for each bundle that all CRDs have."""
         endpoint = self._endpoint or WebhookEndpoint.of_url(url)
         published_bundle, pending_bundle, publish_at = b"", b"", 0.0
         failures = 0
@@ -104,7 +100,7 @@ class WebhookRegistration:
                     registered, all_ok = await self._reconcile(endpoint, bundle, certificates.retired)
                 now = self._clock.monotonic()
                 if not registered or pending_bundle != bundle or patches_before != self._patch_count():
-                    # It may have been another replica that patched it, just now.
+                    # Another replica may have patched the CRD just now, so wait for propagation again.
                     pending_bundle, publish_at = bundle, now + self._propagation_seconds
                 if registered and bundle != published_bundle and now >= publish_at:
                     published_bundle = bundle
@@ -122,14 +118,14 @@ class WebhookRegistration:
             self._state = Readiness(False, "the host has stopped")
 
     async def _refresh_certificates(self, certificates: Certificates) -> None:
-        """Have the certificates that are kept in the cluster taken up, now that it may be there."""
+        """Try to replace temporary certificates by those of the store, which may be reachable now."""
         try:
             await certificates.refresh()
         except OSError as error:
             await self._set_state(False, [self._report("certificates", str(error), failed=True)])
 
     async def _reconcile(self, endpoint: WebhookEndpoint, bundle: bytes, retired: bytes) -> tuple[bool, bool]:
-        """Whether all definitions have the stanza, and whether the API server converts through it too."""
+        """Patch and test all CRDs. Return whether all are patched, and whether all tests succeeded."""
         lines: list[str] = []
         registered = all_ok = True
         ready = True
@@ -138,18 +134,18 @@ class WebhookRegistration:
             try:
                 self._watch(await patcher.find())
                 crd = await patcher.patch_crd(endpoint, bundle, retired)
-                ok, message = await patcher.self_test(crd, endpoint) if self._self_test else (True, "wired")
+                ok, message = await patcher.self_test(crd, endpoint) if self._self_test else (True, "registered")
             except UnreachableError as error:
                 registered = False
-                message = f"{self._cluster.server} is away: {error}"
+                message = f"{self._cluster.server} is unreachable: {error}"
             except (StatusError, RegistrationError, KeyError, TypeError, AttributeError) as error:
                 registered = ready = False
-                message = f"not wired: {patcher.explain(error)}"
+                message = f"not registered: {patcher.explain(error)}"
             else:
                 ready = ready and ok
             all_ok = all_ok and ok
             lines.append(self._report(patcher.label, message, failed=not ok))
-        # That the API server is away is no fault of the host: who was ready stays so.
+        # An unreachable API server is not the host's fault, so a host that was ready stays ready.
         await self._set_state(all_ok or (ready and self._state.ready), lines)
         return registered, all_ok
 
@@ -162,10 +158,10 @@ class WebhookRegistration:
             self._state_changed.notify_all()
 
     def _report(self, label: str, message: str, *, failed: bool) -> str:
-        """Log what has changed, once."""
+        """Log a message if it differs from the last one about the same CRD, and return its line for /readyz."""
         if self._last_messages.get(label) != message:
             self._last_messages[label] = message
-            log.log(logging.WARNING if failed else logging.INFO, "%s: %s%s", label, message, "; trying on" * failed)
+            log.log(logging.WARNING if failed else logging.INFO, "%s: %s%s", label, message, "; retrying" * failed)
         return f"{label}: {message}"
 
     def _watch(self, name: str) -> None:
@@ -173,14 +169,14 @@ class WebhookRegistration:
             self._watches[name] = asyncio.get_running_loop().create_task(self._watch_crd(name))
 
     async def _watch_crd(self, name: str) -> None:
-        """Look again whenever the definition has changed. What a watch misses, the next round sees."""
+        """Check again whenever the CRD changes. The periodic check finds changes that a watch misses."""
         while True:
             try:
                 async with aclosing(self._cluster.watch(CRDS_PATH, name)) as events:
                     async for _ in events:
                         self.wake()
             except ClusterError as error:
-                log.debug("the watch of %s has ended: %s", name, error)
+                log.debug("webhook registration: the watch of %s ended, restarting it: %s", name, error)
                 await asyncio.sleep(self._backoff[-1])
             await asyncio.sleep(self._backoff[0])
 
@@ -194,7 +190,7 @@ class WebhookRegistration:
 
 
 def check_complete(libraries: Sequence[Library]) -> None:
-    """Make sure that the steps lead from each declared version to each. Raises ValueError with all that lack."""
+    """Raise ValueError with all missing paths unless conversions lead between all declared versions."""
     incomplete = []
     for library in libraries:
         for conversions in (library.declared or {}).values():

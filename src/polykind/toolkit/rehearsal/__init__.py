@@ -1,1 +1,1 @@
-"""A rehearsal: what the life of a definition, from version to version and back, does to objects."""
+"""Rehearsals: the effect of a CRD's releases, forwards and backwards, on real objects."""

@@ -1,31 +1,32 @@
-"""The walk of a definition through its stages and back, and what it does to objects on the way."""
+"""A rehearsal of a CRD's releases: apply each CRD, read every object, migrate, and go back again."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from polykind.contract import JsonObject
 from polykind.toolkit.crd_versions import CRD
 from polykind.toolkit.declare.conversions import ConversionFunction
+from polykind.toolkit.declare.stash import ANNOTATION
 from polykind.toolkit.proving.losses import Acknowledgement
-from polykind.toolkit.proving.object_diff import Difference
-from polykind.toolkit.rehearsal.differences import describe_difference, visible_differences
+from polykind.toolkit.proving.object_diff import Difference, differences, format_path
 from polykind.toolkit.rehearsal.rehearsal_client import CRDS_PATH, RehearsalClient, RehearsalError
 
 _SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 class Stage(NamedTuple):
-    """A definition as a release has it, under the name of its file."""
+    """The CRD of one release, named after its file."""
 
     name: str
     crd: CRD
 
     @property
     def versions(self) -> str:
-        """Its versions in one line: the storage version has a star, those not served stand in brackets."""
+        """The versions in one line: a star marks the storage version, parentheses a version that is not served."""
         shown = (f"{v.name}*" if v.storage else v.name for v in self.crd.versions.values())
         served = (v.served for v in self.crd.versions.values())
         return " ".join(name if is_served else f"({name})" for name, is_served in zip(shown, served, strict=True))
@@ -33,9 +34,9 @@ class Stage(NamedTuple):
 
 @dataclass(slots=True)
 class StageResult:
-    """What came of one stage: `findings` are what an author must know, `acknowledged` what he knows is lost.
+    """The result of one stage.
 
-    `stuck` says that there was no going on.
+    `findings` are problems, `acknowledged` are declared losses, and `stuck` is true if the rehearsal cannot continue.
     """
 
     stage: Stage
@@ -52,11 +53,11 @@ class StageResult:
 
 
 ObjectReadings = dict[tuple[str, str], JsonObject]
-"""Objects by their path below the version, and the version they were read at."""
+"""Objects by their path below the version, and by the version they were read at."""
 
 
 class Rehearsal:
-    """One walk: every stage's definition is written, every object read at each version, then migrated."""
+    """Applies the CRD of each stage, reads every object at each served version, and migrates stored objects."""
 
     def __init__(
         self,
@@ -67,19 +68,19 @@ class Rehearsal:
         migrate: bool,
         steps: Iterable[ConversionFunction] = (),
     ) -> None:
-        """`steps` are those that convert, as far as they are known, for what they acknowledge to lose."""
+        """`steps` are the known conversion functions, for the losses that they acknowledge."""
         self._api = api
         self._losses = [Acknowledgement(step, path, reason) for step in steps for path, reason in step.loses.items()]
         self._stages = stages
         self._objects = objects
         self._migrate = migrate
         self._first: ObjectReadings = {}
-        """Each object as it was first read at each version."""
+        """The first read of each object at each version, which later reads are compared with."""
         self._paths: list[str] = []
         self._migrations = 0
 
     async def run(self, *, back: bool) -> AsyncIterator[StageResult]:
-        """Go through the stages, and back again; ends where there is no going on."""
+        """Run the stages forwards and, if `back` is true, backwards. Stop after a stage that is stuck."""
         order = [(stage, False) for stage in self._stages]
         if back:
             order += [(stage, True) for stage in reversed(self._stages[:-1])]
@@ -94,7 +95,7 @@ class Rehearsal:
         try:
             await self._api.apply_crd(stage.crd.manifest)
         except RehearsalError as error:
-            outcome.findings += [f"the definition is refused: {error}", *await self._suggest_release(stage)]
+            outcome.findings += [f"the API server rejects the CRD: {error}", *await self._suggest_release(stage)]
             outcome.stuck = True
             return
         if is_first:
@@ -113,7 +114,7 @@ class Rehearsal:
             await self._read_objects(stage, outcome, " after the migration", reported)
 
     async def _suggest_release(self, stage: Stage) -> list[str]:
-        """What would lead on, where a definition drops what is still stored."""
+        """Suggest an intermediate release if the CRD removes a version that is still stored."""
         crd = stage.crd
         try:
             live = await self._api.request("GET", f"{CRDS_PATH}/{crd.name}")
@@ -123,9 +124,9 @@ class Rehearsal:
         if not removed_versions:
             return []
         suggestion = (
-            f"a release between them that declares {' and '.join(removed_versions)} as well, but stores {crd.storage},"
+            f"add a release in between that still declares {' and '.join(removed_versions)} but stores {crd.storage}"
         )
-        return [f"{suggestion} would lead on" + ("" if self._migrate else " once it is migrated")]
+        return [suggestion + ("" if self._migrate else ", and migrate the stored objects")]
 
     async def _create(self, stage: Stage, outcome: StageResult) -> None:
         crd = stage.crd
@@ -154,9 +155,9 @@ class Rehearsal:
             await self._api.request("POST", "/api/v1/namespaces", manifest)
 
     async def _read_objects(self, stage: Stage, outcome: StageResult, when: str, reported: set[str]) -> None:
-        """Read every object at every served version, and have it judged as if it were new.
+        """Read every object at every served version, compare it with its first read, and validate it as a new object.
 
-        What has been `seen` to be wrong with it is not told again.
+        `reported` holds the differences that this stage has reported already.
         """
         for version in stage.crd.versions.values():
             if not version.served:
@@ -175,8 +176,8 @@ class Rehearsal:
                         reported.add(report_key)
                         self._record(outcome, version.name, f"{about}: {describe_difference(difference)}", difference)
                 if not when:
-                    refused = version.validation_errors(obj)
-                    outcome.findings += [f"{about} would be refused if it were new: {reason}" for reason in refused]
+                    errors = version.validation_errors(obj)
+                    outcome.findings += [f"{about} would be rejected as a new object: {error}" for error in errors]
 
     def _record(self, outcome: StageResult, version: str, text: str, difference: Difference) -> None:
         reason = next(
@@ -186,3 +187,30 @@ class Rehearsal:
             outcome.findings.append(text)
         else:
             outcome.acknowledged.append(f"{text}; acknowledged: {reason}")
+
+
+def visible_differences(before: JsonObject, after: JsonObject) -> list[Difference]:
+    """Return the differences that an author would notice, without server-managed metadata and the stash."""
+    return list(differences(_without_server_fields(before), _without_server_fields(after)))
+
+
+def _without_server_fields(obj: JsonObject) -> JsonObject:
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _SERVER_FIELDS}
+    visible = {k: v for k, v in (metadata.get("annotations") or {}).items() if not k.endswith(f"/{ANNOTATION}")}
+    metadata.pop("annotations", None)
+    return {**obj, "metadata": {**metadata, **({"annotations": visible} if visible else {})}}
+
+
+def describe_difference(difference: Difference) -> str:
+    """Describe a difference in a few words."""
+    path = format_path(difference.path)
+    if difference.kind == "dropped":
+        return f"{path} was removed, it was {_shorten(difference.before)}"
+    if difference.kind == "invented":
+        return f"{path} was added: {_shorten(difference.after)}"
+    return f"{path} changed from {_shorten(difference.before)} to {_shorten(difference.after)}"
+
+
+def _shorten(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

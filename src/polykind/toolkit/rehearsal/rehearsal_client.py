@@ -1,4 +1,4 @@
-"""What a rehearsal asks of its server: in the same process, through the whole of the server but its socket."""
+"""A client that calls the rehearsal's server in the same process, without a socket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_ATTEMPTS = 15_000
 
 
 class RehearsalError(Exception):
-    """The server did not do what it was asked; the text is its own."""
+    """The server returned an error. The text is the server's message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -27,34 +27,34 @@ class RehearsalError(Exception):
 
 
 class RehearsalClient:
-    """One server, as its admin sees it."""
+    """Sends requests to one server as its admin."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._headers = {b"authorization": b"Bearer " + server.token.encode(), b"user-agent": b"polykind-rehearse"}
 
     async def request(self, method: str, path: str, body: Any = None, *, query: str = "") -> JsonObject:
-        """An answer that is a success. Raises Refused."""
+        """Send a request and return the decoded response. Raises RehearsalError for an error status."""
         headers = {**self._headers, b"content-type": b"application/json", b"accept": b"application/json"}
         request = Request(method, path, query, headers, b"" if body is None else json_codec.encode(body))
-        answer = await self._server.http.app(request)
-        assert isinstance(answer, Response)
-        data = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-        if answer.status >= 300:
-            raise RehearsalError(answer.status, _message(data))
+        response = await self._server.http.app(request)
+        assert isinstance(response, Response)
+        data = response.body if isinstance(response.body, bytes) else b"".join(response.body)
+        if response.status >= 300:
+            raise RehearsalError(response.status, _message(data))
         value: JsonObject = json_codec.decode(data)
         return value
 
     async def apply_crd(self, crd: JsonObject) -> None:
-        """Have a definition be as it is in a manifest, and its versions served so. Raises Refused."""
+        """Create or update a CRD and wait until its versions are served. Raises RehearsalError."""
         name = crd["metadata"]["name"]
         try:
             live = await self.request("GET", f"{CRDS_PATH}/{name}")
         except RehearsalError:
             written = await self.request("POST", CRDS_PATH, crd)
         else:
-            kept = {**crd["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
-            written = await self.request("PUT", f"{CRDS_PATH}/{name}", {**crd, "metadata": kept})
+            metadata = {**crd["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
+            written = await self.request("PUT", f"{CRDS_PATH}/{name}", {**crd, "metadata": metadata})
         await self._poll(lambda: self._is_served(written))
 
     async def _is_served(self, written: JsonObject) -> bool:
@@ -63,14 +63,14 @@ class RehearsalClient:
             served = find(spec["group"], version["name"], spec["names"]["plural"])
             if (served is not None) != version["served"]:
                 return False
-            kind: Any = served.resource if served is not None else None
-            if kind is not None and kind.crd["metadata"].get("generation") != written["metadata"]["generation"]:
+            resource: Any = served.resource if served is not None else None
+            if resource is not None and resource.crd["metadata"].get("generation") != written["metadata"]["generation"]:
                 return False
         live = await self.request("GET", f"{CRDS_PATH}/{written['metadata']['name']}")
         return crd_versions.storage_version(live) in live["status"]["storedVersions"]
 
     async def migrate(self, crd: JsonObject, name: str) -> None:
-        """Have every object written at the storage version. Raises Refused, naming those that cannot be."""
+        """Migrate every object to the storage version. Raises RehearsalError with the objects that failed."""
         spec = crd["spec"]
         resource = {"group": spec["group"], "resource": spec["names"]["plural"]}
         await self.request(
@@ -86,8 +86,8 @@ class RehearsalClient:
         final_condition: JsonObject = {}
 
         async def is_finished() -> bool:
-            found = await self.request("GET", f"{MIGRATIONS_PATH}/{name}")
-            for condition in (found.get("status") or {}).get("conditions") or ():
+            migration = await self.request("GET", f"{MIGRATIONS_PATH}/{name}")
+            for condition in (migration.get("status") or {}).get("conditions") or ():
                 if condition["type"] in ("Succeeded", "Failed") and condition["status"] == "True":
                     final_condition.update(condition)
             return bool(final_condition)
@@ -101,7 +101,7 @@ class RehearsalClient:
             if await condition():
                 return
             await asyncio.sleep(_POLL_SECONDS)
-        raise RehearsalError(504, "the server did not come to it within 30 s")
+        raise RehearsalError(504, "the server did not finish within 30 s")
 
 
 def _message(data: bytes) -> str:
