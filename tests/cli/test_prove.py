@@ -49,7 +49,7 @@ def test_failure_prints_the_command_that_repeats_it(crd: Path, capsys: pytest.Ca
     assert prove(crd, "lossy", "--seed", "3") == 1
     out = capsys.readouterr().out
     again = f"prove --converter {__name__}:lossy --crd {crd} --property there-and-back --pair v2:v1 --seed 3"
-    assert f"  Again: polykind {again}\n" in out
+    assert f"  Run again: polykind {again}\n" in out
     assert "lost on the way there and back:\nv2 to v1  spec.hosts " in out
     assert "1 not proven" in out
     assert main(again.split()) == 1

@@ -99,7 +99,7 @@ def test_fields_that_nobody_knows_are_refused(polykind: ApiServer) -> None:
 
 def test_kinds_that_are_not_served_are_refused_with_what_to_do(polykind: ApiServer) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
-    with pytest.raises(Refused, match="nothing here serves Pod of v1: apply its CustomResourceDefinition first"):
+    with pytest.raises(Refused, match="this server does not serve Pod of v1: apply its CustomResourceDefinition first"):
         polykind.apply(pod)
 
 
@@ -197,13 +197,13 @@ def test_what_does_not_come_is_told_with_what_was_there(polykind: ApiServer) -> 
         polykind.wait_for(crontab(), "condition=Ready", timeout=0.05)
     told = str(unmet.value)
     assert told.startswith(
-        "CronTab mine of stable.example.com/v1 was not as awaited (condition=Ready) within 0.05 s: "
-        "it has no condition Ready\nas it was last seen:\n{"
+        "CronTab mine of stable.example.com/v1 did not meet the condition condition=Ready within 0.05 s: "
+        "it has no condition Ready\nlast state:\n{"
     )
     assert '"cronSpec": "@daily"' in told
     with pytest.raises(Unmet, match=r"within 0\.05 s: KeyError: 'status'"):
         polykind.wait_for(crontab(), lambda obj: obj["status"], timeout=0.05)
-    with pytest.raises(Unmet, match=r"\(create\) within 0\.05 s: it does not exist"):
+    with pytest.raises(Unmet, match=r"did not meet the condition create within 0\.05 s: it does not exist"):
         polykind.wait_for(crontab("other"), "create", timeout=0.05)
 
 
@@ -222,5 +222,5 @@ def test_settings_are_the_flags_of_the_server(polykind: ApiServer) -> None:
 
 
 def test_without_converters_there_is_nothing_to_break(polykind: ApiServer) -> None:
-    with pytest.raises(Refused, match="no converter runs beside this server: name some by `polykind_converters`"):
+    with pytest.raises(Refused, match="this server has no converter: set `polykind_converters`"):
         polykind.converter.down()

@@ -43,7 +43,7 @@ def test_what_does_not_end_is_given_up(loop: LoopThread) -> None:
         finally:
             ended.set()
 
-    with pytest.raises(TimeoutError, match=r"hang did not end within 0\.2 s"):
+    with pytest.raises(TimeoutError, match=r"hang did not finish within 0\.2 s"):
         loop.run(hang())
     assert ended.wait(10)
 

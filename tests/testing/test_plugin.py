@@ -152,19 +152,19 @@ def test_what_is_wrong_is_told_without_a_traceback(project: pytest.Pytester) -> 
     (project.path / "broken.yaml").write_text(json.dumps({**DEFINITION, "spec": spec}))
     result = run(project, WRONG, "--basetemp=base")
     result.assert_outcomes(errors=6, failed=1)
-    said = "polykind: the server for this test could not be made: "
+    said = "polykind: cannot start the server for this test: "
     result.stdout.fnmatch_lines(
         [
             f"{said}CustomResourceDefinition crontabs.stable.example.com was not applied: "
             '*spec.scope: Unsupported value: "Everywhere"*',
-            f"{said}nowhere/[*].yaml is neither a file nor a folder (looked for in {project.path})",
+            f"{said}nowhere/[*].yaml is not a file or folder (relative to {project.path})",
             f"{said}the converter nowhere:it: No module named 'nowhere'*",
-            f"{said}colour is no setting of a server for tests: there are crds, converters, authorization_mode,*",
+            f"{said}colour is not a setting of a test server: the settings are crds, converters, authorization_mode,*",
             f"{said}--authorization-mode Sometimes is not supported; supported modes: AlwaysAllow, AlwaysDeny, RBAC*",
-            "polykind: 'crds' needs a name in the marker: polykind(crds=*",
+            "polykind: the marker takes keyword arguments only, not 'crds': polykind(crds=*",
             '>*polykind.apply({[*][*]TAB, "kind": "Pod"})',
-            "E *Refused: Pod mine was not applied: nothing here serves Pod of stable.example.com/v1*",
-            "run this test with --polykind-keep to keep what its server had stored*",
+            "E *Refused: Pod mine was not applied: this server does not serve Pod of stable.example.com/v1*",
+            "run this test with --polykind-keep to keep the server's data*",
         ]
     )
     assert "Traceback" not in result.stdout.str()
@@ -183,7 +183,7 @@ def test_it(polykind):
 def test_failures_can_be_looked_at(project: pytest.Pytester, tmp_path: Path) -> None:
     result = run(project, FAILING, "--polykind-keep", "--basetemp=base")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["what the server had stored was kept; to look at it:"])
+    result.stdout.fnmatch_lines(["the server's data was kept; to inspect it:"])
     found = re.search(
         r"  polykind serve --data-dir (\S+) &\n  kubectl --kubeconfig (\S+) get crds", result.stdout.str()
     )

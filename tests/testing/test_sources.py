@@ -48,12 +48,12 @@ def test_what_others_need_comes_first(root: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        ("nowhere", "nowhere is neither a file nor a folder (looked for in {root})"),
-        ("crds/*.nothing", "crds/*.nothing is neither a file nor a folder (looked for in {root})"),
-        ("empty", "empty has no files .yaml, .yml or .json (looked for in {root})"),
-        ("kind: One\n", "the YAML, line 1 is no object of Kubernetes: it needs an apiVersion and a kind"),
-        ({"kind": "One"}, "the object is no object of Kubernetes: it needs an apiVersion and a kind"),
-        (7, "7 can not be applied: neither a path, nor YAML, nor an object"),
+        ("nowhere", "nowhere is not a file or folder (relative to {root})"),
+        ("crds/*.nothing", "crds/*.nothing is not a file or folder (relative to {root})"),
+        ("empty", "empty has no .yaml, .yml or .json files (relative to {root})"),
+        ("kind: One\n", "the YAML, line 1 is not a Kubernetes object: it needs apiVersion and kind"),
+        ({"kind": "One"}, "the object is not a Kubernetes object: it needs apiVersion and kind"),
+        (7, "7 cannot be applied: it is not a path, YAML or an object"),
     ],
 )
 def test_what_cannot_be_applied_is_told(root: Path, source: Any, told: str) -> None:

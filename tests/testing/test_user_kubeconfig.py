@@ -47,5 +47,5 @@ def test_a_user_may_do_what_roles_allow(polykind: ApiServer, user: str, groups: 
 
 def test_names_that_no_certificate_can_have_are_refused(polykind: ApiServer) -> None:
     for user, groups in (("", []), ("u" * 65, []), ("jane", [""])):
-        with pytest.raises(Refused, match="users and groups have names of 1 to 64 characters"):
+        with pytest.raises(Refused, match="names of users and groups must have 1 to 64 characters"):
             polykind.kubeconfig_for(user, groups)

@@ -45,5 +45,5 @@ def test_an_assert_of_the_test_says_what_is_lacking() -> None:
 
 
 def test_other_words_are_refused() -> None:
-    with pytest.raises(ValueError, match="'Ready' can not be waited for: give a function"):
+    with pytest.raises(ValueError, match="'Ready' is not a condition: pass a function"):
         Condition("Ready")

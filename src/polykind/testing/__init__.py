@@ -1,7 +1,6 @@
-"""A real API server for tests: the pytest plugin, and what its fixtures hand out.
+"""A real API server for tests: the pytest plugin and the objects that its fixtures return.
 
-`plugin.py` is loaded by every run of pytest where Polykind is installed; what it stands on is imported when a test
-asks for a server.
+Every pytest run loads `plugin.py` if Polykind is installed. All other modules are imported when a test needs a server.
 """
 
 from __future__ import annotations
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polykind.testing.apiserver import ApiServer
     from polykind.testing.checkpoint import Checkpoint
-    from polykind.testing.exceptions import Refused
+    from polykind.testing.exceptions import Refused, Unmet
     from polykind.testing.hosted_converter import Converter
     from polykind.testing.server_factory import Factory
-    from polykind.testing.waiting import Unmet
+
 
 __all__ = ["ApiServer", "Checkpoint", "Converter", "Factory", "Refused", "Unmet"]
 
@@ -24,7 +23,7 @@ _HOMES = {
     "Converter": "hosted_converter",
     "Factory": "server_factory",
     "Refused": "exceptions",
-    "Unmet": "waiting",
+    "Unmet": "exceptions",
 }
 
 

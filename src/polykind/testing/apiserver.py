@@ -1,4 +1,4 @@
-"""A running API server as a test sees it: where it is, what it takes to speak to it, and its way back."""
+"""A running API server for tests."""
 
 from __future__ import annotations
 
@@ -15,24 +15,22 @@ from polykind.server.server import Server
 from polykind.server.settings import Settings
 from polykind.testing import checkpoint as checkpoints
 from polykind.testing.checkpoint import Checkpoint
-from polykind.testing.exceptions import Refused
+from polykind.testing.exceptions import Refused, raise_at_caller
 from polykind.testing.hosted_converter import Converter
 from polykind.testing.loop_thread import LoopThread
-from polykind.testing.resource_paths import ResourcePaths, object_path
-from polykind.testing.server_client import Client
+from polykind.testing.server_client import Client, ResourcePaths, object_path
 from polykind.testing.server_side_apply import apply_objects
 from polykind.testing.sources import Source, read_sources
-from polykind.testing.tracing import raise_at_caller
 from polykind.testing.waiting import Condition, Predicate, Wait
 
 STOP_SECONDS = 2.0
-"""Seconds that requests under way have to end when a server stops."""
+"""The time that requests in progress have when a server stops."""
 CLOSE_SECONDS = 0.002
-"""Seconds that clients have to hang up when it does."""
+"""The time that clients have to close their connections when a server stops."""
 
 
 class ApiServer:
-    """Its methods wait, in the thread that calls them; in an async test, call them by `asyncio.to_thread`."""
+    """A running API server. Its methods block, so call them with `asyncio.to_thread` in an async test."""
 
     def __init__(
         self,
@@ -55,14 +53,14 @@ class ApiServer:
         self._server: Server | None = None
         self._user_count = 0
         self.keep_data = False
-        """Whether its data stays when it has stopped."""
+        """True if the data stays after the server has stopped."""
         self.url = ""
         self.token = ""
         """The admin's bearer token."""
         self.ca = pki / "ca.crt"
-        """The certificate of the authority that clients must trust, a file in PEM."""
+        """The CA certificate that clients must trust, as a PEM file."""
         self.kubeconfig = folder / "admin.kubeconfig"
-        """A file for kubectl and every client library."""
+        """A kubeconfig file of the admin."""
         folder.mkdir(mode=0o700, parents=True)
         if base is not None:
             base.copy_to(folder)
@@ -78,20 +76,20 @@ class ApiServer:
     @property
     @raise_at_caller
     def converter(self) -> Converter:
-        """The converter that runs beside the server, to be broken and mended. Raises Refused if there is none."""
+        """The converter that runs beside the server, for fault injection. Raises Refused if there is none."""
         if self._converter is None:
             raise Refused(
-                "no converter runs beside this server: name some by `polykind_converters` in pytest's configuration, "
-                "or by @pytest.mark.polykind(converters=[...])"
+                "this server has no converter: set `polykind_converters` in pytest's configuration, or use "
+                "@pytest.mark.polykind(converters=[...])"
             )
         return self._converter
 
     @raise_at_caller
     def apply(self, *sources: Source) -> list[JsonObject]:
-        """Create or change objects as `kubectl apply --server-side` does, and return them as the server has them.
+        """Create or change objects like `kubectl apply --server-side`, and return them as the server stores them.
 
-        Each source is a file, a folder or a pattern (from pytest's rootdir), YAML of several lines, or an object.
-        Definitions and namespaces come first; what they define is served when this returns. Raises Refused.
+        Each source is a file, a folder or a pattern (relative to pytest's rootdir), multi-line YAML, or an object. CRDs
+        and namespaces are applied first, and CRDs are served when this method returns. Raises Refused.
         """
         objects = read_sources(sources, self._root)
         if self._converter is not None:
@@ -100,9 +98,9 @@ class ApiServer:
 
     @raise_at_caller
     def get(self, obj: Mapping[str, Any], *, version: str | None = None) -> JsonObject:
-        """An object as it is now, at its own version or another of its API.
+        """Read an object at its own version or at another version of its API.
 
-        `obj` is anything that has apiVersion, kind and metadata.name. Raises Refused, with status 404 if it is gone.
+        `obj` is any object with apiVersion, kind and metadata.name. Raises Refused, with status 404 if it is missing.
         """
         if version is not None:
             group = str(obj.get("apiVersion", "")).rpartition("/")[0]
@@ -114,37 +112,37 @@ class ApiServer:
 
     @raise_at_caller
     def wait_for(self, obj: Mapping[str, Any], condition: str | Predicate, *, timeout: float = 10.0) -> JsonObject:
-        """Wait until an object is as wanted, and return it. Raises Unmet, an AssertionError that says how it was.
+        """Wait until an object meets a condition, and return it. Raises Unmet, an AssertionError that shows the object.
 
-        The condition is a function of the object (what it lacks so far, such as a status, it may stumble over), or in
-        kubectl's words `create`, `delete`, `condition=Ready` or `condition=Ready=False`.
+        The condition is a function of the object, or as in kubectl `create`, `delete`, `condition=Ready` or
+        `condition=Ready=False`. A function may raise LookupError and the like while fields such as status are missing.
         """
         return Wait(self._client, obj, Condition(condition), timeout).run()
 
     def checkpoint(self) -> Checkpoint:
-        """Note everything that is stored now, to come back to. Nobody is disturbed by it."""
+        """Save everything that is stored now, for a later rollback. Running requests are not affected."""
         file = self._folder / f"checkpoint-{len(self._checkpoints)}.db"
         self._checkpoints.append(checkpoints.take_checkpoint(self._folder, file))
         return self._checkpoints[-1]
 
     @raise_at_caller
     def rollback(self, to: Checkpoint | None = None) -> None:
-        """Be as at a checkpoint again: by default the latest one, or else as the test found the server.
+        """Return to a checkpoint: by default to the latest one, or to the state at the start of the test.
 
-        Watches and other requests end, then the server starts again at the same address. Objects have the uids and
-        resourceVersions that they had; a client that remembers newer ones is told 410 Gone.
+        Watches and other requests end, then the server starts again at the same address. Objects have their former
+        uids and resourceVersions. A client that uses a newer resourceVersion receives 410 Gone.
         """
         if to is None and not self._checkpoints:
-            raise Refused("there is no checkpoint to roll back to: take one by `checkpoint()`")
+            raise Refused("there is no checkpoint to roll back to: call checkpoint() first")
         self.stop()
         (to or self._checkpoints[-1]).restore(self._folder)
         self.start()
 
     @raise_at_caller
     def kubeconfig_for(self, user: str, groups: Iterable[str] = ()) -> Path:
-        """A kubeconfig for somebody else than the admin, by a client certificate; for what RBAC allows, and does not.
+        """Write a kubeconfig with a client certificate of another user, for tests of RBAC rules.
 
-        A service account, `system:serviceaccount:<namespace>:<name>`, is in its groups by itself. Raises Refused.
+        A service account (`system:serviceaccount:<namespace>:<name>`) also gets its groups. Raises Refused.
         """
         from polykind.testing.user_kubeconfig import write_user_kubeconfig
 
@@ -155,7 +153,7 @@ class ApiServer:
 
     @contextmanager
     def environ(self, kubeconfig: Path | None = None) -> Iterator[None]:
-        """Have clients that look for a cluster find this server and no other, as its admin or by another kubeconfig."""
+        """Make clients in this process find this server and no other cluster, as the admin or with a kubeconfig."""
         import pytest
 
         where = os.fspath(kubeconfig or self.kubeconfig)
@@ -166,11 +164,11 @@ class ApiServer:
             for library in ("kubernetes", "kubernetes_asyncio"):
                 module = sys.modules.get(f"{library}.config.kube_config")
                 if module is not None:
-                    # The official clients have read the variable when they were imported.
+                    # The official clients read the variable at import time.
                     patch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", where, raising=False)
             yield
 
-    # ------------------------------------------------------------------ for the factory
+    # ------------------------------------------------------------------ used by Factory
 
     def start(self) -> None:
         self._loop.run(self._start())
@@ -192,7 +190,7 @@ class ApiServer:
 
 
 async def _stop_server(server: Server) -> None:
-    # A test's clients have had all they asked for; who is not reading just now would never say goodbye.
+    # The test is over. Do not wait for clients that keep a connection open without reading.
     server.http.limits = replace(server.http.limits, linger_seconds=CLOSE_SECONDS)
     await server.http.stop(STOP_SECONDS)
     await server.stop()

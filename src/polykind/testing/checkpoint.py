@@ -1,4 +1,4 @@
-"""A checkpoint: everything that a server had stored at one moment, kept as a file to begin again from."""
+"""A checkpoint: a copy of everything that a server has stored."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ DATABASE = "polykind.db"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What was stored, to the byte: the same uids, resourceVersions and history."""
+    """A copy of a server's database, with the same uids, resourceVersions and history."""
 
     file: Path
 
     def copy_to(self, folder: Path) -> None:
-        """Put it into the data directory of a server that has never been started."""
+        """Copy the checkpoint into the data directory of a server that has never started."""
         shutil.copyfile(self.file, folder / DATABASE)
 
     def restore(self, folder: Path) -> None:
-        """Put it into the data directory of a server that has stopped, instead of what is there.
+        """Replace the data of a stopped server by the checkpoint.
 
-        Revisions go on from where they were, and what came before cannot be read: a client that comes back with a
-        resourceVersion of what has been undone is told 410 Gone, and never that nothing has happened since.
+        Revisions continue after the newest one, and older ones are compacted. Otherwise a client with a resourceVersion
+        from after the checkpoint would miss changes; now it receives 410 Gone and lists again.
         """
         reached = _newest_revision(folder)
         for name in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
@@ -42,12 +42,12 @@ class Checkpoint:
 
 
 def take_checkpoint(folder: Path, file: Path) -> Checkpoint:
-    """A checkpoint of a data directory; a server may be at work on it."""
+    """Copy the database of a data directory. A server may be running on it."""
     source = apsw.Connection(str(folder / DATABASE), flags=apsw.SQLITE_OPEN_READWRITE)
     target = apsw.Connection(str(file))
     try:
         with target.backup("main", source, "main") as backup:
-            # All pages in one step: of one moment, whatever is written meanwhile.
+            # Copy all pages in one step, so that the copy is consistent.
             backup.step()
     finally:
         target.close()

@@ -1,14 +1,39 @@
-"""What a test asked for and cannot have."""
+"""Exceptions that tests see."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class Refused(Exception):
-    """The text says what is wrong and what to do; of an answer of the API server, it is the server's own message.
+    """A request or a fixture failed. The text is the API server's message, or the cause and what to do.
 
-    `status` is the HTTP status of that answer, 0 if the server was not asked.
+    `status` is the HTTP status, or 0 if no request was sent.
     """
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Unmet(AssertionError):
+    """An object did not meet a condition in time. The text shows its last state."""
+
+
+def raise_at_caller(method: Callable[P, R]) -> Callable[P, R]:
+    """Make errors of a method appear at the caller's line in the test, not inside the method."""
+
+    @wraps(method)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        __tracebackhide__ = True
+        try:
+            return method(*args, **kwargs)
+        except (Refused, Unmet) as error:
+            raise error.with_traceback(None) from None
+
+    return called

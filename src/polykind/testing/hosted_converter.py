@@ -1,7 +1,4 @@
-"""Conversions beside the server, as in production: a webhook of its own that the definitions are wired to.
-
-It can be broken on purpose, so that a test sees what that does to an operator.
-"""
+"""A conversion webhook that runs beside the server, as in production, with fault injection."""
 
 from __future__ import annotations
 
@@ -19,19 +16,19 @@ from polykind.toolkit.hosting.review_handler import as_libraries
 from polykind.toolkit.hosting.webhook_host import Host
 
 STOP_SECONDS = 0.5
-"""Seconds that reviews under way have to end when the host stops."""
+"""The time that reviews in progress have when the host stops."""
 
 
 class Converter:
-    """Each fault lasts until `up`, until the test ends, or as long as the `with` statement that it is used in."""
+    """A running converter. A fault lasts until `up()`, the end of the test, or the end of its `with` block."""
 
     def __init__(self, loop: LoopThread, converters: Sequence[Any], root: Path) -> None:
-        """`converters` are anything that `--converter` may name, or the names; files are looked for from `root`.
+        """`converters` are converter objects, or the names that `--converter` takes. Files are relative to `root`.
 
         Raises Refused.
         """
         self._converters = tuple(converters)
-        """Held, so that as long as this lives no other object is taken for one of them."""
+        """Keeps the converters alive, because the factory identifies them by id()."""
         try:
             self._libraries = as_libraries(_load(one, root) if isinstance(one, str) else one for one in converters)
             self._host = Host(self._libraries, grace=STOP_SECONDS)
@@ -42,32 +39,32 @@ class Converter:
 
     @property
     def url(self) -> str:
-        """Where the API server sends its reviews."""
+        """The URL for ConversionReviews."""
         return self._host.url
 
     @property
     def faults(self) -> Faults:
-        """All that can go wrong, and for which objects: what follows are the most common ones by shorter names."""
+        """All faults that can be injected. The methods below are shortcuts for the most common ones."""
         return self._host.faults
 
     def down(self) -> Fault:
-        """Be gone: connections are refused."""
+        """Refuse connections."""
         return self.faults.down()
 
     def fail(self, message: str) -> Fault:
-        """Answer every review with a failure."""
+        """Respond to every review with a failure."""
         return self.faults.fail(message)
 
     def slow(self, seconds: float) -> Fault:
-        """Answer so much later."""
+        """Delay every response."""
         return self.faults.delay(seconds)
 
     def up(self) -> None:
-        """Work again, whatever was wrong."""
+        """Clear all faults."""
         self.faults.clear()
 
     def add_conversion_webhook(self, obj: JsonObject) -> JsonObject:
-        """The object; a definition of several versions whose kind is converted here, with the way to here in it."""
+        """Add this webhook to a CRD with several versions whose kind it converts. Return other objects unchanged."""
         spec = obj.get("spec")
         if obj.get("kind") != "CustomResourceDefinition" or not isinstance(spec, dict):
             return obj

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, in which servers live while tests run."""
+"""An event loop in its own thread, which runs the servers of tests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import uvloop
 T = TypeVar("T")
 
 TIMEOUT_SECONDS = 60.0
-"""Seconds after which what was asked of the loop is given up: nothing here takes a tenth of that."""
+"""The timeout of calls into the loop. All of them normally take far less than a tenth of it."""
 
 
 class LoopThread:
-    """Started when it is made; `close` ends what is left in the loop, and waits for the thread."""
+    """A thread with a running event loop. `close` ends the loop and waits for the thread."""
 
     def __init__(self, timeout: float = TIMEOUT_SECONDS) -> None:
         self._timeout = timeout
@@ -26,16 +26,16 @@ class LoopThread:
         self._ready.wait()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Have the loop do something, and wait for it."""
+        """Run a coroutine in the loop and wait for its result."""
         if threading.current_thread() is self._thread:
             work.close()
-            raise RuntimeError("called from the server's own thread, which would wait for itself for ever")
+            raise RuntimeError("called from the server's own thread, which would wait for itself forever")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(self._timeout)
         except TimeoutError:
             name = getattr(work, "__qualname__", work)
-            raise TimeoutError(f"{name} did not end within {self._timeout:g} s") from None
+            raise TimeoutError(f"{name} did not finish within {self._timeout:g} s") from None
         finally:
             future.cancel()
 

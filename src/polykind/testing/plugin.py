@@ -1,4 +1,4 @@
-"""The pytest plugin. It is imported by every run of pytest: whatever it needs is imported by the fixtures."""
+"""The pytest plugin. Every pytest run imports it, so the fixtures import everything else."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _SERVER: pytest.StashKey[ApiServer] = pytest.StashKey()
 
 MARKER = (
-    "polykind(crds=[...], converters=[...], **settings): what the server of this test begins with and how it is set, "
-    "on top of polykind_crds and polykind_converters; settings are flags of `polykind serve`, such as "
+    "polykind(crds=[...], converters=[...], **settings): CRDs, converters and settings of this test's server, in "
+    "addition to polykind_crds and polykind_converters; settings are flags of `polykind serve`, such as "
     "authorization_mode=('RBAC',)"
 )
 
@@ -27,12 +27,12 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     group.addoption(
         "--polykind-keep",
         action="store_true",
-        help="keep the data of servers whose tests failed, and say how to look at it with kubectl",
+        help="keep the data of servers whose tests failed, and print how to inspect it with kubectl",
     )
     parser.addini(
-        "polykind_crds", "definitions that every server has: files, folders or patterns, from rootdir", type="linelist"
+        "polykind_crds", "CRDs of every server: files, folders or patterns, relative to rootdir", type="linelist"
     )
-    parser.addini("polykind_converters", "their conversions, each as module:object", type="linelist")
+    parser.addini("polykind_converters", "converters of the CRDs, each as module:object", type="linelist")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,7 +51,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 @pytest.fixture(scope="session")
 def polykind_factory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Factory]:
-    """Makes servers, for fixtures of any scope: `with polykind_factory.serve(crds=...) as server`."""
+    """Starts servers, for fixtures of any scope: `with polykind_factory.serve(crds=...) as server`."""
     from polykind.testing.server_factory import Factory
 
     config = request.config
@@ -67,7 +67,7 @@ def polykind_factory(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
 
 @pytest.fixture(scope="session")
 def polykind_server(polykind_factory: Factory) -> Iterator[ApiServer]:
-    """One API server that all tests share, and see each other's objects in. KUBECONFIG leads to it."""
+    """One API server that all tests share, including its objects. KUBECONFIG points to it."""
     with ExitStack() as stack:
         server = _start_server(stack, polykind_factory, {})
         yield server
@@ -75,7 +75,7 @@ def polykind_server(polykind_factory: Factory) -> Iterator[ApiServer]:
 
 @pytest.fixture
 def polykind(request: pytest.FixtureRequest, polykind_factory: Factory) -> Iterator[ApiServer]:
-    """An API server of this test's own, with nothing in it but definitions. KUBECONFIG leads to it."""
+    """An API server for this test alone, with nothing but CRDs. KUBECONFIG points to it."""
     with ExitStack() as stack:
         server = _start_server(stack, polykind_factory, _marker_options(request.node))
         request.node.stash[_SERVER] = server
@@ -83,10 +83,10 @@ def polykind(request: pytest.FixtureRequest, polykind_factory: Factory) -> Itera
 
 
 def _skip_assertion_rewriting(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Have pytest leave Polykind's modules as they are.
+    """Stop pytest from rewriting the asserts of Polykind's modules.
 
-    It rewrites the asserts of every package that has a plugin: of a server's three hundred modules, that takes longer
-    than all else before the first test. There is no public way to say so; without it, the first test is later.
+    Pytest rewrites every package that has a plugin. For the hundreds of modules of a server, that takes longer than
+    everything else before the first test. Pytest has no public option for this; without it, the first test is slower.
     """
     marked = getattr(pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(marked, set):
@@ -101,17 +101,19 @@ def _start_server(stack: ExitStack, factory: Factory, wanted: dict[str, Any]) ->
     try:
         server = stack.enter_context(factory.serve(**wanted))
     except (Refused, SettingsError, StoreError, OSError) as error:
-        pytest.fail(f"polykind: the server for this test could not be made: {error}", pytrace=False)
+        pytest.fail(f"polykind: cannot start the server for this test: {error}", pytrace=False)
     stack.enter_context(server.environ())
     return server
 
 
 def _marker_options(item: pytest.Item) -> dict[str, Any]:
-    """What the markers of a test ask for: crds and converters of all of them, settings of the nearest."""
+    """Combine the markers of a test: all crds and converters, and the settings of the nearest marker."""
     wanted: dict[str, Any] = {}
     for mark in reversed(list(item.iter_markers("polykind"))):
         if mark.args:
-            pytest.fail(f"polykind: {mark.args[0]!r} needs a name in the marker: {MARKER}", pytrace=False)
+            pytest.fail(
+                f"polykind: the marker takes keyword arguments only, not {mark.args[0]!r}: {MARKER}", pytrace=False
+            )
         for name, value in mark.kwargs.items():
             if name in ("crds", "converters"):
                 value = [*wanted.get(name, ()), *(value if isinstance(value, list | tuple) else (value,))]
@@ -121,9 +123,9 @@ def _marker_options(item: pytest.Item) -> dict[str, Any]:
 
 def _inspection_hint(server: ApiServer) -> str:
     if not server.keep_data:
-        return "run this test with --polykind-keep to keep what its server had stored, and look at it with kubectl"
+        return "run this test with --polykind-keep to keep the server's data and inspect it with kubectl"
     return (
-        "what the server had stored was kept; to look at it:\n"
+        "the server's data was kept; to inspect it:\n"
         f"  polykind serve --data-dir {server.data_dir} &\n"
         f"  kubectl --kubeconfig {server.kubeconfig} get crds"
     )

@@ -1,7 +1,4 @@
-"""What the fixtures ask of their server: plain requests over TLS, one connection to each piece of work.
-
-It waits in the thread that calls it. Tests bring clients of their own; this one is for what those lack.
-"""
+"""A blocking HTTPS client for the fixtures' own requests."""
 
 from __future__ import annotations
 
@@ -9,11 +6,11 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from polykind.contract import JsonObject
 from polykind.testing.exceptions import Refused
@@ -22,7 +19,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Client:
-    """Speaks to one server as its admin."""
+    """A client for one server, as its admin."""
 
     def __init__(self, url: str, token: str, ca: Path) -> None:
         parts = urlsplit(url)
@@ -32,6 +29,7 @@ class Client:
 
     @contextmanager
     def connect(self) -> Iterator[Connection]:
+        """Open a connection."""
         connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT_SECONDS, context=self._tls)
         try:
             yield Connection(connection, self._token)
@@ -40,19 +38,19 @@ class Client:
 
 
 class Connection:
-    """Requests on one connection."""
+    """A connection to the server."""
 
     def __init__(self, connection: http.client.HTTPSConnection, token: str) -> None:
         self._connection = connection
         self._token = token
 
     def request(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> JsonObject:
-        """The answer. Raises Refused with the server's message if it is no success."""
+        """Send a request and return the decoded response. Raises Refused for an error status."""
         response = self._send(method, path, body, kind)
         return _decode_response(response.status, response.read())
 
     def watch(self, path: str, seconds: float) -> Iterator[JsonObject]:
-        """The events of a watch, for so many seconds or until the server ends it."""
+        """Yield the events of a watch, until the time is over or the server ends the watch."""
         deadline = time.monotonic() + seconds
         response = self._send("GET", path, None, "application/json")
         if response.status != 200:
@@ -86,3 +84,49 @@ def _decode_response(status: int, body: bytes) -> JsonObject:
         raise Refused(str(answer.get("message")), status)
     found: JsonObject = answer
     return found
+
+
+class ResourcePaths:
+    """Looks up REST paths through one connection, each apiVersion once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._known: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def collection(self, obj: Mapping[str, Any]) -> str:
+        """Return the path of the collection of an object's kind. Raises Refused."""
+        version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
+        found = self._served(version).get(kind)
+        if found is None:
+            raise Refused(
+                f"this server does not serve {kind or 'objects without a kind'} of {version or 'no apiVersion'}: "
+                "apply its CustomResourceDefinition first (polykind_crds, or crds= of the marker). "
+                "Polykind serves custom resources, but not Pods, Deployments or ConfigMaps"
+            )
+        plural, namespaced = found
+        if not namespaced:
+            return f"{_root(version)}/{plural}"
+        namespace = (obj.get("metadata") or {}).get("namespace") or "default"
+        return f"{_root(version)}/namespaces/{quote(namespace, safe='')}/{plural}"
+
+    def _served(self, version: str) -> dict[str, tuple[str, bool]]:
+        if version not in self._known:
+            try:
+                listed = self._connection.request("GET", _root(version))["resources"] if version else []
+            except Refused as error:
+                if error.status != 404:
+                    raise
+                listed = []
+            self._known[version] = {
+                one["kind"]: (one["name"], one["namespaced"]) for one in listed if "/" not in one["name"]
+            }
+        return self._known[version]
+
+
+def object_path(collection: str, name: str, **options: str) -> str:
+    """Return the path of one object, with query parameters."""
+    return f"{collection}/{quote(name, safe='')}{f'?{urlencode(options)}' if options else ''}"
+
+
+def _root(version: str) -> str:
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"

@@ -1,4 +1,4 @@
-"""Servers for tests: each of its own, started from a checkpoint of what it is to begin with."""
+"""A factory of test servers, which start from a checkpoint with their CRDs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from polykind.testing.sources import Source, sources_key
 _RESERVED_SETTINGS = frozenset(
     ("data_dir", "cert_dir", "secure_port", "client_ca_file", "tls_cert_file", "tls_private_key_file")
 )
-"""Settings that tests cannot choose."""
+"""Settings that tests cannot set."""
 
 
 class Factory:
-    """Keeps what servers share: the thread that they run in, certificates, checkpoints, converters."""
+    """Holds what servers share: the event loop thread, certificates, checkpoints and converters."""
 
     def __init__(
         self, folder: Path, root: Path, *, crds: Sequence[Source] = (), converters: Sequence[Any] = ()
     ) -> None:
-        """`crds` and `converters` are those of every server; relative paths begin at `root`."""
+        """`crds` and `converters` are those of every server. Relative paths start at `root`."""
         self._folder = folder
         self._root = root
         self._crds = tuple(crds)
@@ -48,15 +48,15 @@ class Factory:
         converters: Any | Sequence[Any] = (),
         **settings: Any,
     ) -> Iterator[ApiServer]:
-        """A server of its own, with nothing in it but definitions; it stops, and its data goes, at the end.
+        """Start a server with nothing but CRDs. At the end the server stops and its data is deleted.
 
-        `crds` and `converters` come on top of those that every server has. `settings` are the server's flags, by the
-        names of `polykind.server.settings.Settings`. Raises Refused.
+        `crds` and `converters` are added to those of every server. `settings` are server flags, named as in
+        `polykind.server.settings.Settings`. Raises Refused.
         """
         settings = self._normalize_settings(settings)
         converter = self._converter((*self._converters, *_as_tuple(converters)))
         if converter is not None:
-            # As in Kubernetes: what a converter that is down would have to convert is not to be had.
+            # As in kube-apiserver, every read needs the converter, so that a test sees an outage.
             settings = {"conversion_cache": False, **settings}
         base = self._base_checkpoint((*self._crds, *_as_tuple(crds)), converter, settings)
         server = self._new(settings, converter, base)
@@ -65,7 +65,7 @@ class Factory:
             yield server
         finally:
             if converter is not None:
-                # The next test has the same one; and who waits for a slow conversion would hold up the end.
+                # The next test uses the same converter, and a delayed conversion would block the stop.
                 converter.up()
             server.stop()
             if not server.keep_data:
@@ -80,13 +80,13 @@ class Factory:
             shutil.rmtree(self._folder / "origins", ignore_errors=True)
 
     def _normalize_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings as a server takes them: one value will do for a list, a text for a path. Raises Refused."""
+        """Convert settings: a single value to a list, a string to a path. Raises Refused for an unknown setting."""
         known = {field.name: str(field.type) for field in fields(Settings) if not field.name.startswith("etcd")}
         out: dict[str, Any] = {}
         for name, value in settings.items():
             if name not in known or name in _RESERVED_SETTINGS:
                 names = ", ".join(sorted(known.keys() - _RESERVED_SETTINGS))
-                raise Refused(f"{name} is no setting of a server for tests: there are crds, converters, {names}")
+                raise Refused(f"{name} is not a setting of a test server: the settings are crds, converters, {names}")
             if known[name].startswith("tuple"):
                 value = _as_tuple(value)
             elif known[name].startswith("Path") and value is not None:
@@ -95,7 +95,7 @@ class Factory:
         return out
 
     def _converter(self, converters: tuple[Any, ...]) -> Converter | None:
-        """What hosts these converters; started once, since definitions in checkpoints lead to it."""
+        """Return the running converter for these objects. It starts once, because CRDs in checkpoints point to it."""
         if not converters:
             return None
         key = tuple(one if isinstance(one, str) else id(one) for one in converters)
@@ -106,7 +106,7 @@ class Factory:
     def _base_checkpoint(
         self, crds: tuple[Source, ...], converter: Converter | None, settings: Mapping[str, Any]
     ) -> Checkpoint:
-        """The checkpoint of a server that has these definitions; made when it is first asked for."""
+        """Return the checkpoint of a server with these CRDs. Create it on first use."""
         where = converter.url if converter is not None else None
         key = json.dumps([where, dict(settings), sources_key(crds, self._root)], sort_keys=True, default=str)
         if key not in self._checkpoints:
@@ -137,5 +137,5 @@ class Factory:
         )
 
 
-def _as_tuple(settings: Any) -> tuple[Any, ...]:
-    return tuple(settings) if isinstance(settings, list | tuple) else (settings,)
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)

@@ -1,4 +1,4 @@
-"""Objects applied as `kubectl apply --server-side` does; definitions are waited for until they are served."""
+"""Server-side apply of objects, which waits until CRDs are established."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from polykind.contract import JsonObject
 from polykind.testing.exceptions import Refused
-from polykind.testing.resource_paths import ResourcePaths, object_path
-from polykind.testing.server_client import Client, Connection
+from polykind.testing.server_client import Client, Connection, ResourcePaths, object_path
 from polykind.testing.waiting import Condition, Wait
 from polykind.toolkit.declare.conversions import describe_object
 
@@ -17,7 +16,7 @@ _V1BETA1 = "apiextensions.k8s.io/v1beta1"
 
 
 def apply_objects(client: Client, objects: Iterable[JsonObject]) -> list[JsonObject]:
-    """The objects as the server has them. Raises Refused, naming the object and saying what the server said."""
+    """Apply objects and return them as the server stores them. Raises Refused with the object and the message."""
     out: list[JsonObject] = []
     fresh: list[JsonObject] = []
     with client.connect() as connection:
@@ -40,9 +39,9 @@ def _apply_object(connection: Connection, resources: ResourcePaths, obj: JsonObj
     collection = resources.collection(obj)
     metadata = obj.get("metadata") or {}
     if not metadata.get("name"):
-        # Only a create makes a name of generateName.
+        # Only a create generates a name from generateName.
         return connection.request("POST", collection, obj)
-    # Exports have what only the server may set.
+    # Remove fields of exported objects that only the server may set.
     own = {key: value for key, value in metadata.items() if key not in ("resourceVersion", "uid", "managedFields")}
     body = {**obj, "metadata": own}
     if (obj["kind"], obj["apiVersion"]) == (_CRD_KIND, _V1BETA1):
@@ -54,7 +53,7 @@ def _apply_object(connection: Connection, resources: ResourcePaths, obj: JsonObj
 
 
 def _create_or_replace(connection: Connection, collection: str, body: JsonObject) -> JsonObject:
-    """As kubectl does where the server cannot apply: no schema says what a definition of v1beta1 looks like."""
+    """Create or replace a v1beta1 CRD, as kubectl does for types without server-side apply."""
     try:
         return connection.request("POST", collection, body)
     except Refused as error:

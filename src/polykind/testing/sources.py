@@ -1,4 +1,4 @@
-"""What `apply` is handed: files, folders, patterns, YAML and objects, in the order to be applied in."""
+"""Sources of objects for `apply`: files, folders, patterns, YAML and objects."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from polykind.testing.exceptions import Refused
 from polykind.toolkit.files import manifests
 
 Source = str | os.PathLike[str] | Mapping[str, Any]
-"""A file, a folder or a pattern such as `crds/*.yaml`; YAML, if it has several lines; or an object."""
+"""A file, a folder, a pattern such as `crds/*.yaml`, multi-line YAML, or an object."""
 
 _APPLIED_FIRST = ("CustomResourceDefinition", "Namespace")
 
 
 def read_sources(sources: Iterable[Source], root: Path) -> list[JsonObject]:
-    """All objects, those that others need first; relative paths begin at `root`. Raises Refused."""
+    """Read all objects, with CRDs and namespaces first. Relative paths start at `root`. Raises Refused."""
     found: list[JsonObject] = []
     for source in sources:
         if isinstance(source, Mapping):
@@ -29,12 +29,12 @@ def read_sources(sources: Iterable[Source], root: Path) -> list[JsonObject]:
             for file in find_files(source, root):
                 found += _parse_documents(_read_file(file), str(file))
         else:
-            raise Refused(f"{source!r} can not be applied: neither a path, nor YAML, nor an object")
+            raise Refused(f"{source!r} cannot be applied: it is not a path, YAML or an object")
     return sorted(found, key=lambda obj: obj["kind"] not in _APPLIED_FIRST)
 
 
 def sources_key(sources: Iterable[Source], root: Path) -> list[Any]:
-    """What is the same as long as `read` would give the same; much cheaper. Raises Refused."""
+    """Return a key that changes if `read_sources` would return something else, without parsing. Raises Refused."""
     out: list[Any] = []
     for source in sources:
         if isinstance(source, str | os.PathLike) and "\n" not in os.fspath(source):
@@ -46,7 +46,7 @@ def sources_key(sources: Iterable[Source], root: Path) -> list[Any]:
 
 
 def find_files(source: str | os.PathLike[str], root: Path) -> list[Path]:
-    """The files that a path or pattern names. Raises Refused if there are none."""
+    """Return the files of a path or pattern. Raises Refused if there are none."""
     path = root / source
     if path.exists():
         named = [path]
@@ -57,8 +57,8 @@ def find_files(source: str | os.PathLike[str], root: Path) -> list[Path]:
         named = sorted(anchor.glob(pattern)) if any(mark in text for mark in "*?[") else []
     found = list(manifests.find_files(named))
     if not found:
-        what = "has no files .yaml, .yml or .json" if path.exists() else "is neither a file nor a folder"
-        raise Refused(f"{source} {what} (looked for in {root})")
+        problem = "has no .yaml, .yml or .json files" if path.exists() else "is not a file or folder"
+        raise Refused(f"{source} {problem} (relative to {root})")
     return found
 
 
@@ -79,9 +79,9 @@ def _parse_documents(data: bytes, name: str) -> Iterator[JsonObject]:
 
 
 def _objects(value: Any, where: str) -> Iterator[JsonObject]:
-    """The object, or those of a list as `kubectl get -o yaml` prints it."""
+    """Yield an object, or the items of a List as `kubectl get -o yaml` prints it."""
     if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")):
-        raise Refused(f"{where} is no object of Kubernetes: it needs an apiVersion and a kind")
+        raise Refused(f"{where} is not a Kubernetes object: it needs apiVersion and kind")
     items = value.get("items")
     if value["kind"].endswith("List") and isinstance(items, list):
         for item in items:

@@ -1,4 +1,4 @@
-"""Waiting for an object: the server tells of each change, nobody asks again and again."""
+"""Waiting for an object's condition, by a watch."""
 
 from __future__ import annotations
 
@@ -9,23 +9,18 @@ from http.client import HTTPException
 from typing import Any
 
 from polykind.contract import JsonObject
-from polykind.testing.exceptions import Refused
-from polykind.testing.resource_paths import ResourcePaths
-from polykind.testing.server_client import Client, Connection
+from polykind.testing.exceptions import Refused, Unmet
+from polykind.testing.server_client import Client, Connection, ResourcePaths
 from polykind.toolkit.declare.conversions import describe_object
 
 Predicate = Callable[[JsonObject], Any]
 
 RETRY = 0.02
-"""Seconds until a server that could not answer (it rolls back, or a converter is down) is asked again."""
-
-
-class Unmet(AssertionError):
-    """An object was not as awaited in time; the text says how it was."""
+"""The delay before a failed request is repeated, for example during a rollback or a converter outage."""
 
 
 class Condition:
-    """What is waited for: a predicate, or in kubectl's words `create`, `delete`, `condition=Ready[=False]`."""
+    """A condition: a predicate, or as in kubectl `create`, `delete`, `condition=Ready[=False]`."""
 
     def __init__(self, wanted: str | Predicate) -> None:
         self._predicate = wanted if callable(wanted) else None
@@ -38,13 +33,13 @@ class Condition:
                 self._status = status or "True"
             elif wanted not in ("create", "delete"):
                 raise ValueError(
-                    f"{wanted!r} can not be waited for: give a function of the object, 'create', 'delete', "
+                    f"{wanted!r} is not a condition: pass a function of the object, 'create', 'delete', "
                     "'condition=Ready' or 'condition=Ready=False'"
                 )
         self.label = wanted if isinstance(wanted, str) else getattr(wanted, "__name__", repr(wanted))
 
     def unmet_reason(self, obj: JsonObject | None) -> str:
-        """Why an object is not as wanted; empty if it is."""
+        """Return why an object does not meet the condition, or an empty string."""
         if obj is None:
             return "" if self.absent else "it does not exist"
         if self.absent:
@@ -67,7 +62,7 @@ class Condition:
         try:
             met = predicate(obj)
         except (LookupError, TypeError, AttributeError, AssertionError) as error:
-            # A status that is not there yet, or an assert of the test's own.
+            # A field such as status may not exist yet, or the predicate uses assert.
             return f"{type(error).__name__}: {error}"
         return "" if met else f"the function returned {met!r}"
 
@@ -82,12 +77,12 @@ class Wait:
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
         self._last: JsonObject | None = None
-        self._reason = "the server did not answer"
+        self._reason = "the server did not respond"
         if not (self._target.get("metadata") or {}).get("name"):
-            raise ValueError("what is waited for must have apiVersion, kind and metadata.name")
+            raise ValueError("the object to wait for needs apiVersion, kind and metadata.name")
 
     def run(self) -> JsonObject:
-        """The object as it was when it met the condition; as it was last, if its deletion was awaited.
+        """Return the object when it meets the condition, or its last state if the condition is its deletion.
 
         Raises Unmet.
         """
@@ -129,9 +124,10 @@ class Wait:
 
     def _failure_message(self) -> str:
         target = f"{describe_object(self._target)} of {self._target.get('apiVersion')}"
-        lines = [f"{target} was not as awaited ({self._condition.label}) within {self._seconds:g} s: {self._reason}"]
+        problem = f"did not meet the condition {self._condition.label} within {self._seconds:g} s"
+        lines = [f"{target} {problem}: {self._reason}"]
         if self._last is not None:
             plain = {**self._last, "metadata": {**self._last["metadata"]}}
             plain["metadata"].pop("managedFields", None)
-            lines += ["as it was last seen:", json.dumps(plain, indent=2)]
+            lines += ["last state:", json.dumps(plain, indent=2)]
         return "\n".join(lines)

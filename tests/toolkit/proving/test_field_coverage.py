@@ -37,5 +37,5 @@ def test_a_field_for_which_no_value_was_found_is_told() -> None:
     rare = {**TEXT, "x-kubernetes-validations": [{"rule": "self.size() == 77"}]}
     run = trial(conversions(), CRD(c.manifest(older={"rare": rare})), examples=20)
     assert proof_report.uncovered_fields(run, run.pairs) == [
-        "no object had these fields of v1: spec.rare. More objects may, or samples that have them."
+        "no object had these fields of v1: spec.rare. Generate more objects, or pass samples with them."
     ]

@@ -42,18 +42,18 @@ def test_a_loss_is_told_with_the_smallest_object_what_differs_the_way_and_what_t
           what differs:
             spec.timeZone  dropped  was "a"
 
-          the way:
+          conversion path:
             v2 to v1  bare_down (converters.py:N)
             v1 to v2  up (converters.py:N)
 
-          Keep it aside with put() and take(), or acknowledge it on the step: loses={"spec.timeZone": "why"}.
-          Again: polykind prove
+          Stash the value with put() and take(), or acknowledge the loss: loses={"spec.timeZone": "why"}.
+          Run again: polykind prove
         """)
 
 
 def test_an_edit_is_told() -> None:
     assert told(c.stale_stash(), "edit-survives") == expected("""
-        edit-survives, v2 to v1: what was written at v1 is not what is read at v1 afterwards
+        edit-survives, v2 to v1: the object written at v1 is not the object read at v1 afterwards
 
           the smallest object found that shows it:
             apiVersion: stable.example.com/v2
@@ -70,11 +70,11 @@ def test_an_edit_is_told() -> None:
           what differs:
             spec.replicas  changed  0 -> 1
 
-          the way:
+          conversion path:
             v2 to v1  keep (converters.py:N)
             v1 to v2  restore (converters.py:N)
 
-          Of what is kept aside, restore only what was not edited: put(..., beside=["spec.x"]).
+          Restore a stashed value only if its field was not edited: put(..., beside=["spec.x"]).
         """)
 
 
@@ -82,7 +82,7 @@ def test_what_was_raised_is_told_with_its_place() -> None:
     text = told(conversions(c.after(c.needs_spec, c.down)), "partial-object")
     assert text.startswith("partial-object, v2 to v1: nothing but metadata: KeyError: 'spec'\n\n  raised at ")
     assert re.search(r"raised at \S*converters\.py:\d+, in needs_spec\n", text)
-    assert 'Read with obj.get("spec"): server-side apply converts objects that are not whole.' in text
+    assert 'Use obj.get("spec"), because server-side apply converts partial objects.' in text
 
 
 def test_the_table_has_a_row_for_each_property_and_a_column_for_each_pair() -> None:

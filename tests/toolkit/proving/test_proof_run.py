@@ -52,11 +52,11 @@ def test_a_converter_of_another_kind_is_refused() -> None:
 def test_samples_must_be_valid() -> None:
     bad = {**HEAD, "metadata": {"name": "bad"}, "spec": {"replicas": -1}}
     with pytest.raises(
-        ValueError, match=r"the sample bad is no valid CronTab\.stable\.example\.com: spec\.replicas: Inv"
+        ValueError, match=r"the sample bad is not a valid CronTab\.stable\.example\.com: spec\.replicas: Inv"
     ):
         trial(conversions(), samples=[bad])
     with pytest.raises(
-        ValueError, match=r"the sample bad is no valid .*: Other of stable\.example\.com/v2 is not a CronTab"
+        ValueError, match=r"the sample bad is not a valid .*: Other of stable\.example\.com/v2 is not a CronTab"
     ):
         trial(conversions(), samples=[{**bad, "kind": "Other"}])
 
@@ -84,9 +84,9 @@ def test_too_few_objects_are_no_proof() -> None:
     }
     run = trial(conversions(), CRD(manifest), examples=4)
     assert too_few_objects(run, ("v2", "v1")) == (
-        "of 20 objects generated at v2 none was valid, so nothing is proven. They were refused for: "
+        "of 20 objects generated at v2, none was valid, so nothing is proven. They were rejected for: "
         "spec: must have 77 letters (20 times). "
-        "Hand in real objects as samples: they are used as they are and with pieces exchanged."
+        "Pass real objects as samples: they are used unchanged and with exchanged fields."
     )
     assert too_few_objects(run, ("v1", "v2")) == ""
-    assert "never-fails         untried   ok" in table(run, run.pairs)
+    assert "never-fails         untested  ok" in table(run, run.pairs)

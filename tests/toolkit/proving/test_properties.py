@@ -93,7 +93,7 @@ def test_what_cannot_be_converted_after_an_edit_is_told() -> None:
     assert found is not None
     assert found.edit is not None
     assert (found.edit.path, found.edit.after) == (("spec", "host"), MISSING)
-    assert found.message == "what was written at v1 cannot be converted any more: KeyError: 'host'"
+    assert found.message == "the object written at v1 can no longer be converted: KeyError: 'host'"
     assert found.location.endswith(", in restore")
 
 
@@ -103,15 +103,15 @@ def test_a_failure_on_the_way_back_says_so() -> None:
 
 
 def test_what_is_no_object_or_no_json_is_a_failure() -> None:
-    assert told(lambda obj, to: [obj], "never-fails")[0] == "list was returned, not an object"
+    assert told(lambda obj, to: [obj], "never-fails")[0] == "the converter returned list, not an object"
     said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "spec": {"at": object()}}, "never-fails")
-    assert said == "the answer cannot be written as JSON: Type is not JSON serializable: object"
+    assert said == "the result is not JSON: Type is not JSON serializable: object"
 
 
 def test_an_answer_of_another_kind_is_refused_as_the_api_server_refuses_it() -> None:
     said, _ = told(lambda obj, to: {**obj, "apiVersion": to, "kind": "Other"}, "never-fails")
     assert said == (
-        "the API server refuses the answer: invalid object at index 0: invalid kind (expected CronTab, received Other)"
+        "the API server rejects the result: invalid object at index 0: invalid kind (expected CronTab, received Other)"
     )
 
 
@@ -121,7 +121,7 @@ def test_a_function_must_give_metadata_to_what_has_none() -> None:
 
     said, _ = told(convert, "partial-object")
     assert said == (
-        "without metadata: the API server refuses the answer: invalid metadata: missing metadata in converted object"
+        "without metadata: the API server rejects the result: invalid metadata: missing metadata in converted object"
     )
 
 
@@ -129,7 +129,7 @@ def test_a_default_that_only_the_other_version_has_must_be_written() -> None:
     definition = CRD(c.manifest(older={"suspend": {"type": "boolean", "default": False}}))
     found = trial(conversions(), definition).finding("output-settled", ("v2", "v1"))
     assert found is not None
-    assert found.message == "defaults of v1 are missing: the API server does not fill them in after a conversion"
+    assert found.message == "defaults of v1 are missing, and the API server does not apply them after a conversion"
     assert [(d.path, d.kind) for d in found.differences] == [(("spec", "suspend"), "invented")]
 
 

@@ -1,1 +1,1 @@
-"""Proving that conversions lose nothing: objects generated from a definition's schemas, sent there and back."""
+"""Property-based tests for conversions, with objects generated from a CRD's schemas."""

@@ -1,4 +1,4 @@
-"""One object on its way, as properties judge it, and what they find."""
+"""The input of a property check, and the finding if the property does not hold."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from polykind.toolkit.proving.round_trip import RoundTrip
 
 @dataclass
 class Finding:
-    """What broke a property: the object handed in, and what came of it."""
+    """A counterexample of a property: the converted object, and what is wrong."""
 
     property: str
     obj: JsonObject
     message: str
     differences: list[Difference] = field(default_factory=list)
     location: str = ""
-    """The line of the author's code that raised."""
+    """The line of the converter that raised the exception, or empty."""
     edit: Edit | None = None
 
     @builtins.property
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass
 class ProofCase:
-    """One passage, edits of what it gave at the other version, and what may be lost on the way."""
+    """One round trip, edits at its target version, and the losses that are acknowledged."""
 
     round_trip: RoundTrip
     losses: LossTracker

@@ -1,4 +1,4 @@
-"""Values made to obey the rules (CEL) of their schema: what a broken rule names is changed until it holds."""
+"""Repair of generated values that violate CEL rules: change what a rule names until the rule holds."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _FUNCTION_ARGUMENTS = {
     "semver": ("1.2.3",),
     "isSemver": ("1.2.3",),
 }
-"""Texts that functions of rules are glad of."""
+"""Strings that are valid arguments of CEL functions."""
 
 
 class CelRepair:
-    """Looks for a value near a given one that breaks fewer rules, one small change at a time."""
+    """Searches for a similar value that violates fewer rules, one small change at a time."""
 
     def __init__(self, generate: Callable[..., Any], keep: Callable[[JsonObject], bool]) -> None:
-        """`make` makes a value of a node; what `spared` says of a node's value is that it had better stay."""
+        """`generate` makes a value for a schema node. `keep` is true for nodes whose value should stay."""
         self._generate = generate
         self._keep = keep
         self._rules: dict[int, tuple[JsonObject, Any]] = {}
@@ -52,7 +52,7 @@ class CelRepair:
     def fix(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, value: Any, *, resource: bool = False
     ) -> tuple[Any, str]:
-        """A value that obeys, and nothing; or the last one and the rule that it breaks."""
+        """Return a value that satisfies all rules and an empty string, or the last value and the rule it violates."""
         violations = self._violations(raw, node, value, resource)
         for _ in range(_MAX_CHANGES):
             if not violations:
@@ -78,7 +78,7 @@ class CelRepair:
         return rules.validate(defaulted, None)[0]
 
     def _change_value(self, choices: Choices, raw: JsonObject, value: Any, message: str) -> Any:
-        """The value with one thing changed that a broken rule names."""
+        """Change one thing that a violated rule names."""
         rules = raw[RULES]
         if isinstance(value, dict):
             rules = [rule for rule in rules if (rule.get("message") or rule.get("rule") or "") in message] or rules
@@ -96,7 +96,7 @@ class CelRepair:
         ]
         removable = [chain[0] for chain in known_chains if len(chain) == 1 and self._removable(raw, value, chain[0])]
         if len(removable) > 1 and chance(choices, 60):
-            # A rule that names many fields mostly wants fewer of them at once.
+            # A rule that names many fields usually wants fewer of them to be set together.
             del value[pick(choices, removable)]
         elif known_chains:
             self._change_field(choices, raw, value, pick(choices, known_chains), strings)
@@ -143,7 +143,7 @@ class CelRepair:
         field_chains: list[tuple[str, ...]],
         strings: list[str],
     ) -> None:
-        """Change an item as a whole, or a field of it that the rule names."""
+        """Change a whole item, or a field of it that the rule names."""
         known_chains = [chain for chain in field_chains if chain[0] in (raw.get("properties") or {})]
         if known_chains and isinstance(holder[key], dict) and chance(choices, 70):
             self._change_field(choices, raw, holder[key], pick(choices, known_chains), strings)
@@ -153,7 +153,7 @@ class CelRepair:
     def _change_field(
         self, choices: Choices, raw: JsonObject, holder: JsonObject, chain: tuple[str, ...], strings: list[str]
     ) -> None:
-        """Set, change or remove the field at the end of a chain of names, or one on the way to it."""
+        """Set, change or remove the field at the end of a chain of names, or a field on the way to it."""
         for at, name in enumerate(chain):
             if name == "metadata" and "name" in chain:
                 _rename(choices, holder, strings)
@@ -180,12 +180,12 @@ class CelRepair:
 
 
 def _describe_error(error: FieldError) -> str:
-    """What is said about a broken rule, without the value that broke it."""
+    """Describe a violated rule without the value that violates it."""
     return f"{error.field}: {error.detail}" if error.field not in ("", "<nil>") else str(error.detail)
 
 
 def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
-    """The texts that rules name, those that match the patterns they name, and those their functions are glad of."""
+    """Return string literals of the rules, strings that match their patterns, and arguments of their functions."""
     out = []
     for call, raw, one, other in _literals(rule_text):
         literal = one or other
@@ -204,7 +204,7 @@ def _candidate_strings(choices: Choices, rule_text: str) -> list[str]:
 
 
 def _combine_strings(choices: Choices, strings: list[str]) -> list[str]:
-    """Texts that a rule names, alone and as the start or the end of others."""
+    """Return strings that a rule names, alone and as prefix or suffix of other strings."""
     if not strings:
         return []
     one, other = pick(choices, strings), pick(choices, strings)
@@ -212,12 +212,12 @@ def _combine_strings(choices: Choices, strings: list[str]) -> list[str]:
 
 
 def _rename(choices: Choices, obj: Any, strings: list[str]) -> None:
-    """Give an object one of the names that a rule tells."""
+    """Give an object a name that a rule mentions."""
     if isinstance(obj.get("metadata"), dict):
         obj["metadata"]["name"] = pick(choices, _combine_strings(choices, strings))
 
 
 def _paths(root: str, rest: str) -> list[tuple[str, ...]]:
-    """The names that a chain in a rule may mean: of `self`, or of a variable of a macro."""
+    """Return the field names in a chain of a rule, without `self` or a macro's variable."""
     names = tuple(rest.split(".")[1:])
     return [names] if names else []

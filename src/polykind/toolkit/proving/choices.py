@@ -1,4 +1,4 @@
-"""Where generated values come from: a row of small choices, each of which has a simplest answer."""
+"""The source of randomness of generators: a sequence of small choices, each with a simplest value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class GenerationError(Exception):
-    """No good value was found in some tries: at which path, and why the last one was not good."""
+    """No valid value was found. `path` is the field, and `message` why the last attempt was invalid."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -18,22 +18,22 @@ class GenerationError(Exception):
         self.path = path
 
     def below(self, name: str) -> GenerationError:
-        """The same, seen from above."""
+        """Return the same error with `name` prepended to its path."""
         return GenerationError(self.message, f"{name}.{self.path}" if self.path else name)
 
 
 class Choices(Protocol):
-    """Chance, as generators see it. Zero is always the simplest answer: failures are shrunk towards it."""
+    """A source of choices. Zero is always the simplest choice, towards which failures shrink."""
 
     def up_to(self, maximum: int) -> int:
-        """A whole number from 0 to `most`."""
+        """Return an integer from 0 to `maximum`."""
 
     def part(self, make: Callable[[], T]) -> T:
-        """What `make` makes, told as one part of the whole, which may be left out or made simpler as one."""
+        """Return the result of `make`, marked as a unit that can be removed or simplified."""
 
 
 class RandomChoices:
-    """Choices by a generator of random numbers: nothing is shrunk."""
+    """Choices from a random number generator, without shrinking."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -46,7 +46,7 @@ class RandomChoices:
 
 
 class RecordedChoices:
-    """The choices of another, written down."""
+    """Records the choices of another source."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
@@ -61,12 +61,12 @@ class RecordedChoices:
 
 
 def pick(choices: Choices, options: Sequence[T]) -> T:
-    """One of some options, of which the first is the simplest."""
+    """Choose one of some options, of which the first is the simplest."""
     return options[choices.up_to(len(options) - 1)] if len(options) > 1 else options[0]
 
 
 def chance(choices: Choices, percent: float) -> bool:
-    """True in so many cases of a hundred; False is simpler."""
+    """Return True in `percent` of all cases. False is simpler."""
     if percent <= 0:
         return False
     return percent >= 100 or choices.up_to(99) >= 100 - percent

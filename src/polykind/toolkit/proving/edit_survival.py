@@ -1,4 +1,4 @@
-"""The property that edits survive: what a client of one version changes is neither undone nor does it change more."""
+"""The edit-survives property: an edit at one version is kept and changes nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 
 
 def edit_survives(case: ProofCase) -> Finding | None:
-    """What a client edits at the other version is there when it reads again, and nothing else has moved."""
+    """A client's edit at the other version is there when the client reads again, and nothing else has changed."""
     for edit in case.edits:
         with suppress(ConversionFailedError):
             found = _check_edit(case, edit)
@@ -34,7 +34,7 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
         stored = round_trip.convert_back(edit.obj)
         again = round_trip.converter.convert(stored, round_trip.goal)
     except ConversionFailedError as stop:
-        message = f"what was written at {goal} cannot be converted any more: {stop}"
+        message = f"the object written at {goal} can no longer be converted: {stop}"
         return case.finding("edit-survives", message, location=stop.location, edit=edit)
     lost = [
         d
@@ -44,7 +44,7 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
         and not case.losses.is_acknowledged(round_trip, d, goal)
     ]
     if lost:
-        message = f"what was written at {goal} is not what is read at {goal} afterwards"
+        message = f"the object written at {goal} is not the object read at {goal} afterwards"
         return case.finding("edit-survives", message, lost, edit=edit)
     unrelated = [
         d
@@ -52,22 +52,22 @@ def _check_edit(case: ProofCase, edit: Edit) -> Finding | None:
         if not case.losses.is_acknowledged(round_trip, d, origin)
     ]
     if unrelated:
-        message = f"the edit at {goal} has changed fields of {origin} that it is not about"
+        message = f"the edit at {goal} changed unrelated fields of {origin}"
         return case.finding("edit-survives", message, unrelated, edit=edit)
     return None
 
 
 def _lost_without_stash(round_trip: RoundTrip, edit: Edit) -> list[Difference]:
-    """What the edited object would lose if it were new, without anything kept in it: that is no fault of the edit.
+    """Return what the edited object would lose as a new object without a stash, which is not the edit's fault.
 
-    Raises Stopped if it could not be converted at all.
+    Raises ConversionFailedError if it cannot be converted at all.
     """
     fresh = _without_converter_annotations(round_trip, edit.obj)
     return list(user_differences(fresh, round_trip.converter.convert(round_trip.convert_back(fresh), round_trip.goal)))
 
 
 def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) -> Iterator[Difference]:
-    """What an edit moved in the object's own version, other than what it would move in an object without a stash."""
+    """Yield changes in the source version that the same edit does not cause in an object without a stash."""
     if _overrides_stash(edit, round_trip):
         return
     before, after = (
@@ -84,13 +84,13 @@ def _unrelated_changes(round_trip: RoundTrip, edit: Edit, stored: JsonObject) ->
 
 
 def _is_converter_annotation(round_trip: RoundTrip, path: Path) -> bool:
-    """Whether a path is that of an annotation of the converter's own."""
+    """True if the path is an annotation that the converter added."""
     own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
     return path[:2] == ("metadata", "annotations") and (len(path) == 2 or path[2] not in own)
 
 
 def _without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> JsonObject:
-    """An object without the annotations that the converter put there."""
+    """Return a copy without the annotations that the converter added."""
     own = (round_trip.obj.get("metadata") or {}).get("annotations") or {}
     out: JsonObject = copy_json(obj)
     annotations = {k: v for k, v in (out["metadata"].get("annotations") or {}).items() if k in own}
@@ -101,7 +101,7 @@ def _without_converter_annotations(round_trip: RoundTrip, obj: JsonObject) -> Js
 
 
 def _overrides_stash(edit: Edit, round_trip: RoundTrip) -> bool:
-    """Whether something is kept beside the edited field: then the edit is meant to beat it."""
+    """True if a stashed value depends on the edited field. Then the edit is meant to replace that value."""
     text = (edit.obj["metadata"].get("annotations") or {}).get(f"{round_trip.goal.crd.group}/{ANNOTATION}", "{}")
     try:
         entries = msgspec.json.decode(text)
@@ -113,5 +113,5 @@ def _overrides_stash(edit: Edit, round_trip: RoundTrip) -> bool:
 
 
 def _path_to_first_list(path: Path) -> Path:
-    """A path up to its first list: what stands where in a list may move."""
+    """Return the path up to its first list, because items may move within a list."""
     return path[: next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))]

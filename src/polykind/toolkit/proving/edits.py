@@ -1,4 +1,4 @@
-"""Edits as a client of one version makes them: one field set, changed or removed, one item or key more or less."""
+"""Edits like those of a client that knows one version: set, change or remove one field, item or key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ATTEMPTS = 6
 
 
 class Edit(NamedTuple):
-    """One edit, and the object as the server has taken it in."""
+    """One edit, and the object as the server stores it."""
 
     path: Path
     before: Any
@@ -30,7 +30,7 @@ class Edit(NamedTuple):
 
 
 class EditTarget(NamedTuple):
-    """A place where something can be edited; `raw` is its schema."""
+    """A place in an object that can be edited. `raw` is its schema."""
 
     action: str
     path: Path
@@ -38,19 +38,19 @@ class EditTarget(NamedTuple):
 
     @property
     def kind(self) -> tuple[str, Path]:
-        """What it has in common with the same place in other objects and items."""
+        """The action and the path without list indexes, which are equal for the same place in other objects."""
         return self.action, tuple("*" if isinstance(step, int) else step for step in self.path)
 
 
 class Editor:
-    """Makes edits of objects of one version. What was edited least comes first, so that by and by all is."""
+    """Edits objects of one version. Places that were edited least come first, so that all places are covered."""
 
     def __init__(self, generator: ObjectGenerator) -> None:
         self._generator = generator
         self._edit_counts: Counter[tuple[str, Path]] = Counter()
 
     def edit(self, choices: Choices, obj: JsonObject) -> Edit | None:
-        """One valid edit of an object, None if none was found."""
+        """Return one valid edit of an object, or None if none is found."""
         targets = list(_edit_targets(self._generator.version.openapi, obj, ()))
         for _ in range(_ATTEMPTS if targets else 0):
             least = min(self._edit_counts[target.kind] for target in targets)
@@ -70,7 +70,7 @@ def _try_edit(choices: Choices, generator: ObjectGenerator, obj: JsonObject, tar
 
 
 def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> Edit | None:
-    """An edit done to an object; None if it changes nothing, is not valid, or has no place there."""
+    """Apply an edit. Return None if it changes nothing, is invalid, or its path does not exist."""
     out = copy_json(obj)
     try:
         before = _set_at(out, path, copy_json(value))
@@ -83,7 +83,7 @@ def apply_edit(version: CRDVersion, obj: JsonObject, path: Path, value: Any) -> 
 
 
 def _edit_targets(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarget]:
-    """Everything that can be edited in a value: what is there, and what the schema knows and is not."""
+    """Yield every place that can be edited: existing values, and fields of the schema that are not set."""
     if isinstance(value, dict):
         properties: JsonObject = raw.get("properties") or {}
         for name, child in properties.items():
@@ -119,7 +119,7 @@ def _targets_below(raw: JsonObject, value: Any, path: Path) -> Iterator[EditTarg
 
 
 def _set_at(obj: JsonObject, path: Path, value: Any) -> Any:
-    """Set or remove what is at a path, in place; returns what was there."""
+    """Set or remove the value at a path in place, and return the previous value."""
     parent: Any = obj
     for step in path[:-1]:
         parent = parent[step]

@@ -1,4 +1,4 @@
-"""Which fields of a schema the objects of a run had: what no object had is not proven."""
+"""Coverage of a schema: a field that no generated object had is not tested."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from polykind.toolkit.crd_versions import CRDVersion
 
 
 class FieldCoverage:
-    """The fields of a version, and which of them were met. Paths are those of the schema: `spec.ports[*].name`."""
+    """The fields of a version that objects have had. Paths are schema paths, such as `spec.ports[*].name`."""
 
     def __init__(self, version: CRDVersion) -> None:
         self._version = version
         self._covered: set[str] = set()
 
     def add(self, obj: JsonObject) -> None:
-        """Count what an object has as met."""
+        """Mark the fields of an object as covered."""
         root = self._version.schema.root
         for key, value in obj.items():
             if key not in META_KEYS:
                 self._walk(root.child(key), value, key)
 
     def uncovered(self) -> list[str]:
-        """The fields that no object had, each without those below it."""
+        """Return the fields that no object had, without the fields below them."""
         out: list[str] = []
         for path in _paths(self._version.openapi):
             if path not in self._covered and not (out and path.startswith((f"{out[-1]}.", f"{out[-1]}["))):
@@ -45,7 +45,7 @@ class FieldCoverage:
 
 
 def _paths(raw: JsonObject, path: str = "") -> Iterator[str]:
-    """The paths of a schema, each before those below it."""
+    """Yield the paths of a schema, parents first."""
     inner = [
         (f"{path}.{name}" if path else name, child)
         for name, child in (raw.get("properties") or {}).items()

@@ -1,4 +1,4 @@
-"""Generated objects as a Hypothesis strategy, for tests of one's own."""
+"""Generated objects as a Hypothesis strategy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HypothesisChoices:
 
 
 def objects(version: CRDVersion, samples: Sequence[JsonObject] = ()) -> st.SearchStrategy[JsonObject]:
-    """Valid objects of a version, as a write takes them in. Some are made of `samples`, which are real ones."""
+    """Return a strategy of valid objects as the server stores them. Some are variations of `samples`."""
     generator = ObjectGenerator(version, samples)
 
     @st.composite

@@ -1,4 +1,4 @@
-"""Properties of calls: what is converted before, after or together with an object does not matter to it."""
+"""Isolation properties: the result for an object does not depend on other conversions."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 
 
 def batch_independence(case: ProofCase) -> Finding | None:
-    """An object is converted the same way whatever is converted before it or with it."""
+    """An object is converted in the same way, whatever is converted before it or in the same review."""
     round_trip = case.round_trip
     one, two, three = round_trip.responses
     if not deep_equal(two, three):
         return None
     if not deep_equal(one, two):
-        message = "converted after another object, it becomes something else than converted again"
+        message = "the first result, after another object was converted, differs from the second result"
         return case.finding("batch-independence", message, list(differences(two, one)))
     batch = _convertible_batch(round_trip)
     alone = [_convert_repeatedly(round_trip.converter, obj, round_trip) for obj in batch]
     for order in (batch, batch[::-1]):
-        answers = _review(round_trip, order)
+        results = _review(round_trip, order)
         wanted = alone if order is batch else alone[::-1]
-        for obj, got, want in zip(order, answers, wanted, strict=True):
+        for obj, got, want in zip(order, results, wanted, strict=True):
             if want is not None and _identity(got) == _identity(obj) and not deep_equal(got, want):
-                message = f"converted with {len(batch) - 1} others, it becomes something else than alone"
+                message = f"the result in a review with {len(batch) - 1} other objects differs from the result alone"
                 return Finding("batch-independence", obj, message, list(differences(want, got)))
     return None
 
 
 def _convertible_batch(round_trip: RoundTrip) -> list[JsonObject]:
-    """The object and others beside it, of those that can be converted at all."""
+    """Return the object and related objects, as far as they can be converted."""
     return [obj for obj in partial_objects.related_objects(round_trip.obj) if _is_convertible(round_trip, obj)]
 
 
@@ -53,13 +53,14 @@ def _is_convertible(round_trip: RoundTrip, obj: JsonObject) -> bool:
 
 
 def _convert_repeatedly(converter: TestedConverter, obj: JsonObject, round_trip: RoundTrip) -> JsonObject | None:
+    """Return the result if it is the same in two further calls, else None."""
     converter.convert_raw(obj, round_trip.goal)
     out = converter.convert_raw(obj, round_trip.goal)
     return out if deep_equal(out, converter.convert_raw(obj, round_trip.goal)) else None
 
 
 def order_kept(case: ProofCase) -> Finding | None:
-    """Of a review with several objects, every answer stands where its object stood."""
+    """In a review of several objects, every result stands in the place of its object."""
     round_trip = case.round_trip
     batch = _convertible_batch(round_trip)
     answers = _review(round_trip, batch)
@@ -67,11 +68,11 @@ def order_kept(case: ProofCase) -> Finding | None:
     if not any(want != have and have in sent for want, have in zip(sent, got, strict=True)):
         return None
     shown = " ".join(name for _, name in got)
-    return case.finding("order-kept", f"sent {' '.join(name for _, name in sent)}, answered {shown}")
+    return case.finding("order-kept", f"sent {' '.join(name for _, name in sent)}, received {shown}")
 
 
 def _review(round_trip: RoundTrip, batch: list[JsonObject]) -> list[JsonObject]:
-    """A whole ConversionReview, answered as every host answers it."""
+    """Send a ConversionReview through the same code as a host."""
     request = {"uid": "1", "desiredAPIVersion": round_trip.goal.api_version, "objects": batch}
     body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
     converter = round_trip.converter
@@ -89,7 +90,7 @@ def _identity(obj: JsonObject) -> tuple[str, str]:
 
 
 def input_untouched(case: ProofCase) -> Finding | None:
-    """Calls share nothing: a change to one answer changes neither another answer nor what comes next."""
+    """Calls share nothing: changing one result changes neither another result nor the next call."""
     round_trip = case.round_trip
     if not deep_equal(*round_trip.responses[1:]):
         return None
@@ -99,15 +100,15 @@ def input_untouched(case: ProofCase) -> Finding | None:
     second = converter.call(copy_json(round_trip.obj), goal)
     shared = next(_shared_values(first, second), None)
     if shared is not None:
-        message = f"two answers share one {type(shared[1]).__name__} at {format_path(shared[0])}: return a copy of it"
+        message = f"two results share one {type(shared[1]).__name__} at {format_path(shared[0])}: return a copy of it"
         return case.finding("input-untouched", message)
-    kept = copy_json(second)
+    expected = copy_json(second)
     _mutate_all(first)
     third = converter.call(copy_json(round_trip.obj), goal)
-    for message, got in (("an answer given before", second), ("the next answer", third)):
-        if not deep_equal(got, kept):
-            text = f"changing an answer changes {message}: they share something"
-            return case.finding("input-untouched", text, list(differences(kept, got)))
+    for which, result in (("an earlier result", second), ("the next result", third)):
+        if not deep_equal(result, expected):
+            message = f"changing a result changes {which}: they share an object"
+            return case.finding("input-untouched", message, list(differences(expected, result)))
     return None
 
 
@@ -123,7 +124,7 @@ def _shared_values(one: Any, other: Any, path: Path = ()) -> Iterator[tuple[Path
 
 
 def _mutate_all(value: Any) -> None:
-    """Change everything in a value that can be changed."""
+    """Change every mutable part of a value."""
     inner = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
     for item in inner:
         _mutate_all(item)
@@ -134,7 +135,7 @@ def _mutate_all(value: Any) -> None:
 
 
 def deterministic(case: ProofCase) -> Finding | None:
-    """The same object gives the same answer every time."""
+    """The same object always gives the same result."""
     _, two, three = case.round_trip.responses
     if deep_equal(two, three):
         return None

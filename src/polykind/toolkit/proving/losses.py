@@ -1,4 +1,4 @@
-"""Losses that authors acknowledge, and those that were met: what is forgiven must be real."""
+"""Acknowledged and observed losses of a proof run. An acknowledged loss must really happen."""
 
 from __future__ import annotations
 
@@ -16,28 +16,24 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 _tokens = re.compile(r"\[\*\]|\[[^\]]*\]|[^.\[\]]+").findall
 ANY = "*"
 _MIN_OBSERVATIONS = 3
-"""How many objects must have had a field before it counts that it was not lost."""
+"""The number of objects that must have a field before a loss that never happened counts as stale."""
 
 
 class Acknowledgement(NamedTuple):
-    """One path that a step is said to lose, and why."""
+    """A field that a conversion function declares to lose, and the reason."""
 
     step: ConversionFunction
     path: str
     reason: str
 
     def covers(self, difference: Difference) -> bool:
-        """Whether a difference is this loss, or lies wholly below it, or is all there was above it."""
+        """True if a difference is this loss, lies below it, or is a parent that contained nothing else."""
         pattern = parse_path(self.path)
         if _matches_prefix(pattern, difference.path):
             return True
-        subtree = (
-            difference.before
-            if difference.after is MISSING
-            else difference.after
-            if difference.before is MISSING
-            else None
-        )
+        subtree = None
+        if MISSING in (difference.after, difference.before):
+            subtree = difference.before if difference.after is MISSING else difference.after
         if not isinstance(subtree, (dict, list)) or len(difference.path) >= len(pattern):
             return False
         return all(
@@ -47,14 +43,14 @@ class Acknowledgement(NamedTuple):
 
 
 def _leaf_value(value: Any, leaf: Path, above: Path) -> Any:
-    """What is at a leaf; nothing if it is an empty object or list."""
+    """Return the value at a leaf in a list, or None if it is an empty object or list."""
     for step in leaf[len(above) :]:
         value = value[step]
     return None if value in ({}, []) else [value]
 
 
 def parse_path(path: str) -> tuple[str, ...]:
-    """The steps of a path as authors write it; `[*]` and `*` stand for any."""
+    """Split a path as authors write it. `[*]` and `*` match anything."""
     return tuple(ANY if part == "[*]" else part.strip("[]") for part in _tokens(path))
 
 
@@ -66,7 +62,7 @@ def _matches_prefix(pattern: tuple[str, ...], path: Path) -> bool:
 
 @dataclass
 class Loss:
-    """One path of a version that was not kept on the way to another and back."""
+    """A field of a version that changed on the way to another version and back."""
 
     origin: str
     goal: str
@@ -74,12 +70,12 @@ class Loss:
     kind: str
     example: Difference
     reason: str | None
-    """The reason, if it is acknowledged."""
+    """The acknowledged reason, or None."""
     count: int = 0
 
 
 class LossTracker:
-    """What is acknowledged, and what was met in a run."""
+    """Compares the losses of a run with those that conversion functions acknowledge."""
 
     def __init__(self, converter: TestedConverter) -> None:
         self._converter = converter
@@ -88,13 +84,13 @@ class LossTracker:
         self._present_counts: Counter[tuple[str, str, str]] = Counter()
 
     def matrix(self) -> list[Loss]:
-        """What was met, the unacknowledged first, then by versions and path."""
+        """Return the observed losses: unacknowledged first, then by versions and path."""
         return sorted(
             self.observed.values(), key=lambda loss: (loss.reason is not None, loss.origin, loss.goal, loss.path)
         )
 
     def observe(self, round_trip: RoundTrip) -> None:
-        """Note what a passage lost."""
+        """Record the losses of a round trip."""
         for declared in self._acknowledged(round_trip):
             if declared.step.origin == round_trip.origin.name and has_path(round_trip.obj, parse_path(declared.path)):
                 self._present_counts[declared.step.origin, declared.step.goal, declared.path] += 1
@@ -115,7 +111,7 @@ class LossTracker:
             loss.count += 1
 
     def unacknowledged(self, round_trip: RoundTrip) -> list[Difference]:
-        """What came back otherwise, and nobody acknowledges. Raises Stopped."""
+        """Return differences after a round trip that are not acknowledged. Raises ConversionFailedError."""
         return [
             difference
             for difference in user_differences(round_trip.obj, round_trip.returned)
@@ -123,15 +119,13 @@ class LossTracker:
         ]
 
     def is_acknowledged(self, round_trip: RoundTrip, difference: Difference, version: str) -> bool:
-        """Whether a difference in an object of a version, met on a passage, is acknowledged."""
-        acknowledged = self._acknowledged(round_trip)
+        """True if a difference between objects of a version on this round trip is acknowledged."""
         return any(
-            acknowledgement.step.origin == version and acknowledgement.covers(difference)
-            for acknowledgement in acknowledged
+            known.step.origin == version and known.covers(difference) for known in self._acknowledged(round_trip)
         )
 
     def stale(self) -> list[Acknowledgement]:
-        """What is acknowledged and was never lost, though objects had it."""
+        """Return the acknowledged losses that never happened, although objects had the field."""
         declared = self._converter.declared
         steps = declared.steps.values() if declared is not None else ()
         return [
@@ -159,19 +153,20 @@ class LossTracker:
         ]
 
     def _acknowledgement_for(self, round_trip: RoundTrip, difference: Difference) -> Acknowledgement | None:
-        acknowledged = self._acknowledged(round_trip)
-        for acknowledgement in acknowledged:
-            if acknowledgement.step.origin == round_trip.origin.name and acknowledgement.covers(difference):
-                return acknowledgement
-        for acknowledgement in acknowledged:
-            if acknowledgement.step.origin != round_trip.origin.name and difference.path in self._corresponding_paths(
-                round_trip, acknowledgement
-            ):
-                return acknowledgement
+        own: list[Acknowledgement] = []
+        others: list[Acknowledgement] = []
+        for known in self._acknowledged(round_trip):
+            (own if known.step.origin == round_trip.origin.name else others).append(known)
+        for known in own:
+            if known.covers(difference):
+                return known
+        for known in others:
+            if difference.path in self._corresponding_paths(round_trip, known):
+                return known
         return None
 
     def _corresponding_paths(self, round_trip: RoundTrip, acknowledgement: Acknowledgement) -> set[Path]:
-        """The paths in the object's own version of what is lost in another, where it may have another name."""
+        """Return the paths in the source version of a field that is lost from another version."""
         versions = self._converter.crd.versions
         version = versions[acknowledgement.step.origin]
         try:
@@ -187,7 +182,7 @@ class LossTracker:
 
 
 def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Difference]:
-    """What differs, but for annotations that a converter adds."""
+    """Yield the differences, except annotations that a converter adds."""
     for difference in differences(before, after):
         if difference.before is MISSING and difference.path[:2] == ("metadata", "annotations"):
             continue
@@ -195,7 +190,7 @@ def user_differences(before: JsonObject, after: JsonObject) -> Iterator[Differen
 
 
 def has_path(value: Any, path: tuple[str, ...]) -> bool:
-    """Whether something lies at a path."""
+    """True if a value exists at a path."""
     if not path:
         return True
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -203,7 +198,7 @@ def has_path(value: Any, path: tuple[str, ...]) -> bool:
 
 
 def remove_path(value: Any, path: tuple[str, ...]) -> None:
-    """Remove what lies at a path, in place."""
+    """Remove the values at a path in place."""
     first, rest = path[0], path[1:]
     if isinstance(value, dict):
         for key in [key for key in value if first in (ANY, key)]:

@@ -1,4 +1,4 @@
-"""The metadata of generated objects: what clients write, and what a server has added."""
+"""Generated metadata: what clients write, and what a server adds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ANNOTATIONS = ("note", "example.com/owner", "kubectl.kubernetes.io/last-applied
 
 
 def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> JsonObject:
-    """apiVersion, kind and metadata of an object; `limits` is what the schema asks of names."""
+    """Generate apiVersion, kind and metadata. `limits` are the schema's restrictions on metadata fields."""
     kind = version.crd.kind.partition(".")[0]
     metadata: JsonObject = {"name": _generate_name(choices, limits.get("name") or {})}
     if version.crd.namespaced:
@@ -35,7 +35,7 @@ def generate_head(choices: Choices, version: CRDVersion, limits: JsonObject) -> 
 
 
 def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonObject) -> None:
-    """What an object has that was read from a server."""
+    """Add the metadata of an object that was read from a server."""
     low = choices.up_to(0xFFFF)
     metadata |= {
         "uid": f"0000{low:04x}-1111-4222-8333-444455556666",
@@ -62,13 +62,13 @@ def _add_server_metadata(choices: Choices, version: CRDVersion, metadata: JsonOb
 
 
 def make_embedded_resource(choices: Choices, out: JsonObject) -> None:
-    """Make an object inside an object a resource."""
+    """Add apiVersion, kind and metadata to an embedded resource."""
     api_version, kind = pick(choices, (("v1", "ConfigMap"), ("apps/v1", "Deployment"), ("example.com/v1", "Thing")))
     out |= {"apiVersion": api_version, "kind": kind, "metadata": {"name": scalar_generators.generate_name(choices)}}
 
 
 def _generate_name(choices: Choices, limits: JsonObject) -> str:
-    """A name that the schema's own limits allow, as far as it can be found."""
+    """Generate a name within the schema's limits, if one is found."""
     if not limits:
         return scalar_generators.generate_name(choices)
     node = SchemaNode(limits)

@@ -1,4 +1,4 @@
-"""What differs between two objects, field by field."""
+"""Field-by-field differences between two objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MISSING: Any = object()
 
 
 class Difference(NamedTuple):
-    """One field that is not as it was; ABSENT stands for one that is not there."""
+    """One field that differs. MISSING stands for a field that does not exist."""
 
     path: Path
     before: Any
@@ -27,7 +27,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference]:
-    """The smallest differences that tell all."""
+    """Yield the deepest fields that differ."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(key for key in after if key not in before)]:
             yield from differences(before.get(key, MISSING), after.get(key, MISSING), (*path, key))
@@ -44,7 +44,7 @@ def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Difference
 
 
 def leaf_paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of everything in a value that has nothing below it."""
+    """Yield the paths of all values without children."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaf_paths(item, (*path, key))
@@ -56,7 +56,7 @@ def leaf_paths(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def format_path(path: Path) -> str:
-    """A path as errors write it: `spec.ports[0].name`; keys with dots stand in brackets."""
+    """Format a path as `spec.ports[0].name`. Keys with dots or slashes are in brackets."""
     out = ""
     for step in path:
         if isinstance(step, int) or "." in step or "/" in step:
@@ -67,7 +67,7 @@ def format_path(path: Path) -> str:
 
 
 def schema_path(node: SchemaNode | None, path: Path) -> str:
-    """The path of the schema that describes a field: `spec.ports[*].name`, and `.*` for any key of a map."""
+    """Return the schema path of a field, such as `spec.ports[*].name`, with `.*` for any key of a map."""
     out = ""
     for step in path:
         if isinstance(step, int):

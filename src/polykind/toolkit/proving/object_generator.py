@@ -1,4 +1,4 @@
-"""Valid objects of a version, made from its schema by a row of choices."""
+"""Generator of valid objects from the schema of a CRD version."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from polykind.toolkit.proving.choices import Choices, GenerationError, chance, p
 from polykind.toolkit.proving.value_generator import ValueGenerator
 
 _VALUE_BUDGET = 60.0
-"""About how many values an object has at most, beside those that are required."""
+"""The approximate maximum number of optional values in an object."""
 _DENSITIES = (25, 50, 75, 10, 95)
-"""How many of a hundred optional fields are there; one is chosen for each object."""
+"""Percentages of optional fields that are set. One is chosen for each object."""
 
 
 class ObjectGenerator:
-    """Makes objects of one version. `samples` are real ones, used as they are and with pieces exchanged."""
+    """Generates objects of one version. `samples` are real objects, used unchanged and with exchanged fields."""
 
     def __init__(self, version: CRDVersion, samples: Sequence[JsonObject] = ()) -> None:
         self.version = version
         self.samples = [found for sample in samples if (found := self._admit_sample(sample)) is not None]
         self.rejections: Counter[str] = Counter()
-        """What objects were refused for, and how often."""
+        """Reasons for which generated objects were invalid, with their number."""
         self._values = ValueGenerator()
 
     @cached_property
     def leaf_nodes(self) -> list[tuple[int, ...]]:
-        """Every place of the schema below which nothing else is: the ids of the nodes that lead to it."""
+        """The leaves of the schema, each as the ids of the nodes on the way to it."""
         return list(_leaf_nodes(self.version.openapi, (), root=True))
 
-    def object(self, choices: Choices, aims: Iterable[tuple[int, ...]] = ()) -> JsonObject | None:
-        """A valid object as a write takes it in, pruned and defaulted; None if chance would not have it.
+    def object(self, choices: Choices, targets: Iterable[tuple[int, ...]] = ()) -> JsonObject | None:
+        """Return a valid object as the server stores it (pruned, with defaults), or None if none is found.
 
-        It has the fields at the places that are aimed at, where that can be.
+        If possible, the object has the fields at the `targets`, which are items of `leaf_nodes`.
         """
-        self._values.targets = {node for place in aims for node in place}
+        self._values.targets = {node for path in targets for node in path}
         try:
             generated = self._vary_sample(choices) if self.samples and chance(choices, 40) else self._generate(choices)
             found, unknown = self.version.admit(generated)
         except (GenerationError, RejectedError) as error:
             self.rejections[str(error)] += 1
             return None
-        validation_errors = [f"{path}: unknown" for path in unknown] or self.version.validation_errors(found)
-        if validation_errors:
-            self.rejections.update(validation_errors)
+        errors = [f"{path}: unknown" for path in unknown] or self.version.validation_errors(found)
+        if errors:
+            self.rejections.update(errors)
             return None
         return found
 
     def value(self, choices: Choices, raw: JsonObject) -> Any:
-        """A value of a node of the schema, found good for that node alone. Raises Unlucky."""
+        """Generate a value that is valid for one schema node. Raises GenerationError."""
         return self._values.value(choices, raw)
 
     def _generate(self, choices: Choices) -> JsonObject:
@@ -79,7 +79,7 @@ class ObjectGenerator:
         return out
 
     def _vary_sample(self, choices: Choices) -> JsonObject:
-        """A sample, at times with some fields of another or of a new object in place of its own."""
+        """Return a sample, sometimes with fields of another sample or of a generated object."""
         out: JsonObject = copy_json(pick(choices, self.samples))
         if not chance(choices, 60):
             return out

@@ -1,4 +1,4 @@
-"""Parts of objects, and objects beside them, as conversions meet them besides whole ones."""
+"""Partial objects, as server-side apply sends them, and related objects for the same review."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from polykind.schema.node import META_KEYS
 from polykind.toolkit.proving.object_diff import Path, format_path, leaf_paths
 
 _MAX_SINGLE_FIELDS = 24
-"""How many single fields of one object are tried; a large one is tried here and there."""
+"""The maximum number of single fields that are tested for one object."""
 
 
 def partial_objects(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """What server-side apply may send of an object, each with what it is."""
+    """Yield a description and a partial object, as server-side apply may send it."""
     head = {key: obj[key] for key in ("apiVersion", "kind")}
     body = {key: value for key, value in obj.items() if key not in META_KEYS}
     metadata = {key: value for key, value in obj["metadata"].items() if key in ("name", "namespace")}
@@ -31,7 +31,7 @@ def partial_objects(obj: JsonObject) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _keep_only(value: Any, path: Path) -> Any:
-    """A value with nothing in it but what lies at a path; of a list that one item."""
+    """Return a value with only the field at a path, or only that item of a list."""
     if not path:
         return value
     inner = _keep_only(value[path[0]], path[1:])
@@ -39,7 +39,7 @@ def _keep_only(value: Any, path: Path) -> Any:
 
 
 def related_objects(obj: JsonObject) -> list[JsonObject]:
-    """The object in company: a twin, one that has next to nothing, and one of the same name with half its fields."""
+    """Return the object with a copy, a nearly empty one, and one of the same name with half of its fields."""
     twin, minimal, half = copy_json(obj), copy_json(obj), copy_json(obj)
     for other, suffix in ((twin, "twin"), (minimal, "lean")):
         other["metadata"] = {**_user_metadata(other["metadata"]), "name": f"{obj['metadata']['name']}-{suffix}"}

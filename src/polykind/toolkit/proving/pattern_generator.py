@@ -1,4 +1,4 @@
-"""Texts that match a pattern of a schema: RE2's syntax, read into pieces that know how long they may be."""
+"""Generator of strings that match an RE2 pattern, within length bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polykind.toolkit.proving.choices import Choices, between, chance, pick
 PRINTABLE = string.ascii_lowercase + string.digits + string.ascii_uppercase + string.punctuation + " "
 UNBOUNDED = 1 << 20
 _EXTRA_REPEATS = 4
-"""How often more than it must an open repetition repeats, unless a length asks for more."""
+"""The number of extra repetitions for `*` and `+`, unless a minimum length needs more."""
 _LETTERS = PRINTABLE + "éßñÅΩж日"
 _WORD = string.ascii_lowercase + string.digits + string.ascii_uppercase + "_"
 _PERL = {"d": string.digits, "w": _WORD, "s": " \t\n\r\f"}
@@ -37,18 +37,18 @@ _POSIX = {
 
 
 class UnsupportedPatternError(ValueError):
-    """A pattern of which no text could be made."""
+    """No string can be generated for a pattern."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a pattern, and the least and the most characters that it matches."""
+    """A part of a pattern, with the minimum and maximum length of its matches."""
 
     least: int
     most: int
 
     def draw(self, choices: Choices, least: int, most: int) -> str:
-        """A text of it, of a length in bounds that it can keep."""
+        """Generate a match within length bounds that the piece can satisfy."""
         return ""
 
 
@@ -96,7 +96,7 @@ class Repetition(Piece):
 
 
 def _draw_sequence(choices: Choices, pieces: tuple[Piece, ...], least: int, most: int) -> str:
-    """Each piece gets the bounds that leave the rest its own."""
+    """Generate the pieces one after another. Each piece's bounds leave enough length for the rest."""
     rest_least, rest_most = sum(p.least for p in pieces), sum(p.most for p in pieces)
     out = []
     for piece in pieces:
@@ -114,7 +114,7 @@ EMPTY = Piece(0, 0)
 
 
 class PatternParser:
-    """One walk over a pattern that Go accepts. Anchors and flags match nothing here; the text is checked at the end."""
+    """A parser for patterns that Go accepts. It ignores anchors and flags, because every result is checked."""
 
     def __init__(self, pattern: str) -> None:
         self.text = to_re2(pattern)
@@ -196,7 +196,7 @@ class PatternParser:
         return _character(self._escaped())
 
     def _escaped(self) -> str:
-        """The characters that an escape stands for."""
+        """Return the characters that an escape stands for."""
         char = self.text[self.at]
         self.at += 1
         if char in "pP":
@@ -251,14 +251,14 @@ class PatternParser:
 
 
 def _character(options: str) -> Piece:
-    """One of these characters, the plainest first."""
+    """Return a piece for one of these characters, the simplest first."""
     if not options:
         raise UnsupportedPatternError("a class without members")
     return Character(1, 1, "".join(sorted(options, key=lambda c: PRINTABLE.find(c) % UNBOUNDED)))
 
 
 def _range(low: str, high: str) -> list[str]:
-    """Its characters; of a long one some that are printable, and its ends."""
+    """Return the characters of a range. Of a long range, return printable characters and both ends."""
     span = range(ord(low), ord(high) + 1)
     if len(span) <= len(PRINTABLE) * 2:
         return [chr(code) for code in span]
@@ -270,10 +270,10 @@ def _complement(members: str) -> str:
 
 
 class PatternGenerator:
-    """Texts that match one pattern, of some length."""
+    """Generates strings that match one pattern."""
 
     def __init__(self, pattern: str) -> None:
-        """Raises Unsaid."""
+        """Raises UnsupportedPatternError."""
         try:
             self._matches: Callable[[str], bool] = compile_pattern(pattern)
             self._piece = PatternParser(pattern).parse()
@@ -281,7 +281,7 @@ class PatternGenerator:
             raise UnsupportedPatternError(str(error)) from None
 
     def draw(self, choices: Choices, least: int = 0, most: int = UNBOUNDED) -> str | None:
-        """A text of so many characters, None if none was found."""
+        """Return a matching string within length bounds, or None if none is found."""
         piece = self._piece
         for attempt in range(4):
             low, high = max(least, piece.least), min(most, piece.most)
@@ -294,7 +294,7 @@ class PatternGenerator:
 
 
 def _pad(choices: Choices, text: str, least: int, most: int, *, wanted: bool) -> list[str]:
-    """The text with more around it, as a search allows where no anchor forbids it."""
+    """Return the text with a prefix or suffix, which a pattern without anchors allows."""
     count = max(0, least - len(text))
     if not count and wanted and len(text) < most and chance(choices, 30):
         count = between(choices, 1, min(3, most - len(text)))
@@ -306,5 +306,5 @@ def _pad(choices: Choices, text: str, least: int, most: int, *, wanted: bool) ->
 
 @lru_cache(maxsize=1024)
 def pattern_generator(pattern: str) -> PatternGenerator:
-    """The texts of a pattern. Raises Unsaid."""
+    """Return the cached generator of a pattern. Raises UnsupportedPatternError."""
     return PatternGenerator(pattern)

@@ -1,4 +1,4 @@
-"""What a trial found, for people: a table, each failure with the smallest object, and what was lost."""
+"""Reports of a proof run: a table, each failure with its smallest object, and the losses."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from polykind.toolkit.proving.proof_run import ProofRun, VersionPair
 from polykind.toolkit.proving.properties import applies
 
 ACKNOWLEDGED = "acknowledged-losses"
-"""The name of the last proof: what authors say is lost really is."""
+"""The name of the last check: every acknowledged loss really happens."""
 _MAX_WIDTH = 60
 _MAX_ROWS = 12
 _ADVICE = {
-    "never-fails": "Convert every valid object: what the other version cannot say is kept aside, never refused.",
-    "partial-object": 'Read with obj.get("spec"): server-side apply converts objects that are not whole.',
-    "edit-survives": 'Of what is kept aside, restore only what was not edited: put(..., beside=["spec.x"]).',
-    "batch-independence": "Keep nothing between two calls.",
-    "order-kept": "Answer each object with its own conversion: keep nothing between two calls.",
-    "input-untouched": "Build lists and objects anew in each call, or copy them.",
-    "metadata-kept": "Leave metadata alone, but for labels and annotations.",
-    "output-validates": "Convert to what the other schema accepts, or let it accept more: objects must stay writable.",
-    "output-settled": "Write only fields that the schema knows, and write its defaults out.",
-    "deterministic": "No clock, no chance, no counter: the same object must always become the same.",
+    "never-fails": "Convert every valid object. Stash what the other version cannot represent, and never reject it.",
+    "partial-object": 'Use obj.get("spec"), because server-side apply converts partial objects.',
+    "edit-survives": 'Restore a stashed value only if its field was not edited: put(..., beside=["spec.x"]).',
+    "batch-independence": "Keep no state between two calls.",
+    "order-kept": "Return the result for each object in its place, and keep no state between two calls.",
+    "input-untouched": "Create lists and objects anew in each call, or copy them.",
+    "metadata-kept": "Change nothing in metadata except labels and annotations.",
+    "output-validates": "Convert to a value that the other schema accepts, or relax that schema.",
+    "output-settled": "Write only fields of the schema, and write its defaults explicitly.",
+    "deterministic": "Use no clock, randomness or counters: the same object must always give the same result.",
 }
-_LOSS_ADVICE = "Keep it aside with put() and take(), or acknowledge it on the step: loses={{{path}: {reason}}}."
+_LOSS_ADVICE = "Stash the value with put() and take(), or acknowledge the loss: loses={{{path}: {reason}}}."
 
 
 def table(run: ProofRun, pairs: Sequence[VersionPair]) -> str:
-    """Property by pair: ok or FAILED; a dot where a property is about other pairs."""
+    """Return a table of properties by pairs: ok, FAILED, or a dot where a property does not apply to a pair."""
     rows = [["", *(f"{origin} to {goal}" for origin, goal in pairs)]]
     for name in run.properties:
         row = [name]
         for pair in pairs:
             about = applies(name, pair[0] == run.crd.storage)
             tested = run.result(pair)
-            result = "FAILED" if name in tested.failed else "ok" if tested.tested else "untried"
+            result = "FAILED" if name in tested.failed else "ok" if tested.tested else "untested"
             row.append(result if about else ".")
         rows.append(row)
     return "\n".join(_columns(rows))
 
 
 def failure(run: ProofRun, pair: VersionPair, found: Finding, rerun: str = "") -> str:
-    """One failure: what is wrong, the smallest object, what came of it, the way it took, and how to see it again."""
+    """Describe a failure: the problem, the smallest object, the differences, the conversion path, and how to rerun."""
     name = found.property
     lines = [f"{name}, {' to '.join(pair)}: {found.message}"]
     if found.location:
@@ -63,25 +63,25 @@ def failure(run: ProofRun, pair: VersionPair, found: Finding, rerun: str = "") -
         lines += ["", f"  edited at {pair[1]}:", *_indent(format_differences([edit], edit=True), 4)]
     if found.differences:
         lines += ["", "  what differs:", *_indent(format_differences(found.differences), 4)]
-    lines += ["", "  the way:", *_indent("\n".join(conversion_path(run, pair, found)), 4)]
+    lines += ["", "  conversion path:", *_indent("\n".join(conversion_path(run, pair, found)), 4)]
     lines += ["", f"  {_advice(found)}"]
     if rerun:
-        lines += [f"  Again: {rerun}"]
+        lines += [f"  Run again: {rerun}"]
     return "\n".join(lines)
 
 
 def _advice(found: Finding) -> str:
     if "missing metadata" in found.message:
-        return 'An answer needs metadata, even where the object has none: obj.setdefault("metadata", {}).'
+        return 'A result needs metadata even if the object has none: obj.setdefault("metadata", {}).'
     if found.property in _ADVICE:
         return _ADVICE[found.property]
     if found.differences[0].kind == "invented":
-        return "What an object does not say must stay unsaid: write a field only if the other version has it."
+        return "Do not invent fields: write a field only if the object has the corresponding field."
     return _LOSS_ADVICE.format(path=f'"{format_path(found.differences[0].path)}"', reason='"why"')
 
 
 def conversion_path(run: ProofRun, pair: VersionPair, found: Finding) -> Iterator[str]:
-    """The steps that were taken, by function and line."""
+    """Yield the conversion functions that were called, with their location."""
     there_only = ("partial-object", "output-validates", "output-settled", "deterministic", "metadata-kept")
     back = found.property not in (*there_only, "batch-independence", "order-kept", "input-untouched")
     for origin, goal in (pair, pair[::-1])[: 2 if back else 1]:
@@ -96,7 +96,7 @@ def conversion_path(run: ProofRun, pair: VersionPair, found: Finding) -> Iterato
 
 
 def function_location(function: Callable[..., Any]) -> str:
-    """A function by its name and line."""
+    """Return a function's name with its file and line."""
     inner = inspect.unwrap(function)
     inner = getattr(inner, "func", inner)
     code = getattr(inner, "__code__", None)
@@ -105,13 +105,13 @@ def function_location(function: Callable[..., Any]) -> str:
 
 
 def _relative(place: str) -> str:
-    """A place in a file, from here if it lies below."""
+    """Return a path relative to the working directory, if it lies below it."""
     here = os.getcwd() + os.sep
     return place.removeprefix(here)
 
 
 def format_differences(found: Sequence[Difference], *, edit: bool = False) -> str:
-    """Differences, a line each."""
+    """Format differences, one line each."""
     words = {"dropped": "removed", "invented": "set", "changed": "changed"} if edit else {}
     rows = [[format_path(d.path), words.get(d.kind, d.kind), _format_change(d)] for d in found[:_MAX_ROWS]]
     more = [f"and {len(found) - _MAX_ROWS} more"] if len(found) > _MAX_ROWS else []
@@ -133,7 +133,7 @@ def _format_example(found: Difference) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value on one line, cut where it is long."""
+    """Format a value on one line, truncated if it is long."""
     text = orjson.dumps(value).decode()
     return text if len(text) <= _MAX_WIDTH else f"{text[: _MAX_WIDTH - 3]}..."
 
@@ -145,7 +145,7 @@ def yaml(obj: JsonObject) -> str:
 
 
 def loss_table(losses: Sequence[Loss]) -> str:
-    """What was lost on the way from a version to another and back: that which nobody acknowledges comes first."""
+    """Format the observed losses as a table."""
     rows = [
         [
             f"{loss.origin} to {loss.goal}",
@@ -170,7 +170,7 @@ def stale_acknowledgements(run: ProofRun) -> list[str]:
 
 
 def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
-    """What is to be said about the objects themselves, if too few of them could be made."""
+    """Return a warning if too few generated objects were valid, else an empty string."""
     result = run.result(pair)
     if result.tested >= max(1, run.examples // 5) or not result.invalid:
         return ""
@@ -178,13 +178,13 @@ def too_few_objects(run: ProofRun, pair: VersionPair) -> str:
     reasons = "; ".join(f"{message} ({count} times)" for message, count in result.rejections)
     few = f"only {result.tested} were valid, so little" if result.tested else "none was valid, so nothing"
     return (
-        f"of {total} objects generated at {pair[0]} {few} is proven. They were refused for: {reasons}. "
-        "Hand in real objects as samples: they are used as they are and with pieces exchanged."
+        f"of {total} objects generated at {pair[0]}, {few} is proven. They were rejected for: {reasons}. "
+        "Pass real objects as samples: they are used unchanged and with exchanged fields."
     )
 
 
 def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
-    """What is to be said of fields that no object had, for each version they are of."""
+    """Return a message for each version with fields that no object had."""
     found: dict[str, set[str]] = {}
     for pair in pairs:
         result = run.result(pair)
@@ -196,13 +196,13 @@ def uncovered_fields(run: ProofRun, pairs: Sequence[VersionPair]) -> list[str]:
             more = f" and {len(paths) - _MAX_ROWS} more" if len(paths) > _MAX_ROWS else ""
             listed = ", ".join(sorted(paths)[:_MAX_ROWS]) + more
             out.append(
-                f"no object had these fields of {version}: {listed}. More objects may, or samples that have them."
+                f"no object had these fields of {version}: {listed}. Generate more objects, or pass samples with them."
             )
     return out
 
 
 def to_json(run: ProofRun, pairs: Sequence[VersionPair]) -> JsonObject:
-    """All of it, for programs."""
+    """Return the whole result for programs."""
     results = []
     for name, pair in run.cases():
         if pair not in pairs:

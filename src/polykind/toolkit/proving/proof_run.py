@@ -1,4 +1,4 @@
-"""Properties tried on generated objects: every object meets all of them, and each failure is then made small."""
+"""A proof run: check every property with generated objects, and shrink each failure."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from polykind.toolkit.proving.round_trip import ConversionFailedError, RoundTrip
 from polykind.toolkit.proving.shrink import shrink, simpler_values, without_defaults
 
 _ATTEMPTS_PER_OBJECT = 5
-"""How many objects are tried for each that is wanted, before too few are valid."""
+"""Attempts per requested object before giving up, if few generated objects are valid."""
 _EDITS_PER_OBJECT = 3
-"""How many edits of each object are tried."""
+"""The number of edits of each object."""
 _MAX_TARGETS = 16
-"""How many places of a large schema one object aims at."""
+"""The maximum number of schema leaves that one object targets."""
 VersionPair = tuple[str, str]
 
 
 @dataclass
 class PairResult:
-    """What became of one pair of versions: how many objects were tried, and the first that broke each property."""
+    """The result for one pair of versions: the number of tested objects, and the first failure of each property."""
 
     tested: int = 0
     invalid: int = 0
-    """How many that were generated were not valid."""
+    """The number of generated objects that were invalid."""
     rejections: list[tuple[str, int]] = field(default_factory=list)
-    """What they were refused for, and how often; the most frequent first."""
+    """Why generated objects were invalid, with their number, most frequent first."""
     uncovered: list[str] = field(default_factory=list)
-    """The fields of the schema that no object had."""
+    """Schema fields that no object had."""
     failed: dict[str, tuple[ProofCase, Finding]] = field(default_factory=dict)
     smallest: dict[str, Finding] = field(default_factory=dict)
 
 
 class ProofRun:
-    """One converter tried against one definition. Nothing is run before it is asked for, and nothing twice."""
+    """Checks one converter with one CRD. Pairs are run on demand, and only once."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ProofRun:
         properties: Iterable[str] = PROPERTIES,
         samples: Sequence[JsonObject] = (),
     ) -> None:
-        """Raises ValueError, saying what cannot be tried."""
+        """Raises ValueError if the converter, the properties or the samples do not fit the CRD."""
         self.crd = crd
         self.library = library
         self.converter = TestedConverter(library, crd)
@@ -77,24 +77,24 @@ class ProofRun:
 
     @property
     def pairs(self) -> list[VersionPair]:
-        """Every ordered pair of versions: from the storage version, to it, then the others."""
+        """All ordered pairs of versions: from the storage version, to it, then the others."""
         names, stored = list(self.crd.versions), self.crd.storage
         pairs = [(one, other) for one in names for other in names if one != other]
         return sorted(pairs, key=lambda pair: (stored not in pair, pair[0] != stored))
 
     def cases(self) -> list[tuple[str, VersionPair]]:
-        """Every property with every pair that it is about."""
+        """Return each property with each pair that it applies to."""
         stored = self.crd.storage
         return [(name, pair) for pair in self.pairs for name in self.properties if applies(name, pair[0] == stored)]
 
     def result(self, pair: VersionPair) -> PairResult:
-        """What all properties say of a pair."""
+        """Check all properties for a pair."""
         if pair not in self._results:
             self._results[pair] = self._run_pair(pair)
         return self._results[pair]
 
     def finding(self, name: str, pair: VersionPair) -> Finding | None:
-        """The smallest object found that breaks a property, None if it holds."""
+        """Return the smallest counterexample of a property, or None if the property holds."""
         result = self.result(pair)
         if name not in result.failed:
             return None
@@ -118,9 +118,9 @@ class ProofRun:
         return out
 
     def _generate_cases(self, pair: VersionPair, result: PairResult) -> Iterator[ProofCase]:
-        """Samples first, then as many valid objects as are wanted.
+        """Yield the samples, then the requested number of valid objects.
 
-        Each object has chance of its own: which it is depends on the seed, the pair and its number, and nothing else.
+        Each object depends only on the seed, the pair and its number.
         """
         generator = self._generators[pair[0]]
         editor = Editor(self._generators[pair[1]])
@@ -141,7 +141,7 @@ class ProofRun:
         return RandomChoices(Random(f"{self.seed} {':'.join(pair)} {name}"))  # noqa: S311
 
     def _choose_targets(self, generator: ObjectGenerator, number: int) -> list[tuple[int, ...]]:
-        """Some places of the schema that an object is to have, so that by and by all are met."""
+        """Choose schema leaves that an object should have, so that a run covers all leaves."""
         places = generator.leaf_nodes
         if not places:
             return []
@@ -153,7 +153,7 @@ class ProofRun:
         return [places[order[(number * count + step) % len(places)]] for step in range(count)]
 
     def _make_case(self, pair: VersionPair, obj: JsonObject, editor: Editor, choices: Choices) -> ProofCase:
-        """An object, and edits of what the converter makes of it."""
+        """Combine an object with edits of its converted representation."""
         case = ProofCase(self._round_trip(pair, obj), self.losses)
         with suppress(ConversionFailedError):
             if deep_equal(*case.round_trip.responses[1:]):
@@ -195,12 +195,12 @@ class ProofRun:
 
 
 def _check_sample(crd: CRD, sample: JsonObject) -> None:
-    """Raises ValueError if a sample is no valid object of the definition."""
+    """Raise ValueError if a sample is not a valid object of the CRD."""
     name = (sample.get("metadata") or {}).get("name")
     try:
         version = crd.version_of(sample)
-        validation_errors = version.validation_errors(version.admit(sample)[0])
+        errors = version.validation_errors(version.admit(sample)[0])
     except RejectedError as error:
-        validation_errors = [str(error)]
-    if validation_errors:
-        raise ValueError(f"the sample {name} is no valid {crd.kind}: {validation_errors[0]}")
+        errors = [str(error)]
+    if errors:
+        raise ValueError(f"the sample {name} is not a valid {crd.kind}: {errors[0]}")

@@ -1,11 +1,11 @@
-"""Proofs that conversions lose nothing, as tests: two lines in a file of tests.
+"""Generated pytest tests for conversions, in two lines:
 
-    from polykind.toolkit.proving.proofs import proofs
+    from polykind.convert.proof import proofs
 
     test_crontabs = proofs("crds/crontabs.yaml", crontabs)
 
-Objects are generated from the schemas of the definition and sent through the conversions as the API server sends them.
-Each property is a test of its own, for each pair of versions. `objects` gives such objects as a Hypothesis strategy.
+Objects are generated from the CRD's schemas and converted as the API server converts them. Each property is a test of
+its own for each pair of versions. `objects` returns such objects as a Hypothesis strategy.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def proofs(
     without: Iterable[str] = (),
     samples: Sequence[JsonObject] = (),
 ) -> Callable[[str, VersionPair], None]:
-    """A test for pytest, with one case for each property and ordered pair of versions.
+    """Return a pytest test with one case for each property and ordered pair of versions.
 
-    `definition` is a manifest, or the path of its file: from the working directory, or from the file of the test.
-    `conversions` is what --converter may name. The objects are the same in every run; another `seed` gives others.
-    `without` leaves out properties by name. `samples` are real objects, used as they are and with pieces exchanged.
+    `definition` is a CRD, its manifest, or the path of its file, relative to the working directory or the test file.
+    `conversions` is any converter. The objects are the same in every run; another `seed` gives other objects.
+    `without` excludes properties by name. `samples` are real objects, used unchanged and with exchanged fields.
     """
     import pytest
 
@@ -64,7 +64,7 @@ def proofs(
 def objects(
     definition: CRD | JsonObject | str | Path, version: str, samples: Sequence[JsonObject] = ()
 ) -> SearchStrategy[JsonObject]:
-    """Valid objects of a version as a Hypothesis strategy, for tests of one's own."""
+    """Return a Hypothesis strategy of valid objects of a version."""
     try:
         from polykind.toolkit.proving import hypothesis_strategy
     except ModuleNotFoundError as error:
@@ -76,7 +76,7 @@ def objects(
 
 
 def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
-    """Why a property is not proven for a pair; empty if it is."""
+    """Return why a property is not proven for a pair, or an empty string."""
     if name == proof_report.ACKNOWLEDGED:
         for each in run.pairs:
             run.result(each)
@@ -88,17 +88,17 @@ def failure_report(run: ProofRun, name: str, pair: VersionPair) -> str:
 
 
 def _rerun_command(run: ProofRun) -> str:
-    """How to run the test at hand alone; the objects are the same in every run."""
+    """Return the command that runs the current test alone."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     return f"{shlex.join(['pytest', test]) if test else 'run the test'}, with seed={run.seed}"
 
 
 def select_properties(without: Iterable[str]) -> list[str]:
-    """The properties that are not left out. Raises ValueError for one that there is not."""
+    """Return the properties that are not excluded. Raises ValueError for an unknown name."""
     left_out = set(without)
     unknown = left_out - PROPERTIES.keys()
     if unknown:
-        raise ValueError(f"there is no property {sorted(unknown)[0]}: there are {', '.join(PROPERTIES)}")
+        raise ValueError(f"there is no property {sorted(unknown)[0]}: the properties are {', '.join(PROPERTIES)}")
     return [name for name in PROPERTIES if name not in left_out]
 
 

@@ -1,6 +1,6 @@
-"""What a conversion must keep to: each property has a name, and finds what breaks it.
+"""The properties that conversions must have. Each checks one case and returns a finding if it does not hold.
 
-A fault is told by one property: the others are silent about an object for which there is nothing to compare.
+Only one property reports a fault. The others ignore an object for which there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Check = Callable[[ProofCase], Finding | None]
 
 
 def never_fails(case: ProofCase) -> Finding | None:
-    """A valid object is converted: nothing is raised, and the API server takes the answer."""
+    """A valid object is converted without an exception, and the API server accepts the result."""
     try:
         _ = case.round_trip.returned
     except ConversionFailedError as stop:
@@ -39,12 +39,12 @@ def _failed_direction(case: ProofCase, stop: ConversionFailedError) -> str:
 
 
 def there_and_back(case: ProofCase) -> Finding | None:
-    """From the storage version to another and back, the object is the same."""
+    """An object of the storage version is the same after a conversion to another version and back."""
     return _round_trip(case, "there-and-back") if case.round_trip.origin.storage else None
 
 
 def back_and_there(case: ProofCase) -> Finding | None:
-    """From a version that is not stored to another and back, the object is the same."""
+    """An object of another version is the same after a conversion to any version and back."""
     return None if case.round_trip.origin.storage else _round_trip(case, "back-and-there")
 
 
@@ -58,7 +58,7 @@ def _round_trip(case: ProofCase, name: str) -> Finding | None:
 
 
 def partial_object(case: ProofCase) -> Finding | None:
-    """What server-side apply sends is converted as well: no metadata, no spec, or nothing but one field."""
+    """Partial objects of server-side apply are converted: without metadata, without a spec, or with a single field."""
     round_trip = case.round_trip
     _ = round_trip.converted
     for message, part in partial_objects.partial_objects(round_trip.obj):
@@ -72,7 +72,7 @@ def partial_object(case: ProofCase) -> Finding | None:
 
 
 def metadata_kept(case: ProofCase) -> Finding | None:
-    """Of the metadata only labels and annotations change: the API server restores or refuses the rest."""
+    """Conversions change only labels and annotations in metadata. The API server restores or rejects other changes."""
     round_trip = case.round_trip
     answer = round_trip.responses[1]
     before, after = (_immutable_metadata(obj) for obj in (round_trip.obj, answer))
@@ -95,28 +95,28 @@ def _immutable_metadata(obj: JsonObject) -> Any:
 
 
 def output_validates(case: ProofCase) -> Finding | None:
-    """What is converted is a valid object of the other version."""
+    """The converted object is valid at the other version."""
     validation_errors = case.round_trip.goal.validation_errors(case.round_trip.converted)
     if not validation_errors:
         return None
     more = f" (and {len(validation_errors) - 1} more)" if len(validation_errors) > 1 else ""
     return case.finding(
-        "output-validates", f"at {case.round_trip.goal.name} it is refused: {validation_errors[0]}{more}"
+        "output-validates", f"{case.round_trip.goal.name} rejects the result: {validation_errors[0]}{more}"
     )
 
 
 def output_settled(case: ProofCase) -> Finding | None:
-    """The answer is as the API server keeps it: nothing in it is pruned, and no default is missing."""
+    """The API server changes nothing in the result: it prunes no field, and no default is missing."""
     round_trip = case.round_trip
     goal, there = round_trip.goal, round_trip.converted
     body = {key: value for key, value in round_trip.responses[1].items() if key != "metadata"}
     pruned = list(differences(body, {key: value for key, value in there.items() if key != "metadata"}))
     if pruned:
-        message = f"the schema of {goal.name} does not know all that was written: the API server removes it"
+        message = f"the result has fields that the schema of {goal.name} does not have, and the API server prunes them"
         return case.finding("output-settled", message, pruned)
     missing = list(differences(there, goal.defaulted(there)))
     if missing:
-        message = f"defaults of {goal.name} are missing: the API server does not fill them in after a conversion"
+        message = f"defaults of {goal.name} are missing, and the API server does not apply them after a conversion"
         return case.finding("output-settled", message, missing)
     return None
 
@@ -138,12 +138,12 @@ PROPERTIES: dict[str, Check] = {
 
 
 def applies(name: str, origin_is_stored: bool) -> bool:
-    """Whether a property says anything about conversions from a version."""
+    """True if a property applies to conversions from the storage version or, if false, from another version."""
     return name != ("back-and-there" if origin_is_stored else "there-and-back")
 
 
 def check_property(name: str, case: ProofCase) -> Finding | None:
-    """What breaks a property in a case; None if nothing does, or if there is nothing to compare."""
+    """Check a property. Return None if it holds or there is nothing to compare."""
     try:
         return PROPERTIES[name](case)
     except ConversionFailedError:

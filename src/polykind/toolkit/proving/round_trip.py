@@ -1,4 +1,4 @@
-"""One object on its way through a converter, as the API server sends it: there, back, and edited in between."""
+"""A round trip of one object through a converter, as the API server performs it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _METADATA_ERRORS = ("must have the same", "returned invalid metadata")
 
 
 class ConversionFailedError(Exception):
-    """A conversion that gave no object; `where` is the line of the author's code, if that is at fault."""
+    """A conversion returned no object. `location` is the line of the converter that raised an exception."""
 
     def __init__(self, text: str, location: str = "", *, metadata_error: bool = False) -> None:
         super().__init__(text)
         self.location = location
         self.metadata_error = metadata_error
-        """Whether the answer was refused for its metadata."""
+        """True if the API server rejects the result because of its metadata."""
 
 
 class TestedConverter:
-    """What converts the objects of a definition, whichever way it was written."""
+    """The converter of a CRD's objects, with a uniform interface."""
 
     def __init__(self, library: Library, crd: CRD) -> None:
         kind, _, group = crd.kind.partition(".")
@@ -44,17 +44,17 @@ class TestedConverter:
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:
-        """For functions that are async; it is closed when nobody needs the converter any more."""
+        """The event loop for async converters. It is closed with the converter."""
         loop = asyncio.new_event_loop()
         weakref.finalize(self, loop.close)
         return loop
 
     def path(self, origin: str, goal: str) -> tuple[ConversionFunction, ...]:
-        """The steps taken, if they were declared."""
+        """Return the conversion functions between two versions, if they are declared."""
         return self.declared.path(origin, goal) if self.declared is not None else ()
 
     def call(self, obj: JsonObject, goal: CRDVersion) -> Any:
-        """What the author's function returns for an object that is its own to change."""
+        """Call the converter, which may change `obj`, and return its result."""
         origin = obj.get("apiVersion")
         try:
             out = self.function(obj, goal.api_version)
@@ -63,41 +63,42 @@ class TestedConverter:
         except Exception as error:
             raise ConversionFailedError(*_describe_error(error)) from error
         if not isinstance(out, dict):
-            raise ConversionFailedError(f"{type(out).__name__} was returned, not an object")
+            raise ConversionFailedError(f"the converter returned {type(out).__name__}, not an object")
         if out.get("apiVersion") == origin:
             out["apiVersion"] = goal.api_version
         return out
 
     def convert_raw(self, obj: JsonObject, goal: CRDVersion) -> JsonObject:
-        """The answer to a copy of the object, as it crosses the wire."""
+        """Convert a copy of the object and return the result as decoded JSON."""
         out = self.call(copy_json(obj), goal)
         try:
             decoded: JsonObject = msgspec.json.decode(orjson.dumps(out))
         except (TypeError, ValueError, msgspec.DecodeError) as error:
-            raise ConversionFailedError(f"the answer cannot be written as JSON: {error}") from None
+            raise ConversionFailedError(f"the result is not JSON: {error}") from None
         return decoded
 
     def convert(self, obj: JsonObject, goal: CRDVersion) -> JsonObject:
-        """What the API server makes of the answer.
+        """Return the converted object as the API server accepts it.
 
-        It is asked twice: what an earlier object left behind in the converter is a matter of its own.
+        The converter is called twice, because state left by an earlier object is checked by other properties.
         """
         self.convert_raw(obj, goal)
         return self.accept(obj, self.convert_raw(obj, goal), goal)
 
     def accept(self, obj: JsonObject, raw: JsonObject, goal: CRDVersion) -> JsonObject:
+        """Return the converter's result as the API server accepts it. Raises ConversionFailedError."""
         try:
             return accept_converted(obj, raw, goal)
         except RejectedError as error:
             message = str(error)
-            text = f"the API server refuses the answer: {message.partition(' returned ')[2] or message}"
+            text = f"the API server rejects the result: {message.partition(' returned ')[2] or message}"
             raise ConversionFailedError(
                 text, metadata_error=any(part in message for part in _METADATA_ERRORS)
             ) from None
 
 
 class RoundTrip:
-    """One valid object of a version, on its way to another and back. Everything is worked out when asked, and once."""
+    """One valid object on its way to another version and back. Results are computed on demand, and only once."""
 
     def __init__(self, converter: TestedConverter, origin: CRDVersion, goal: CRDVersion, obj: JsonObject) -> None:
         self.converter = converter
@@ -107,29 +108,29 @@ class RoundTrip:
 
     @cached_property
     def responses(self) -> tuple[JsonObject, JsonObject, JsonObject]:
-        """The same asked three times: of these the first may still depend on what was converted before."""
+        """The results of three calls. The first may still depend on what was converted before."""
         one, two, three = (self.converter.convert_raw(self.obj, self.goal) for _ in range(3))
         return one, two, three
 
     @cached_property
     def converted(self) -> JsonObject:
-        """The object as it is read at the other version."""
+        """The object as a client reads it at the other version."""
         return self.converter.accept(self.obj, self.responses[1], self.goal)
 
     @cached_property
     def admitted(self) -> JsonObject:
-        """What the other version makes of that, when a client writes it or a server reads it from its store."""
+        """The converted object after a write at the other version, or a read from its storage."""
         return admit(self.goal, self.converted)
 
     @cached_property
     def returned(self) -> JsonObject:
-        """The object as it is read at its own version again."""
+        """The object as a client reads it at its own version again."""
         return self.convert_back(self.admitted)
 
     def convert_back(self, admitted: JsonObject) -> JsonObject:
-        """What is read at the object's own version, of something written at the other."""
+        """Convert an object of the other version back to the source version."""
         out = self.converter.convert(admitted, self.origin)
-        # Only what is read from the store gets defaults: nobody fills them in after a conversion.
+        # Defaults are applied to objects from storage only, not after a conversion.
         return self.origin.defaulted(out) if self.origin.storage else out
 
 
@@ -137,17 +138,17 @@ def admit(version: CRDVersion, obj: JsonObject) -> JsonObject:
     try:
         return version.admit(obj)[0]
     except RejectedError as error:
-        raise ConversionFailedError(f"the API server refuses the answer: {error}") from None
+        raise ConversionFailedError(f"the API server rejects the result: {error}") from None
 
 
 def _describe_error(error: Exception) -> tuple[str, str]:
-    """What an author's function raised, and the line of it."""
+    """Return the message of the converter's exception, and its location."""
     cause = error.__cause__ if isinstance(error, ConversionError) and error.__cause__ is not None else error
     frames = [frame for frame in traceback.extract_tb(cause.__traceback__) if not _is_toolkit_file(frame.filename)]
     location = f"{frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
     message = str(cause)
     if isinstance(cause, ConversionError):
-        # It begins with what the reader knows: which object, from which version to which.
+        # Its prefix names the object and the versions, which the report shows anyway.
         return message.partition(": ")[2] or message, location
     return (f"{type(cause).__name__}: {message}" if message else type(cause).__name__), location
 

@@ -1,4 +1,4 @@
-"""Values of one piece: texts, with or without a format, and numbers."""
+"""Generators of strings, with or without a format, and numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SMALL, _LARGE = 12, 1 << 40
 
 
 def generate_string(choices: Choices, node: SchemaNode, hints: Sequence[str] = ()) -> str | None:
-    """A text for a node, None if none was found; `hints` are texts that may be welcome there."""
+    """Generate a string for a node, or return None if none is found. `hints` are strings that may be valid."""
     least, most = node.min_length or 0, UNBOUNDED if node.max_length is None else node.max_length
     if hints and chance(choices, 60):
         hint = pick(choices, hints)
@@ -39,7 +39,7 @@ def generate_string(choices: Choices, node: SchemaNode, hints: Sequence[str] = (
 
 
 def plain_string(choices: Choices, least: int = 0, most: int = UNBOUNDED) -> str:
-    """Any text: mostly a word as users write them, at times empty or odd."""
+    """Generate any string: mostly a typical word, sometimes empty or unusual."""
     kind = choices.up_to(9)
     if kind < 7 or least > 4 * _SMALL:
         word = "" if kind == 0 and not least and chance(choices, 40) else pick(choices, WORDS)
@@ -52,13 +52,13 @@ def random_string(choices: Choices, options: str, least: int, most: int) -> str:
 
 
 def generate_name(choices: Choices) -> str:
-    """A name as objects, labels and keys have them."""
+    """Generate a name for an object, label or key."""
     word = pick(choices, ("a", "b", "c", "web", "db", "my-app", "x1", "team-a", "blue", "green"))
     return f"{word}-{choices.up_to(99)}" if chance(choices, 40) else word
 
 
 def generate_integer(choices: Choices, node: SchemaNode) -> int:
-    """A whole number in a node's bounds: mostly small, at times at the bounds, rarely large."""
+    """Generate an integer within a node's bounds: mostly small, sometimes at the bounds, rarely large."""
     wide = 31 if node.format == "int32" else 53 if not node.format else 63
     low, high = -(1 << wide), (1 << wide) - 1
     if node.minimum is not None:
@@ -81,7 +81,7 @@ def generate_integer(choices: Choices, node: SchemaNode) -> int:
 
 
 def generate_number(choices: Choices, node: SchemaNode) -> int | float:
-    """A number in a node's bounds: whole, or with a fraction that JSON and floats say alike."""
+    """Generate a number within a node's bounds: an integer, or a fraction that is exact in binary."""
     whole = generate_integer(choices, node)
     if node.multiple_of and node.multiple_of < 1:
         return whole * node.multiple_of

@@ -1,6 +1,6 @@
-"""allOf, anyOf, oneOf and not, told as one plain schema: a branch is chosen, and what it asks joins the node.
+"""Reduction of allOf, anyOf, oneOf and not to a plain schema: choose a branch and merge it into the node.
 
-What cannot be told so is found out by validation, and tried again.
+Constraints that cannot be merged are found by validation, and generation is tried again.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from polykind.contract import JsonObject
 from polykind.toolkit.proving.choices import Choices, RecordedChoices, pick
 
 FORBIDDEN_KEY = "x-forbidden"
-"""In a plain schema: the fields that an object must not have."""
+"""Key of a plain schema: the fields that an object must not have."""
 _ORIGIN_KEY = "x-origin"
-"""In a plain schema: the id of the node that it stands for."""
+"""Key of a plain schema: the id of the schema node that it was derived from."""
 COMBINATORS = ("allOf", "anyOf", "oneOf", "not")
 _LOWER_BOUNDS = ("minimum", "minLength", "minItems", "minProperties")
 _UPPER_BOUNDS = ("maximum", "maxLength", "maxItems", "maxProperties")
 
 
 def source_id(raw: JsonObject) -> int:
-    """The id of the node of the definition that a schema stands for."""
+    """Return the id of the original schema node."""
     found: int = raw.get(_ORIGIN_KEY, id(raw))
     return found
 
@@ -30,23 +30,23 @@ def has_combinators(raw: JsonObject) -> bool:
 
 
 class BranchSelector:
-    """Schemas made plain. The same branch of the same node is always the same schema: others know it by its id."""
+    """Caches plain schemas. The same branches of the same node give the same schema, which others know by its id."""
 
     def __init__(self) -> None:
         self._cache: dict[tuple[int, tuple[int, ...]], tuple[JsonObject, JsonObject]] = {}
 
     def choose(self, choices: Choices, raw: JsonObject) -> JsonObject:
-        """A schema without junctors at this node, whose values mostly are good for the one given."""
+        """Return a schema without combinators at this node, whose values are mostly valid for the original."""
         recorder = RecordedChoices(choices)
         recorded = choose_branches(
             recorder, _without_type_branches(raw) if raw.get("x-kubernetes-int-or-string") else raw
         )
-        # The node is kept with what was made of it: its id must stay its own.
+        # Keep the original schema alive, so that its id stays unique.
         return self._cache.setdefault((id(raw), tuple(recorder.recorded)), (recorded, raw))[0]
 
 
 def choose_branches(choices: Choices, raw: JsonObject) -> JsonObject:
-    """A schema without junctors at this node, whose values mostly are good for the one given."""
+    """Return a schema without combinators at this node, whose values are mostly valid for the original."""
     out = {key: value for key, value in raw.items() if key not in COMBINATORS}
     for part in raw.get("allOf") or ():
         out = merge_schemas(out, choose_branches(choices, part))
@@ -64,19 +64,19 @@ def choose_branches(choices: Choices, raw: JsonObject) -> JsonObject:
 
 
 def _exclude_branch(choices: Choices, out: JsonObject, branch: JsonObject) -> JsonObject:
-    """The schema with a branch made false, where that is easy: a field that the branch asks for is forbidden."""
+    """Make a branch fail where that is simple: forbid a field that the branch requires."""
     for option in branch.get("anyOf") or ():
         out = _exclude_branch(choices, out, option)
     options = [name for name in branch.get("required") or () if name not in out.get("required", ())]
     forbidden = out.get(FORBIDDEN_KEY, ())
     if not options or any(name in forbidden for name in options):
         return out
-    # A branch that asks for more than fields may be false for that: the simplest is still to leave one out.
+    # The branch may have other conditions, but leaving out a required field is the simplest way to fail it.
     return {**out, FORBIDDEN_KEY: (*forbidden, pick(choices, options))}
 
 
 def merge_schemas(one: JsonObject, other: JsonObject) -> JsonObject:
-    """A schema that asks what both ask; it stands for the first."""
+    """Return a schema with the constraints of both. It keeps the source id of the first."""
     if not other:
         return one
     out = {**one, _ORIGIN_KEY: source_id(one)}
@@ -96,7 +96,7 @@ def merge_schemas(one: JsonObject, other: JsonObject) -> JsonObject:
         elif key in _UPPER_BOUNDS:
             out[key] = min(out[key], value)
         elif key in ("pattern", "format", "multipleOf"):
-            # Of two the narrower is the branch's own; validation has the last word.
+            # The branch is usually narrower. Validation decides in the end.
             out[key] = value
         elif key in ("allOf", "anyOf", "oneOf"):
             out["allOf"] = [*out.get("allOf", ()), {key: value}]
@@ -111,7 +111,7 @@ def _merge_properties(one: JsonObject, other: JsonObject) -> JsonObject:
 
 
 def _without_type_branches(raw: JsonObject) -> JsonObject:
-    """An int-or-string without the anyOf that only repeats that it is one."""
+    """Remove an anyOf that only repeats the types of an int-or-string."""
     types = [branch.get("type") for branch in raw.get("anyOf") or ()]
     if types and set(types) <= {"integer", "string"}:
         return {key: value for key, value in raw.items() if key != "anyOf"}

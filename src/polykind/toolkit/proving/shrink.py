@@ -1,4 +1,4 @@
-"""Failures made small: pieces are taken away and values made plain, while the object stays valid and still fails."""
+"""Shrinking of failures: remove parts and simplify values while the object stays valid and still fails."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from polykind.schema.node import SchemaNode
 from polykind.toolkit.proving.object_diff import Path
 
 _MAX_ATTEMPTS = 3000
-"""How many simpler objects are tried for one failure."""
+"""The maximum number of simpler objects that are tried for one failure."""
 _REQUIRED_PATHS = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("metadata", "namespace")}
 _FIXED_PATHS = {("apiVersion",), ("kind",), ("metadata",)}
 T = TypeVar("T")
 
 
 def shrink(obj: JsonObject, finding: T, fails: Callable[[JsonObject], T | None]) -> tuple[JsonObject, T]:
-    """The simplest object that fails, reached by one simplification after another, and what was found with it.
+    """Return the simplest failing object that is found step by step, and its finding.
 
-    `fails` gives what is wrong with an object; None if nothing is, or if it is not valid.
+    `fails` returns the finding of an object, or None if it does not fail or is invalid.
     """
     attempts = 0
     improved = True
@@ -40,7 +40,7 @@ def shrink(obj: JsonObject, finding: T, fails: Callable[[JsonObject], T | None])
 
 
 def without_defaults(node: SchemaNode | None, value: Any) -> Any:
-    """A value without the fields that defaults fill in again."""
+    """Return a value without fields that equal their defaults."""
     if node is None:
         return value
     if isinstance(value, list):
@@ -57,7 +57,7 @@ def without_defaults(node: SchemaNode | None, value: Any) -> Any:
 
 
 def cost(value: Any) -> int:
-    """How much there is to read in a value; the plainest of each type cost least."""
+    """Return the reading effort of a value. The simplest value of each type costs least."""
     if isinstance(value, dict):
         return 2 + sum(3 + cost(item) for item in value.values())
     if isinstance(value, list):
@@ -70,7 +70,7 @@ def cost(value: Any) -> int:
 
 
 def simpler_values(value: Any) -> Iterator[Any]:
-    """Simpler values of the same type, the simplest first."""
+    """Yield simpler values of the same type, the simplest first."""
     if isinstance(value, dict):
         yield {}
     elif isinstance(value, list):
@@ -86,7 +86,7 @@ def simpler_values(value: Any) -> Iterator[Any]:
 
 
 def _paths(obj: JsonObject) -> list[Path]:
-    """The paths of all that an object has, what lies near its root first."""
+    """Return all paths in an object, in breadth-first order."""
     out: list[Path] = []
     level: list[tuple[Path, Any]] = [((), obj)]
     while level:
@@ -101,7 +101,7 @@ def _paths(obj: JsonObject) -> list[Path]:
 
 
 def _simpler_objects(obj: JsonObject, path: Path) -> Iterator[JsonObject]:
-    """The object without what lies at a path, and with plainer values there."""
+    """Yield the object without the value at a path, and with simpler values there."""
     parent: Any = obj
     for step in path[:-1]:
         if not _has(parent, step):

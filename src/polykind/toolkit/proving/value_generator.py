@@ -1,4 +1,4 @@
-"""Values of the nodes of a schema, made by a row of choices: valid for their node, as far as that can be seen there."""
+"""Generator of values for schema nodes. A value is valid for its node, as far as one node can tell."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from polykind.toolkit.proving.choices import Choices, GenerationError, between, 
 from polykind.toolkit.proving.schema_branches import FORBIDDEN_KEY, BranchSelector, has_combinators, source_id
 
 _EXTRA_BUDGET = (15, 6.0)
-"""How many of a hundred fields may have some values below them though the budget is spent, and how many."""
+"""Percentage of fields that get children although the budget is used up, and their budget."""
 _UNBOUNDED = 1 << 20
 _ATTEMPTS = 6
 _FIELDS = ("enabled", "name", "size", "config", "cpu", "mode", "labels")
 
 
 class ValueGenerator:
-    """Makes values. `budget` is about how many a value may have below it, `density` how many optional fields of 100."""
+    """Generates values. `budget` is the approximate number of nested values, `density` the percentage of fields set."""
 
     def __init__(self) -> None:
         self.repair = CelRepair(self.value, self.is_target)
         self.targets: set[int] = set()
-        """The ids of nodes that are to be there, where they can be."""
+        """Ids of schema nodes that objects should have, if possible."""
         self._branches = BranchSelector()
         self._nodes: dict[int, tuple[JsonObject, SchemaNode]] = {}
 
     def value(
         self, choices: Choices, raw: JsonObject, budget: float = 4, density: int = 50, strings: Sequence[str] = ()
     ) -> Any:
-        """A value of a node of the schema, found good for that node alone. Raises Unlucky."""
+        """Generate a value that is valid for one schema node. Raises GenerationError."""
         rules = bool(raw.get("x-kubernetes-validations"))
         needs_validation = has_combinators(raw) or raw.get("type") not in ("object", "array", "boolean")
-        message = "no value was found"
+        message = "no valid value was found"
         for _ in range(_ATTEMPTS):
             out = self._generate_value(choices, raw, budget, density, strings)
             if needs_validation:
@@ -56,7 +56,7 @@ class ValueGenerator:
         return source_id(raw) in self.targets
 
     def _choose_branches(self, choices: Choices, raw: JsonObject) -> JsonObject:
-        """A node without junctors, of branches that do not forbid what is aimed at, if such are found."""
+        """Choose branches that do not forbid a targeted field, if possible."""
         for _ in range(_ATTEMPTS):
             out = self._branches.choose(choices, raw)
             properties = out.get("properties") or {}
@@ -65,7 +65,7 @@ class ValueGenerator:
         return out
 
     def node(self, raw: JsonObject) -> SchemaNode:
-        """The node of a schema, made once; the schema is kept with it, so that its id stays its own."""
+        """Return the compiled node of a schema. Keep the schema alive, so that its id stays unique."""
         found = self._nodes.get(id(raw))
         if found is None:
             found = self._nodes[id(raw)] = (raw, SchemaNode(raw))
@@ -92,7 +92,7 @@ class ValueGenerator:
         if kind == "string":
             text = scalar_generators.generate_string(choices, node, strings)
             if text is None:
-                raise GenerationError(f"no text was found that matches {node.pattern}")
+                raise GenerationError(f"no string was found that matches {node.pattern}")
             return text
         if kind == "integer":
             return scalar_generators.generate_integer(choices, node)
@@ -103,7 +103,7 @@ class ValueGenerator:
         return arbitrary_value(choices)
 
     def object(self, choices: Choices, raw: JsonObject, node: SchemaNode, budget: float, density: int) -> JsonObject:
-        """An object of a node, not yet found good."""
+        """Generate an object for a node, without validating it."""
         out: JsonObject = {}
         forbidden = raw.get(FORBIDDEN_KEY, ())
         properties = raw.get("properties") or {}
@@ -138,7 +138,7 @@ class ValueGenerator:
         *,
         required_here: bool,
     ) -> None:
-        """Set a field; one that could not be made is left out if it may be."""
+        """Set a field. Skip an optional field for which no valid value is found."""
         percent, favour = _EXTRA_BUDGET
         if share < favour and raw.get("type") in ("object", "array") and chance(choices, percent):
             share = favour
@@ -151,7 +151,7 @@ class ValueGenerator:
     def _add_unlisted_keys(
         self, choices: Choices, raw: JsonObject, node: SchemaNode, out: JsonObject, share: float, density: int
     ) -> None:
-        """Keys that the schema does not name: of a map, of what is preserved, and of what is required all the same."""
+        """Add keys that the schema does not list: of a map, of preserved unknown fields, and required ones."""
         least = node.min_properties or 0
         room = _UNBOUNDED if node.max_properties is None else node.max_properties
         more = raw.get("additionalProperties")
@@ -195,11 +195,11 @@ class ValueGenerator:
                     out.append(item)
                     break
         if len(out) < least:
-            raise GenerationError(f"no {least} items were found that differ")
+            raise GenerationError(f"fewer than {least} distinct items were found")
         return out
 
     def _item_key(self, items: JsonObject, node: SchemaNode, item: Any) -> Any:
-        """What tells an item of a set or a map from the others, with the defaults that it will get."""
+        """Return the key that identifies an item of a set or map, including defaults."""
         if node.list_type != "map" or not isinstance(item, dict):
             return hashable_key(item)
         properties = items.get("properties") or {}
@@ -209,7 +209,7 @@ class ValueGenerator:
 
 
 def arbitrary_value(choices: Choices, depth: int = 0) -> Any:
-    """A value where the schema says nothing; never null, which some places drop."""
+    """Generate a value where the schema has no constraints. Never null, which pruning may drop."""
     kind = choices.up_to(6 if depth < 2 else 3)
     if kind <= 1:
         return scalar_generators.plain_string(choices)
