@@ -67,7 +67,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["crontabs", "--service=x"], "--service x: must be namespace/name, or namespace/name:port/path"),
         (["crontabs", "--url=http://x"], "--url http://x: must be https://host[:port][/path], "),
         (["crontabs", "--service=a/b", "--url=https://x"], "--service and --url cannot be used together"),
-        (["crontabs", "--url=https://x"], "no API server is known: name a kubeconfig by --kubeconfig or $KUBECONFIG"),
+        (["crontabs", "--url=https://x"], "no API server is configured: set --kubeconfig or $KUBECONFIG"),
         (
             ["crontabs", "--url=https://x", "--kubeconfig=no"],
             "no cannot be read: No such file or directory; use --wire=",
@@ -104,7 +104,7 @@ def test_converter_without_declared_kinds_requires_crd_names(
     (directory / "config").write_text(json.dumps(config))
     flags = ["--url=https://x", "--kubeconfig=config", "--converter=hosted_conversions:everything"]
     assert main(["host", *flags]) == 2
-    message = "hosted_conversions:everything: it does not say which kinds it converts; name them by --crd\n"
+    message = "hosted_conversions:everything: the converter does not name its kinds; name the CRDs with --crd\n"
     assert capsys.readouterr().err == f"polykind host: {message}"
 
 
@@ -174,7 +174,7 @@ def test_local_server_converts_through_the_host(directory: Path) -> None:
         flags = ["--bind-address=127.0.0.1", f"--kubeconfig={server.kubeconfig}"]
         with running_host(directory, *flags) as host:
             message = host.until("/readyz")
-            assert message == "ok\ncrontabs.stable.example.com: wired; there is no object to try yet\n"
+            assert message == "ok\ncrontabs.stable.example.com: registered; there is no object to test with yet\n"
             manifest = {
                 "apiVersion": "stable.example.com/v1",
                 "kind": "CronTab",
