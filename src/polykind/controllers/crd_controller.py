@@ -75,7 +75,6 @@ class CRDController:
             if index % 50 == 49:
                 await asyncio.sleep(0)
         self._resource.cache.observers.append(self)
-        self._resource.settle = self.reconcile_now
         self._leadership.subscribe(self._on_leadership)
         self._on_leadership(self._leadership.leading)
 
@@ -166,22 +165,19 @@ class CRDController:
             self._unregister(crd)
             return
         resource = self._backend.registry.kind(crd["spec"]["group"], crd["spec"]["names"]["plural"])
-        creatable = not conditions.is_true(crd, "Terminating")
         if isinstance(resource, CustomResource) and previous is not None and _serves_same_api(previous, crd):
-            resource.crd = crd
-            resource.creatable = creatable
+            resource.update_status(crd)
             self.converters.update_status(crd)
             return
-        self._register(crd, resource if isinstance(resource, CustomResource) else None, creatable, cached.revision)
+        self._register(crd, resource if isinstance(resource, CustomResource) else None, cached.revision)
 
-    def _register(self, crd: JsonObject, previous: CustomResource | None, creatable: bool, revision: int) -> None:
+    def _register(self, crd: JsonObject, previous: CustomResource | None, revision: int) -> None:
         cache = self._backend.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         if previous is not None and previous.crd["metadata"]["uid"] != crd["metadata"]["uid"]:
             self._unregister(previous.crd)
             cache = self._backend.cache.resource(crd["spec"]["group"], crd["spec"]["names"]["plural"])
         cache.schema_generation += 1
-        resource = CustomResource(crd, cache, self.converters.replace(crd), self._conversion_cache)
-        resource.creatable, resource.watchable_since = creatable, revision
+        resource = CustomResource(crd, cache, self.converters.replace(crd), self._conversion_cache, revision)
         self._backend.registry.put(resource)
         if previous is not None:
             previous.end_watches()

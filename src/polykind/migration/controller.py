@@ -16,7 +16,6 @@ from polykind.cache.cached_object import CachedObject
 from polykind.cache.resource_cache import ObjectChange
 from polykind.contract import JsonObject, Leadership
 from polykind.controllers.informer import Informer
-from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.migration.state import STORAGE_MIGRATING, GroupResource, is_true, is_unfinished, target
 from polykind.verbs.context import Backend
 
@@ -41,8 +40,6 @@ class MigrationController:
         self._crds = crds
         self._leadership = leadership
         self._informer = Informer(backend.cache, resource, self._process_all, self._on_changes)
-        self._version_report = StoredVersionReport(backend)
-        crds.blocked = self._version_report.start
         self.resource_timeout = 60.0
         """Seconds that a migration waits for its resource to be served."""
 
@@ -63,7 +60,6 @@ class MigrationController:
 
     async def close(self) -> None:
         await self._informer.close()
-        await self._version_report.close()
         if self._has_migrator:
             await self._migrator.close()
 

@@ -31,7 +31,12 @@ class CustomResource(Resource):
     """A custom resource as its CRD stands now. Every change of the CRD builds a new one."""
 
     def __init__(
-        self, crd: JsonObject, cache: ResourceCache, converter: Converter | None, cache_conversions: bool
+        self,
+        crd: JsonObject,
+        cache: ResourceCache,
+        converter: Converter | None,
+        cache_conversions: bool,
+        watchable_since: int = 0,
     ) -> None:
         spec, names = crd["spec"], crd["status"]["acceptedNames"]
         super().__init__(
@@ -44,8 +49,8 @@ class CustomResource(Resource):
             namespaced=spec["scope"] == "Namespaced",
             storage=crd_versions.storage_version(crd),
         )
-        self.crd = crd
-        """The CRD, or its summary without schemas."""
+        self.watchable_since = watchable_since
+        self.update_status(crd)
         self.converter = converter
         """None if a conversion changes only the apiVersion."""
         self.cache_conversions = cache_conversions
@@ -57,6 +62,12 @@ class CustomResource(Resource):
         for version_entry in spec["versions"]:
             if version_entry.get("served"):
                 self.versions[version_entry["name"]] = self._build_version(version_entry)
+
+    def update_status(self, crd: JsonObject) -> None:
+        """Replace the CRD by one that differs in its metadata and status only."""
+        self.crd = crd
+        """The CRD, or its summary without schemas."""
+        self.creatable = not is_true(crd, "Terminating")
 
     def _build_version(self, version_entry: JsonObject) -> ServedVersion:
         version, subresources = version_entry["name"], version_entry.get("subresources") or {}

@@ -31,6 +31,7 @@ from polykind.controllers.admission_informers import AdmissionInformers
 from polykind.controllers.crd_controller import CRDController
 from polykind.controllers.garbage_collector import GarbageCollector
 from polykind.controllers.namespace_controller import NamespaceController
+from polykind.controllers.stored_version_report import StoredVersionReport
 from polykind.conversion.converter_factory import build_converter
 from polykind.conversion.converter_health import Health
 from polykind.conversion.monitored_converter import MonitoredConverter
@@ -141,11 +142,15 @@ class Server:
             admission=self.admission.admission,
             authorizer=authorizer,
         )
+        stored_versions = StoredVersionReport(self.backend)
+        on_stop(stored_versions.close)
         namespaces = NamespaceResource(self.cache)
         crds = CRDResource(
             self.cache,
             self._now,
             settings.serve_v1beta1,
+            reconcile=lambda name: self.crds.reconcile_now(name),
+            report_blocked=stored_versions.start,
             webhooks=settings.gate("CustomResourceWebhookConversion"),
             defaulting=settings.gate("CustomResourceDefaulting"),
         )

@@ -31,8 +31,10 @@ from polykind.resources.cel_loader import Compiler
 
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
-Settle = Callable[[str], Awaitable[None]]
-Blocked = Callable[[JsonObject, list[str]], None]
+ReconcileCRD = Callable[[str], Awaitable[None]]
+"""Updates the status of the named CRD."""
+ReportBlocked = Callable[[JsonObject, list[str]], None]
+"""Reports the versions that cannot be removed from a CRD because objects may be stored at them."""
 
 _RULES = Compiler()
 
@@ -50,6 +52,8 @@ class CRDResource(BuiltinResource):
         now: Callable[[], str],
         v1beta1: bool,
         *,
+        reconcile: ReconcileCRD,
+        report_blocked: ReportBlocked,
         webhooks: bool = True,
         defaulting: bool = True,
     ) -> None:
@@ -59,10 +63,8 @@ class CRDResource(BuiltinResource):
         self.defaulting = defaulting
         """Whether definitions may begin to have defaults."""
         self._now = now
-        self.settle: Settle | None = None
-        """Brings a definition's status up to date; set by the controller."""
-        self.blocked: Blocked | None = None
-        """Told which versions of a definition cannot be removed because objects may be stored at them."""
+        self._reconcile = reconcile
+        self.report_blocked = report_blocked
         self._structural: dict[str, None] = {}
         self._serve_version("v1", CUSTOM_RESOURCE_DEFINITION_V1)
         if v1beta1:
@@ -78,8 +80,7 @@ class CRDResource(BuiltinResource):
 
     async def after_write(self, name: str) -> None:
         """Bring the CRD's status up to date before the server responds, as kube-apiserver's clients expect."""
-        if self.settle is not None:
-            await self.settle(name)
+        await self._reconcile(name)
 
     deletion_bumps_generation = False
     deletion_applies_policy = False
@@ -183,11 +184,10 @@ class CRDStrategy(BuiltinStrategy):
     def update_errors(self, new: JsonObject, old: JsonObject) -> list[FieldError]:
         crd, before = self._canonical(new), self._canonical(old)
         found = rules.validate_update(crd, before, self._api, rules=_RULES, defaulting=self._resource.defaulting)
-        if self._resource.blocked is not None:
-            left = {version["name"] for version in crd["spec"]["versions"] or ()}
-            kept = [name for name in before["status"].get("storedVersions") or () if name not in left]
-            if kept:
-                self._resource.blocked(before, kept)
+        left = {version["name"] for version in crd["spec"]["versions"] or ()}
+        kept = [name for name in before["status"].get("storedVersions") or () if name not in left]
+        if kept:
+            self._resource.report_blocked(before, kept)
         return found + self._gate_problems(crd, before)
 
     def for_admission(self, obj: JsonObject) -> JsonObject:
