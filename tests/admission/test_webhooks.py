@@ -1,4 +1,4 @@
-"""Webhooks asked by a server: before every kind of write, in their order, at their versions."""
+"""Admission webhooks called by a running server."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def configure(running: Live, kind: str, *webhooks: JsonObject, name: str =
     await running.ask("POST", path, configuration(kind, *webhooks, name=name))
 
 
-async def refused(
+async def expect_denied(
     running: Live, method: str, path: str, body: object = None, code: int = 403, kind: str = MERGE
 ) -> str:
     kind = "application/json" if method == "POST" else kind
@@ -62,11 +62,11 @@ async def refused(
     return message
 
 
-async def test_every_kind_of_write_is_asked_about(running: Live, hook: AdmissionHook) -> None:
+async def test_webhook_is_called_for_every_kind_of_write(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.stanza("m"))
     await configure(running, "Validating", hook.stanza("v"))
 
-    async def told(method: str, path: str, body: object = None, kind: str = "application/json") -> list[Any]:
+    async def requests_for(method: str, path: str, body: object = None, kind: str = "application/json") -> list[Any]:
         await running.ask(method, path, body, kind=kind)
         first, second = hook.requests()
         fields = ("operation", "subResource", "name", "namespace")
@@ -74,70 +74,77 @@ async def test_every_kind_of_write_is_asked_about(running: Live, hook: Admission
         shown = [obj is not None for obj in (first["object"], first["oldObject"])]
         return [first[f] for f in fields if f in first] + shown
 
-    assert await told("POST", WIDGETS, widget("a")) == ["CREATE", "a", "default", True, False]
+    assert await requests_for("POST", WIDGETS, widget("a")) == ["CREATE", "a", "default", True, False]
     change = {"spec": {"note": "x"}}
-    assert await told("PATCH", f"{WIDGETS}/a", change, MERGE) == ["UPDATE", "a", "default", True, True]
-    assert await told("PUT", f"{WIDGETS}/a", await running.ask("GET", f"{WIDGETS}/a")) == [
+    assert await requests_for("PATCH", f"{WIDGETS}/a", change, MERGE) == ["UPDATE", "a", "default", True, True]
+    assert await requests_for("PUT", f"{WIDGETS}/a", await running.ask("GET", f"{WIDGETS}/a")) == [
         *("UPDATE", "a", "default", True, True)
     ]
     applied = f"{WIDGETS}/b?fieldManager=me"
-    assert await told("PATCH", applied, widget("b"), APPLY) == ["CREATE", "b", "default", True, False]
-    assert await told("PATCH", applied, widget("b", note="x"), APPLY) == ["UPDATE", "b", "default", True, True]
+    assert await requests_for("PATCH", applied, widget("b"), APPLY) == ["CREATE", "b", "default", True, False]
+    assert await requests_for("PATCH", applied, widget("b", note="x"), APPLY) == ["UPDATE", "b", "default", True, True]
     status = {"status": {"ready": True}}
-    assert await told("PATCH", f"{WIDGETS}/a/status", status, MERGE) == [
+    assert await requests_for("PATCH", f"{WIDGETS}/a/status", status, MERGE) == [
         *("UPDATE", "status", "a", "default", True, True)
     ]
     scale = {"spec": {"replicas": 3}}
-    assert await told("PATCH", f"{WIDGETS}/a/scale", scale, MERGE) == ["UPDATE", "scale", "a", "default", True, True]
-    assert await told("DELETE", f"{WIDGETS}/a") == ["DELETE", "a", "default", False, True]
-    assert await told("DELETE", WIDGETS) == ["DELETE", "default", False, True]
+    assert await requests_for("PATCH", f"{WIDGETS}/a/scale", scale, MERGE) == [
+        "UPDATE",
+        "scale",
+        "a",
+        "default",
+        True,
+        True,
+    ]
+    assert await requests_for("DELETE", f"{WIDGETS}/a") == ["DELETE", "a", "default", False, True]
+    assert await requests_for("DELETE", WIDGETS) == ["DELETE", "default", False, True]
 
 
-async def test_reads_and_other_groups_are_none_of_their_business(running: Live, hook: AdmissionHook) -> None:
+async def test_reads_and_other_groups_do_not_match(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Validating", hook.stanza())
     await running.ask("GET", WIDGETS)
     await running.ask("POST", "/api/v1/namespaces", namespace("other"))
     assert hook.requests() == []
 
 
-async def test_nobody_is_asked_about_the_configurations_themselves(running: Live, hook: AdmissionHook) -> None:
+async def test_webhook_configurations_are_exempt(running: Live, hook: AdmissionHook) -> None:
     rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
     hook.behaviour = refuse
     await configure(running, "Validating", hook.stanza(rules=[rule]))
     await configure(running, "Mutating", hook.stanza(rules=[rule]))
-    assert "denied the request" in await refused(running, "POST", "/api/v1/namespaces", namespace("other"))
+    assert "denied the request" in await expect_denied(running, "POST", "/api/v1/namespaces", namespace("other"))
     await running.ask("DELETE", f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks")
     await running.ask("DELETE", f"{CONFIGURATIONS}/mutatingwebhookconfigurations/hooks")
     await running.ask("POST", "/api/v1/namespaces", namespace("other"))
 
 
-async def test_a_refusal_keeps_things_as_they_are(running: Live, hook: AdmissionHook) -> None:
+async def test_denial_leaves_objects_unchanged(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     hook.behaviour = refuse
     await configure(running, "Validating", hook.stanza())
     why = 'admission webhook "one.example.com" denied the request: not today'
-    assert await refused(running, "POST", WIDGETS, widget("b")) == why
-    assert await refused(running, "PATCH", f"{WIDGETS}/a", {"spec": {"note": "x"}}) == why
-    assert await refused(running, "DELETE", f"{WIDGETS}/a") == why
-    assert await refused(running, "DELETE", WIDGETS) == why
+    assert await expect_denied(running, "POST", WIDGETS, widget("b")) == why
+    assert await expect_denied(running, "PATCH", f"{WIDGETS}/a", {"spec": {"note": "x"}}) == why
+    assert await expect_denied(running, "DELETE", f"{WIDGETS}/a") == why
+    assert await expect_denied(running, "DELETE", WIDGETS) == why
     listed = await running.ask("GET", WIDGETS)
     assert [(w["metadata"]["name"], w["spec"]) for w in listed["items"]] == [("a", {"size": 1})]
 
 
-async def test_what_a_webhook_makes_is_defaulted_pruned_and_judged(running: Live, hook: AdmissionHook) -> None:
+async def test_mutated_object_is_defaulted_pruned_and_validated(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.stanza(rules=[_rule("CREATE")]))
     hook.behaviour = patching(add("/spec", {"note": "made", "stray": 1}), add("/metadata/labels", {"by": "hook"}))
     made = await running.ask("POST", WIDGETS, widget("a", size=5))
     assert (made["spec"], made["metadata"]["labels"]) == ({"note": "made", "size": 1}, {"by": "hook"})
     hook.behaviour = patching(add("/spec/size", "big"))
-    assert 'must be of type integer: "string"' in await refused(running, "POST", WIDGETS, widget("b"), 422)
+    assert 'must be of type integer: "string"' in await expect_denied(running, "POST", WIDGETS, widget("b"), 422)
     hook.behaviour = patching(add("/metadata/namespace", "elsewhere"))
-    assert "does not match the namespace" in await refused(running, "POST", WIDGETS, widget("b"), 400)
+    assert "does not match the namespace" in await expect_denied(running, "POST", WIDGETS, widget("b"), 400)
     hook.behaviour = patching(add("/metadata/name", "other"))
     assert (await running.ask("POST", WIDGETS, widget("b")))["metadata"]["name"] == "other"
 
 
-async def test_managers_that_a_webhook_spoils_are_restored(running: Live, hook: AdmissionHook) -> None:
+async def test_invalid_managed_fields_are_restored(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.stanza())
     hook.behaviour = patching(add("/metadata/managedFields", [{"manager": "m", "operation": "Guess"}]))
     reply = await running.client.call("POST", WIDGETS, widget("a", note="x"))
@@ -145,7 +152,7 @@ async def test_managers_that_a_webhook_spoils_are_restored(running: Live, hook: 
     assert [entry["operation"] for entry in reply.json()["metadata"]["managedFields"]] == ["Update"]
 
 
-async def test_only_the_status_of_what_is_written_to_status_counts(running: Live, hook: AdmissionHook) -> None:
+async def test_status_write_keeps_only_mutated_status(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     await configure(running, "Mutating", hook.stanza())
     hook.behaviour = patching(add("/status/ready", False), add("/spec/size", 9))
@@ -153,59 +160,57 @@ async def test_only_the_status_of_what_is_written_to_status_counts(running: Live
     assert (made["spec"], made["status"]) == ({"size": 1}, {"ready": False})
 
 
-async def test_a_scale_is_changed_as_a_scale(running: Live, hook: AdmissionHook) -> None:
+async def test_scale_is_mutated_as_scale(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     await configure(running, "Mutating", hook.stanza())
     hook.behaviour = patching(add("/spec/replicas", 7))
     made = await running.ask("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 2}}, kind=MERGE)
     assert made["spec"] == {"replicas": 7}
-    (told,) = hook.requests()
-    assert told["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
-    assert (told["object"]["spec"], told["oldObject"]["spec"]) == ({"replicas": 2}, {"replicas": 1})
+    (requests_for,) = hook.requests()
+    assert requests_for["kind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    assert (requests_for["object"]["spec"], requests_for["oldObject"]["spec"]) == ({"replicas": 2}, {"replicas": 1})
 
 
-async def test_a_deletion_cannot_be_changed(running: Live, hook: AdmissionHook) -> None:
+async def test_deletion_cannot_be_mutated(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", WIDGETS, widget("a"))
     await configure(running, "Mutating", hook.stanza())
     hook.behaviour = patching(add("/spec/size", 2))
-    assert await refused(running, "DELETE", f"{WIDGETS}/a", code=500) == (
+    assert await expect_denied(running, "DELETE", f"{WIDGETS}/a", code=500) == (
         'Internal error occurred: admission webhook "one.example.com" attempted to modify the object, '
         "which is not supported for this operation"
     )
 
 
-async def test_patches_that_do_not_apply_are_told(running: Live, hook: AdmissionHook) -> None:
+async def test_failing_patch_is_reported(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.stanza(failurePolicy="Ignore"))
     hook.behaviour = patching({"op": "remove", "path": "/spec/nothing"})
-    assert await refused(running, "POST", WIDGETS, widget("a"), 500) == (
+    assert await expect_denied(running, "POST", WIDGETS, widget("a"), 500) == (
         "Internal error occurred: error in remove for path: '/spec/nothing': "
         "Unable to remove nonexistent key: nothing: missing value"
     )
-    # What is no patch at all is the webhook's failure, and so passed over.
+    # An undecodable patch is a failed call, so the failure policy ignores it.
     hook.behaviour = lambda call: review_response(call, patch="e30=", patchType="JSONPatch")
     await running.ask("POST", WIDGETS, widget("a"))
 
 
-async def test_webhooks_are_asked_in_the_order_of_configurations_and_of_their_own(
-    running: Live, hook: AdmissionHook
-) -> None:
+async def test_webhooks_are_called_in_order_of_configuration_and_position(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.stanza("c"), hook.stanza("a"), name="z")
     await configure(running, "Mutating", hook.stanza("b"), name="y")
 
-    def appended(call: Call) -> Reply:
+    def append_path(call: Call) -> Reply:
         note = call.review["request"]["object"]["spec"].get("note", "")
         return review_response(call, patch=encoded(add("/spec/note", note + call.path[1])), patchType="JSONPatch")
 
-    hook.behaviour = appended
+    hook.behaviour = append_path
     made = await running.ask("POST", WIDGETS, widget("a"))
     assert made["spec"]["note"] == "bca"
 
 
-async def test_who_wants_it_is_asked_again_after_a_change(running: Live, hook: AdmissionHook) -> None:
+async def test_webhook_is_reinvoked_after_a_change(running: Live, hook: AdmissionHook) -> None:
     again = hook.stanza("again", reinvocationPolicy="IfNeeded")
     await configure(running, "Mutating", again, hook.stanza("changes"), hook.stanza("never"))
 
-    def changing(call: Call) -> Reply:
+    def change_once(call: Call) -> Reply:
         note = encoded(add("/spec/note", "x"))
         return (
             review_response(call, patch=note, patchType="JSONPatch")
@@ -213,7 +218,7 @@ async def test_who_wants_it_is_asked_again_after_a_change(running: Live, hook: A
             else consent(call)
         )
 
-    hook.behaviour = changing
+    hook.behaviour = change_once
     await running.ask("POST", WIDGETS, widget("a"))
     assert [call.path.split("?")[0] for call in hook.calls] == ["/again", "/changes", "/never", "/again"]
     hook.calls.clear()
@@ -221,20 +226,20 @@ async def test_who_wants_it_is_asked_again_after_a_change(running: Live, hook: A
     assert len(hook.calls) == 3
 
 
-async def test_objects_are_told_at_the_version_that_a_rule_names(running: Live, hook: AdmissionHook) -> None:
+async def test_object_is_converted_to_the_version_of_the_rule(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Mutating", hook.stanza(rules=[_rule("*", version="v2")]))
     hook.behaviour = patching(add("/spec/note", "from v2"))
     made = await running.ask("POST", WIDGETS, widget("a"))
     assert (made["apiVersion"], made["spec"]["note"]) == (f"{GROUP}/v1", "from v2")
-    (told,) = hook.requests()
-    assert (told["kind"]["version"], told["requestKind"]["version"]) == ("v2", "v1")
-    assert told["object"]["apiVersion"] == f"{GROUP}/v2"
+    (requests_for,) = hook.requests()
+    assert (requests_for["kind"]["version"], requests_for["requestKind"]["version"]) == ("v2", "v1")
+    assert requests_for["object"]["apiVersion"] == f"{GROUP}/v2"
     await running.ask("POST", V2, {**widget("b"), "apiVersion": f"{GROUP}/v2"})
-    (told,) = hook.requests()
-    assert (told["kind"]["version"], told["requestKind"]["version"]) == ("v2", "v2")
+    (requests_for,) = hook.requests()
+    assert (requests_for["kind"]["version"], requests_for["requestKind"]["version"]) == ("v2", "v2")
 
 
-async def test_a_webhook_that_wants_one_version_exactly_gets_no_other(running: Live, hook: AdmissionHook) -> None:
+async def test_match_policy_exact_matches_only_its_version(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Validating", hook.stanza(rules=[_rule("*", version="v2")], matchPolicy="Exact"))
     await running.ask("POST", WIDGETS, widget("a"))
     assert hook.requests() == []
@@ -242,7 +247,7 @@ async def test_a_webhook_that_wants_one_version_exactly_gets_no_other(running: L
     assert len(hook.requests()) == 1
 
 
-async def test_selectors_decide_who_is_asked(running: Live, hook: AdmissionHook) -> None:
+async def test_selectors_are_honoured(running: Live, hook: AdmissionHook) -> None:
     await running.ask("POST", "/api/v1/namespaces", namespace("quiet"))
     elsewhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["quiet"]}]}
     labelled = {"matchLabels": {"watched": "yes"}}
@@ -254,14 +259,14 @@ async def test_selectors_decide_who_is_asked(running: Live, hook: AdmissionHook)
     await running.ask("POST", WIDGETS, widget("b", meta=watched))
     await running.ask("PATCH", f"{WIDGETS}/b", {"metadata": {"labels": None}}, kind=MERGE)
     await running.ask("PATCH", f"{WIDGETS}/b", {"spec": {"note": "x"}}, kind=MERGE)
-    assert [told["operation"] for told in hook.requests()] == ["CREATE", "UPDATE"]
+    assert [requests_for["operation"] for requests_for in hook.requests()] == ["CREATE", "UPDATE"]
 
 
-async def test_a_dry_run_is_told_as_one(running: Live, hook: AdmissionHook) -> None:
+async def test_dry_run_is_passed_on(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Validating", hook.stanza())
     await running.ask("POST", f"{WIDGETS}?dryRun=All", widget("a"))
-    (told,) = hook.requests()
-    assert (told["dryRun"], told["options"]["dryRun"]) == (True, ["All"])
+    (requests_for,) = hook.requests()
+    assert (requests_for["dryRun"], requests_for["options"]["dryRun"]) == (True, ["All"])
 
 
 async def test_warnings_become_headers(running: Live, hook: AdmissionHook) -> None:
@@ -271,7 +276,7 @@ async def test_warnings_become_headers(running: Live, hook: AdmissionHook) -> No
     assert reply.headers[b"warning"] == b'299 - "mind the gap"'
 
 
-async def test_failures_fail_or_are_passed_over(running: Live, hook: AdmissionHook) -> None:
+async def test_failures_follow_the_failure_policy(running: Live, hook: AdmissionHook) -> None:
     away = {"url": "https://127.0.0.1:1/x"}
     await configure(running, "Validating", hook.stanza(clientConfig=away, failurePolicy="Ignore"))
     await running.ask("POST", WIDGETS, widget("a"))
@@ -279,7 +284,7 @@ async def test_failures_fail_or_are_passed_over(running: Live, hook: AdmissionHo
     await running.ask(
         "PATCH", path, [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}], kind=_JSON
     )
-    message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+    message = await expect_denied(running, "POST", WIDGETS, widget("b"), 500)
     assert message.endswith("dial tcp 127.0.0.1:1: connect: connection refused")
     page = (await running.client.call("GET", "/metrics")).body.decode()
     assert 'apiserver_admission_webhook_fail_open_count{name="one.example.com",type="validating"} 1' in page
@@ -287,7 +292,7 @@ async def test_failures_fail_or_are_passed_over(running: Live, hook: AdmissionHo
     assert f'apiserver_admission_webhook_rejection_count{{{rejection},type="validating"}} 1' in page
 
 
-async def test_a_change_of_a_configuration_is_minded_at_once(running: Live, hook: AdmissionHook) -> None:
+async def test_changed_configuration_takes_effect_at_once(running: Live, hook: AdmissionHook) -> None:
     await configure(running, "Validating", hook.stanza("one"))
     path = f"{CONFIGURATIONS}/validatingwebhookconfigurations/hooks"
     await running.ask("POST", WIDGETS, widget("a"))
@@ -301,16 +306,16 @@ async def test_a_change_of_a_configuration_is_minded_at_once(running: Live, hook
     assert hook.calls == []
 
 
-async def test_webhooks_are_asked_from_the_first_moment_on(tmp_path: Path, hook: AdmissionHook) -> None:
+async def test_webhooks_are_called_right_after_start(tmp_path: Path, hook: AdmissionHook) -> None:
     async with live(tmp_path) as running:
         await running.define(definition())
         await configure(running, "Validating", hook.stanza())
     hook.behaviour = refuse
     async with live(tmp_path) as running:
-        assert "not today" in await refused(running, "POST", WIDGETS, widget("a"))
+        assert "not today" in await expect_denied(running, "POST", WIDGETS, widget("a"))
 
 
-async def test_validating_webhooks_are_asked_at_once(running: Live) -> None:
+async def test_validating_webhooks_are_called_concurrently(running: Live) -> None:
     async with AdmissionHook() as first, AdmissionHook() as second:
         both = asyncio.Barrier(2)
 
@@ -330,7 +335,7 @@ def _rule(operation: str, version: str = "*") -> JsonObject:
     return {"operations": [operation], "apiGroups": [GROUP], "apiVersions": [version], "resources": ["widgets"]}
 
 
-async def test_definitions_of_the_old_version_are_told_at_the_new(tmp_path: Path, hook: AdmissionHook) -> None:
+async def test_v1beta1_crds_are_converted_for_v1_rules(tmp_path: Path, hook: AdmissionHook) -> None:
     rule = {
         "operations": ["CREATE"],
         "apiGroups": ["apiextensions.k8s.io"],
@@ -354,14 +359,12 @@ async def test_definitions_of_the_old_version_are_told_at_the_new(tmp_path: Path
         made = await running.ask("POST", "/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions", old)
         assert (made["apiVersion"], made["metadata"]["labels"]) == (old["apiVersion"], {"by": "hook"})
         assert made["spec"]["version"] == "v1"
-        (told,) = hook.requests()
-        assert (told["kind"]["version"], told["requestKind"]["version"]) == ("v1", "v1beta1")
-        assert [v["name"] for v in told["object"]["spec"]["versions"]] == ["v1"]
+        (requests_for,) = hook.requests()
+        assert (requests_for["kind"]["version"], requests_for["requestKind"]["version"]) == ("v1", "v1beta1")
+        assert [v["name"] for v in requests_for["object"]["spec"]["versions"]] == ["v1"]
 
 
-async def test_webhooks_are_not_told_of_what_a_definition_states_and_leaves_empty(
-    tmp_path: Path, hook: AdmissionHook
-) -> None:
+async def test_empty_fields_of_a_crd_are_not_sent(tmp_path: Path, hook: AdmissionHook) -> None:
     rule = {**_rule("CREATE"), "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"]}
     async with live(tmp_path) as running:
         await configure(running, "Mutating", hook.stanza(rules=[rule]))
@@ -369,8 +372,11 @@ async def test_webhooks_are_not_told_of_what_a_definition_states_and_leaves_empt
         schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         schema |= {"required": [], "items": 5}
         await running.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-        (told,) = hook.requests()
-        assert told["object"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"].keys() == {"type", "properties"}
+        (requests_for,) = hook.requests()
+        assert requests_for["object"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"].keys() == {
+            "type",
+            "properties",
+        }
 
 
 def _only_to_v2(call: Call) -> Reply:
@@ -379,16 +385,14 @@ def _only_to_v2(call: Call) -> Reply:
     return Reply(b"no", 500, {"Content-Type": "text/plain"})
 
 
-async def test_a_validating_webhook_cannot_be_told_of_what_cannot_be_converted(
-    tmp_path: Path, hook: AdmissionHook
-) -> None:
+async def test_failed_conversion_fails_validating_admission(tmp_path: Path, hook: AdmissionHook) -> None:
     async with live(tmp_path) as running, ConversionHook() as converter:
         crd = definition()
         crd["spec"]["conversion"] = {"strategy": "Webhook", "webhook": converter.stanza()}
         await running.define(crd)
         await configure(running, "Validating", hook.stanza(rules=[_rule("CREATE", version="v2")]))
         converter.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
-        message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+        message = await expect_denied(running, "POST", WIDGETS, widget("b"), 500)
         assert message.startswith(f"Internal error occurred: conversion webhook for {GROUP}/v1, Kind=Widget failed: ")
 
 
@@ -403,15 +407,15 @@ async def test_objects_are_converted_for_webhooks_by_their_converter(tmp_path: P
         await configure(running, "Mutating", hook.stanza(rules=[_rule("CREATE", version="v2")]))
         hook.behaviour = patching(add("/spec/size", 4))
         made = await running.ask("POST", WIDGETS, widget("a"))
-        (told,) = hook.requests()
-        assert told["object"]["spec"]["note"] == f"{GROUP}/v2"
+        (requests_for,) = hook.requests()
+        assert requests_for["object"]["spec"]["note"] == f"{GROUP}/v2"
         assert made["spec"] == {"note": f"{GROUP}/v1", "size": 4}
         converter.behaviour = lambda call: Reply(b"no", 500, {"Content-Type": "text/plain"})
-        message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+        message = await expect_denied(running, "POST", WIDGETS, widget("b"), 500)
         failed = 'failed: an error on the server ("no") has prevented the request from succeeding'
         assert message.startswith(
             f"Internal error occurred: Internal error occurred: conversion webhook for {GROUP}/v1, Kind=Widget {failed}"
         )
         converter.behaviour = _only_to_v2
-        message = await refused(running, "POST", WIDGETS, widget("b"), 500)
+        message = await expect_denied(running, "POST", WIDGETS, widget("b"), 500)
         assert message.startswith(f"conversion webhook for {GROUP}/v2, Kind=Widget {failed}")

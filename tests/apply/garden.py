@@ -1,4 +1,4 @@
-"""A server in a few lines, to replay recorded conversations against this room alone."""
+"""A minimal server for replaying recorded requests against the apply package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 class Garden:
-    """Objects of one kind by name, at the versions of a CRD that converts by changing nothing but apiVersion."""
+    """Objects of one kind by name, at the versions of a CRD with conversion strategy None."""
 
     def __init__(self, crd: Json) -> None:
         spec = crd["spec"]
@@ -34,7 +34,7 @@ class Garden:
         return {**document, "apiVersion": version} if version in self.schemas else None
 
     def at(self, document: Json, version: str) -> Json:
-        out = settled({**document, "apiVersion": version}, self.schemas[version], defaults=False)
+        out = prune_and_default({**document, "apiVersion": version}, self.schemas[version], defaults=False)
         assert isinstance(out, dict)
         return out
 
@@ -71,7 +71,7 @@ class Garden:
             new = await field_manager.apply(live, sent, kind=self.kind, force=force, **rules)
             apply_body.check_name(new, name)
             apply_body.check_namespace(new, "default")
-            new = settled(new, self.schemas[version])
+            new = prune_and_default(new, self.schemas[version])
         else:
             if content_type == "application/merge-patch+json":
                 assert live is not None
@@ -79,10 +79,10 @@ class Garden:
             elif content_type == "application/json-patch+json":
                 assert live is not None
                 sent = json_patch.apply(live, sent)
-            new = settled(sent, self.schemas[version])
+            new = prune_and_default(sent, self.schemas[version])
             listed = await field_manager.update(live, new, **rules)
             new = {**new, "metadata": {**new["metadata"], "managedFields": listed}}
-        new = kept(live, new, subresource, has_status=version in self.status)
+        new = with_reset_fields(live, new, subresource, has_status=version in self.status)
         if live is not None and field_manager.equal_ignoring_times(live, new):
             return live
         if query.get("dryRun") is None:
@@ -90,8 +90,8 @@ class Garden:
         return self.at(self.at(new, self.storage), version)
 
 
-def kept(live: Json | None, new: Json, subresource: str, *, has_status: bool) -> Json:
-    """What an endpoint lets through."""
+def with_reset_fields(live: Json | None, new: Json, subresource: str, *, has_status: bool) -> Json:
+    """Return the object with the fields that an endpoint resets."""
     if not has_status:
         return new
     if subresource:
@@ -104,10 +104,10 @@ def kept(live: Json | None, new: Json, subresource: str, *, has_status: bool) ->
     return out
 
 
-def settled(value: Any, schema: Json, *, defaults: bool = True) -> Any:
-    """Pruned and defaulted, for the few schemas of these conversations."""
+def prune_and_default(value: Any, schema: Json, *, defaults: bool = True) -> Any:
+    """Prune and default a value, for the few schemas of these recordings."""
     if isinstance(value, list):
-        return [settled(item, schema.get("items", {}), defaults=defaults) for item in value]
+        return [prune_and_default(item, schema.get("items", {}), defaults=defaults) for item in value]
     properties = schema.get("properties")
     if not isinstance(value, dict) or properties is None:
         return value
@@ -116,13 +116,13 @@ def settled(value: Any, schema: Json, *, defaults: bool = True) -> Any:
     for name, item in value.items():
         below = properties.get(name, {})
         if name in known and not (item is None and name in properties and not below.get("nullable")):
-            out[name] = settled(item, below, defaults=defaults)
+            out[name] = prune_and_default(item, below, defaults=defaults)
     if isinstance(out.get("metadata"), dict) and "metadata" not in properties:
-        # Empty maps and lists do not survive the reading of metadata.
+        # Empty maps and lists are dropped when metadata is decoded.
         out["metadata"] = {name: item for name, item in out["metadata"].items() if item not in ({}, [], None)}
     for name, below in properties.items():
         if defaults and name not in out and "default" in below:
-            out[name] = settled(below["default"], below)
+            out[name] = prune_and_default(below["default"], below)
     return out
 
 

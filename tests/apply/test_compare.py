@@ -1,4 +1,4 @@
-"""What differs between two values."""
+"""Comparison of typed values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given
 from polykind.apply.compare import SAME, compare
 from polykind.apply.fieldset import EMPTY, Fields, intersection
 from polykind.apply.typemodel import TypeModel
-from tests.apply.test_jsonpatch import OBJECTS
-from tests.apply.test_typed import ROOT, spec
+from tests.apply.test_json_patch import OBJECTS
+from tests.apply.test_typed_value import ROOT, spec
 
 FREE = TypeModel(None).root
 
@@ -44,19 +44,21 @@ FREE = TypeModel(None).root
         ({"free": {"a": [1]}}, {"free": {"a": [True]}}, {}, {"f:free": {"f:a": {}}}, {}),
     ],
 )  # fmt: skip
-def test_differences_are_told_by_field(old: Any, new: Any, removed: Fields, modified: Fields, added: Fields) -> None:
+def test_differences_are_reported_by_field(
+    old: Any, new: Any, removed: Fields, modified: Fields, added: Fields
+) -> None:
     found = compare(spec(**old), spec(**new), ROOT)
     assert found == tuple({"f:spec": part} if part else {} for part in (removed, modified, added))
 
 
 @given(OBJECTS)
-def test_nothing_differs_from_itself(value: Any) -> None:
+def test_value_does_not_differ_from_itself(value: Any) -> None:
     assert compare(value, value, FREE) is SAME
     assert not compare(value, dict(value), FREE)
 
 
 @given(OBJECTS, OBJECTS)
-def test_no_field_is_in_two_of_the_sets_and_the_other_way_round_is_the_mirror(old: Any, new: Any) -> None:
+def test_sets_are_disjoint_and_comparison_is_symmetric(old: Any, new: Any) -> None:
     removed, modified, added = compare(old, new, FREE)
     for left, right in ((removed, modified), (modified, added), (removed, added)):
         assert intersection(left, right) == EMPTY

@@ -1,4 +1,4 @@
-"""The algebra of field sets, and their form in managedFields."""
+"""Operations on field sets, and their format in managedFields."""
 
 from __future__ import annotations
 
@@ -17,60 +17,60 @@ LISTED = st.lists(PATHS, max_size=8).map(frozenset)
 Path = tuple[str, ...]
 
 
-def made(paths: frozenset[Path]) -> Fields:
+def build_set(paths: frozenset[Path]) -> Fields:
     out: Fields = {}
     for path in paths:
         out = fieldset.union(out, fieldset.of_path(path))
     return out
 
 
-def listed(fields: Fields) -> frozenset[Path]:
+def path_set(fields: Fields) -> frozenset[Path]:
     return frozenset(fieldset.paths(fields))
 
 
 @given(LISTED)
-def test_a_set_holds_what_was_put_in_and_nothing_else(paths: frozenset[Path]) -> None:
-    fields = made(paths)
-    assert listed(fields) == paths
+def test_set_contains_exactly_its_paths(paths: frozenset[Path]) -> None:
+    fields = build_set(paths)
+    assert path_set(fields) == paths
     assert all(fieldset.contains(fields, path) for path in paths)
 
 
 @given(LISTED)
-def test_a_set_comes_back_from_its_wire_form(paths: frozenset[Path]) -> None:
-    fields = made(paths)
+def test_set_survives_a_round_trip(paths: frozenset[Path]) -> None:
+    fields = build_set(paths)
     assert fieldset.decode(fields) == fields
     assert fieldset.sort_fields(fields) == fields
 
 
 @given(LISTED, LISTED)
-def test_operations_are_those_of_sets_of_paths(left: frozenset[Path], right: frozenset[Path]) -> None:
-    ours, theirs = made(left), made(right)
-    assert listed(fieldset.union(ours, theirs)) == left | right
-    assert listed(fieldset.intersection(ours, theirs)) == left & right
-    assert listed(fieldset.difference(ours, theirs)) == left - right
+def test_operations_match_sets_of_paths(left: frozenset[Path], right: frozenset[Path]) -> None:
+    ours, theirs = build_set(left), build_set(right)
+    assert path_set(fieldset.union(ours, theirs)) == left | right
+    assert path_set(fieldset.intersection(ours, theirs)) == left & right
+    assert path_set(fieldset.difference(ours, theirs)) == left - right
     below = {path for path in left if any(path[: n + 1] in right for n in range(len(path)))}
-    assert listed(fieldset.recursive_difference(ours, theirs)) == left - below
-    assert (listed(ours), listed(theirs)) == (left, right)
+    assert path_set(fieldset.recursive_difference(ours, theirs)) == left - below
+    assert (path_set(ours), path_set(theirs)) == (left, right)
 
 
 @given(LISTED, LISTED)
-def test_results_are_in_their_shortest_form(left: frozenset[Path], right: frozenset[Path]) -> None:
-    ours, theirs = made(left), made(right)
+def test_results_are_normalized(left: frozenset[Path], right: frozenset[Path]) -> None:
+    ours, theirs = build_set(left), build_set(right)
     for result, paths in (
         (fieldset.union(ours, theirs), left | right),
         (fieldset.intersection(ours, theirs), left & right),
         (fieldset.difference(ours, theirs), left - right),
     ):
-        assert result == made(paths)
+        assert result == build_set(paths)
 
 
-def test_what_does_not_change_is_shared() -> None:
-    fields = made(frozenset({("f:a", "f:b"), ("f:c",)}))
+def test_unchanged_parts_are_shared() -> None:
+    fields = build_set(frozenset({("f:a", "f:b"), ("f:c",)}))
     assert fieldset.difference(fields, {"f:x": {}}) is fields
     assert fieldset.union(fields, {"f:c": {}}) is fields
 
 
-def test_order_is_fields_then_keys_then_values_by_number_then_indices() -> None:
+def test_order_of_path_elements() -> None:
     keys = ["v:10", "i:10", "v:2", 'v:"a"', 'k:{"n":"b"}', 'k:{"n":"a"}', "f:b", ".", "f:a", "i:2", "v:true", "v:1.5"]
     assert list(fieldset.sort_fields(dict.fromkeys(keys, fieldset.LEAF))) == [
         ".", "f:a", "f:b", 'k:{"n":"a"}', 'k:{"n":"b"}', "v:1.5", "v:2", "v:10", 'v:"a"', "v:true", "i:2", "i:10",
@@ -86,23 +86,23 @@ def test_order_is_fields_then_keys_then_values_by_number_then_indices() -> None:
         (("f:nums", "v:1.5", "i:3"), ".nums[=1.5][3]"),
     ],
 )
-def test_paths_are_shown_as_the_reference_shows_them(path: Path, text: str) -> None:
+def test_paths_are_formatted_like_kube_apiserver(path: Path, text: str) -> None:
     assert fieldset.format_path(path) == text
 
 
-def test_numbers_in_paths_are_floats_beyond_64_bits_and_where_they_were_stored() -> None:
+def test_large_or_stored_numbers_in_paths_are_floats() -> None:
     assert fieldset.format_path(("v:9223372036854775807", "v:10000000000000000000")) == "[=9223372036854775807][=1e+19]"
     path = ('k:{"a":1234567,"b":80}', "v:1000000")
     assert fieldset.format_path(path) == "[a=1234567,b=80][=1000000]"
     assert fieldset.format_path(path, from_store=True) == "[a=1.234567e+06,b=80][=1e+06]"
 
 
-def test_elements_are_spelt_one_way() -> None:
+def test_elements_are_normalized() -> None:
     sent: dict[str, Any] = {'k:{ "b": 1, "a": "<" }': {".": {}, "f:x": {}}, "v: 1": {}, "i:01": {}, "x:unknown": {}}
     assert fieldset.decode(sent) == {'k:{"a":"\\u003c","b":1}': {".": {}, "f:x": {}}, "v:1": {}, "i:1": {}}
 
 
 @pytest.mark.parametrize("sent", [[], "f:a", {"f": {}}, {"fx": {}}, {"v:{": {}}, {"i:x": {}}, {"k:1": {}}, {"f:a": 1}])
-def test_what_is_no_set_is_refused(sent: Any) -> None:
+def test_invalid_set_is_rejected(sent: Any) -> None:
     with pytest.raises(ValueError):
         fieldset.decode(sent)

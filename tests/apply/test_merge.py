@@ -1,4 +1,4 @@
-"""What an applied configuration makes of an object."""
+"""Merge of an applied configuration into an object."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given
 from polykind.apply.merge import merge
 from polykind.apply.remove import reconcile_atomics, remove_items, with_named_fields
 from polykind.apply.typemodel import TypeModel
-from tests.apply.test_jsonpatch import OBJECTS
-from tests.apply.test_typed import ROOT, SCHEMA, spec
+from tests.apply.test_json_patch import OBJECTS
+from tests.apply.test_typed_value import ROOT, SCHEMA, spec
 
 FREE = TypeModel(None).root
 
@@ -39,19 +39,19 @@ FREE = TypeModel(None).root
         ({"tags": ["a", "a", "b"]}, {"tags": ["a"]}, {"tags": ["a", "b"]}),
     ],
 )
-def test_what_is_applied_is_laid_over_what_is_there(live: Any, applied: Any, result: Any) -> None:
+def test_applied_value_is_merged_into_the_live_value(live: Any, applied: Any, result: Any) -> None:
     before = copy.deepcopy((live, applied))
     assert merge(spec(**live), spec(**applied), ROOT) == spec(**result)
     assert (live, applied) == before
 
 
-def test_what_does_not_change_is_shared() -> None:
+def test_unchanged_parts_are_shared() -> None:
     live = spec(name="a", notes={"a": "b"}, beds=[{"name": "x"}])
     assert merge(live, copy.deepcopy(live), ROOT) is live
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_second_time_changes_nothing(live: Any, applied: Any) -> None:
+def test_merge_is_idempotent(live: Any, applied: Any) -> None:
     once = merge(live, applied, FREE)
     assert merge(once, applied, FREE) == once
 
@@ -68,14 +68,14 @@ def test_items_are_removed_by_path() -> None:
     assert remove_items(live, gone, ROOT) == spec(name="a", tags=["y"], beds=[{"name": "b"}], notes=None)
 
 
-def test_named_fields_on_the_way_go_along() -> None:
+def test_named_fields_on_the_path_are_added() -> None:
     fields = {"f:spec": {"f:notes": {"f:m": {}}, "f:free": {"f:a": {"f:b": {}}}}}
     assert with_named_fields(fields, ROOT) == {
         "f:spec": {".": {}, "f:notes": {".": {}, "f:m": {}}, "f:free": {".": {}, "f:a": {"f:b": {}}}}
     }
 
 
-def test_what_has_become_atomic_is_owned_as_a_whole() -> None:
+def test_members_of_new_atomics_become_the_atomic() -> None:
     changed = copy.deepcopy(SCHEMA)
     properties = changed["properties"]["spec"]["properties"]
     properties["tags"]["x-kubernetes-list-type"] = "atomic"

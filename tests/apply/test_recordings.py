@@ -1,4 +1,4 @@
-"""What the reference was seen to answer to applies, and what this room makes of the same requests."""
+"""Replays of recorded apply requests, compared with kube-apiserver's responses."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from polykind import errors
 from tests.apply.garden import Garden, parse
 
 FOLDER = Path(__file__).parents[1] / "conformance" / "scenarios" / "apply"
-# What an apply without a change is held to, and what YAML refuses, is for the verb to check; schemas do not change
-# here, and nothing is built in.
+# Excluded: recordings whose outcome depends on the verb (no-op applies, YAML errors), on schema changes or on built-in
+# kinds.
 ELSEWHERE = ("nothing-new", "reset-status", "schema-changed", "built-in")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem not in ELSEWHERE)
 
 
-def filled(value: Any, variables: dict[str, Any]) -> Any:
+def substitute(value: Any, variables: dict[str, Any]) -> Any:
     if isinstance(value, str):
         for _ in range(2):
             for name, text in variables.items():
                 if isinstance(text, str):
                     value = value.replace("{{" + name + "}}", text)
                 elif value == "{{" + name + "}}":
-                    return filled(text, variables)
+                    return substitute(text, variables)
         return value
     if isinstance(value, list):
-        return [filled(item, variables) for item in value]
+        return [substitute(item, variables) for item in value]
     if isinstance(value, dict):
-        return {filled(key, variables): filled(item, variables) for key, item in value.items()}
+        return {substitute(key, variables): substitute(item, variables) for key, item in value.items()}
     return value
 
 
-def plain(entries: Any) -> Any:
+def without_times(entries: Any) -> Any:
     return [{**entry, "time": "<time>"} if "time" in entry else entry for entry in entries or []] or None
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_answers_are_those_of_the_reference(name: str) -> None:
+async def test_responses_match_kube_apiserver(name: str) -> None:
     scenario = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
     recorded = {answer["step"]: answer for answer in json.loads((FOLDER / f"{name}.recorded.json").read_text())}
     variables = {"group": f"{name}-apply.example.com", **scenario.get("vars", {}), "rv": "1", "uid": "u"}
-    steps = filled(scenario["steps"], variables)
+    steps = substitute(scenario["steps"], variables)
     garden = Garden(steps[0]["body"])
     for index, step in enumerate(steps):
         if "sleep" in step:
@@ -77,4 +77,6 @@ async def test_answers_are_those_of_the_reference(name: str) -> None:
         for field in ("labels", "annotations"):
             assert got["metadata"].get(field) == wanted["metadata"].get(field), (index, field)
         if step.get("managedFields"):
-            assert plain(got["metadata"].get("managedFields")) == plain(wanted["metadata"].get("managedFields")), index
+            assert without_times(got["metadata"].get("managedFields")) == without_times(
+                wanted["metadata"].get("managedFields")
+            ), index

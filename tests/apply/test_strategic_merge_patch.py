@@ -1,4 +1,4 @@
-"""Strategic merge patches of the kinds that are built in."""
+"""Strategic merge patches of built-in kinds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polykind.apis.machinery.apply_types import merge_strategy
 from polykind.apis.machinery.kinds import Kind
 from polykind.apply import merge_patch, strategic_merge_patch
 from polykind.apply.patch_errors import PatchRejectedError
-from tests.apply.test_jsonpatch import OBJECTS
+from tests.apply.test_json_patch import OBJECTS
 
 NAMESPACE: dict[str, Any] = {
     "apiVersion": "v1",
@@ -31,7 +31,7 @@ NAMESPACE: dict[str, Any] = {
 }
 
 
-def patched(patch: Any, document: dict[str, Any] = NAMESPACE, kind: Kind = NAMESPACE_KIND) -> Any:
+def apply_patch(patch: Any, document: dict[str, Any] = NAMESPACE, kind: Kind = NAMESPACE_KIND) -> Any:
     before = copy.deepcopy((document, patch))
     try:
         return strategic_merge_patch.apply(document, patch, merge_strategy(kind))
@@ -66,23 +66,23 @@ def patched(patch: Any, document: dict[str, Any] = NAMESPACE, kind: Kind = NAMES
         ({"ownerReferences": [{"$patch": "replace"}, {"uid": "u9"}]}, "ownerReferences", [{"uid": "u9"}]),
     ],
 )
-def test_metadata_merge_by_their_strategies(patch: Any, field: str, result: Any) -> None:
-    assert patched({"metadata": patch})["metadata"].get(field) == result
+def test_metadata_is_merged_by_strategy(patch: Any, field: str, result: Any) -> None:
+    assert apply_patch({"metadata": patch})["metadata"].get(field) == result
 
 
-def test_conditions_of_a_namespace_merge_by_type_and_other_lists_are_replaced() -> None:
-    out = patched({"spec": {"finalizers": ["mine"]}, "status": {"conditions": [{"type": "B", "status": "False"}]}})
+def test_namespace_conditions_are_merged_by_type() -> None:
+    out = apply_patch({"spec": {"finalizers": ["mine"]}, "status": {"conditions": [{"type": "B", "status": "False"}]}})
     assert out["spec"]["finalizers"] == ["mine"]
     assert out["status"]["conditions"] == [{"type": "A", "status": "True"}, {"type": "B", "status": "False"}]
 
 
-def test_conditions_and_versions_of_a_definition_are_replaced() -> None:
+def test_crd_conditions_and_versions_are_replaced() -> None:
     crd = {
         "kind": "CustomResourceDefinition",
         "spec": {"versions": [{"name": "v1"}]},
         "status": {"conditions": [{"type": "A"}]},
     }
-    out = patched({"spec": {"versions": [{"name": "v2"}]}, "status": {"conditions": [{"type": "B"}]}}, crd, CRD)
+    out = apply_patch({"spec": {"versions": [{"name": "v2"}]}, "status": {"conditions": [{"type": "B"}]}}, crd, CRD)
     assert (out["spec"], out["status"]) == ({"versions": [{"name": "v2"}]}, {"conditions": [{"type": "B"}]})
 
 
@@ -120,17 +120,17 @@ def test_conditions_and_versions_of_a_definition_are_replaced() -> None:
         ),
     ],
 )
-def test_what_cannot_be_merged_is_refused(patch: Any, kind: type[errors.APIError], text: str) -> None:
+def test_invalid_patch_is_rejected(patch: Any, kind: type[errors.APIError], text: str) -> None:
     with pytest.raises(kind) as caught:
-        patched(patch)
+        apply_patch(patch)
     assert caught.value.message == text
 
 
-def test_null_changes_nothing() -> None:
+def test_null_patch_changes_nothing() -> None:
     assert strategic_merge_patch.apply(NAMESPACE, None) == NAMESPACE
 
 
 @given(OBJECTS, OBJECTS)
-def test_without_lists_and_directives_it_is_a_merge_patch(document: Any, patch: Any) -> None:
+def test_equals_merge_patch_without_lists_and_directives(document: Any, patch: Any) -> None:
     out = strategic_merge_patch.apply(document, patch, strategic_merge_patch.REPLACE)
     assert out.keys() == merge_patch.apply(document, patch).keys()

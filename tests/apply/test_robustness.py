@@ -1,4 +1,4 @@
-"""Nothing that can be sent gives anything but a result or a refusal."""
+"""Any input gives a result or an APIError."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polykind import errors
 from polykind.apply import field_manager, json_patch, merge_patch, strategic_merge_patch
 from polykind.apply.scale_managed_fields import to_parent, to_scale
-from tests.apply.test_managed import MODELS, V1, V2, Json, convert, entry, garden
+from tests.apply.test_field_manager import MODELS, V1, V2, Json, convert, entry, garden
 
 NAMES = st.sampled_from(
     [
@@ -63,38 +63,38 @@ RULES: Json = {"api_version": V1, "now": "2024-01-01T00:00:00Z", "models": MODEL
 
 
 @given(st.none() | OBJECTS, OBJECTS, LISTED, st.sampled_from(["", "status"]))
-async def test_updates_are_always_tracked_somehow(live: Any, new: Any, listed: Any, subresource: str) -> None:
+async def test_updates_never_fail(live: Any, new: Any, entries: Any, subresource: str) -> None:
     if isinstance(new.get("metadata"), dict):
-        new["metadata"]["managedFields"] = listed
+        new["metadata"]["managedFields"] = entries
     result = await field_manager.update(live, new, manager="m", subresource=subresource, **RULES)
     assert isinstance(result, list)
 
 
 @given(st.none() | OBJECTS, OBJECTS, LISTED, st.booleans())
-async def test_applies_succeed_or_are_refused(live: Any, config: Any, listed: Any, force: bool) -> None:
+async def test_applies_succeed_or_are_rejected(live: Any, config: Any, entries: Any, force: bool) -> None:
     if live is not None and isinstance(live.get("metadata"), dict):
-        live["metadata"]["managedFields"] = listed
+        live["metadata"]["managedFields"] = entries
     with contextlib.suppress(errors.APIError):
         rules: Json = {"manager": "kubectl", "force": force, "kind": "Garden", "subresource": "", **RULES}
         assert isinstance(await field_manager.apply(live, config, **rules), dict)
 
 
 @given(OBJECTS, VALUES | OBJECTS)
-def test_patches_succeed_or_are_refused(document: Any, patch: Any) -> None:
+def test_patches_succeed_or_are_rejected(document: Any, patch: Any) -> None:
     for kind in (json_patch, merge_patch, strategic_merge_patch):
         with contextlib.suppress(errors.APIError):
             assert isinstance(kind.apply(document, patch), dict)
 
 
 @given(LISTED, LISTED)
-def test_scales_have_entries_whatever_the_object_has(parent: Any, scale: Any) -> None:
+def test_scale_entries_never_fail(parent: Any, scale: Any) -> None:
     paths = {V1: ".spec.replicas", V2: None}
     assert isinstance(to_scale(parent, paths), list)
     assert isinstance(to_parent(parent, scale, api_version=V1, paths=paths), list)
 
 
 @pytest.mark.parametrize("depth", [200, 300, 900, 20000])
-async def test_nesting_is_followed_or_refused(depth: int) -> None:
+async def test_deep_nesting_succeeds_or_is_rejected(depth: int) -> None:
     deep: Any = "x"
     for _ in range(depth):
         deep = {"a": deep}

@@ -1,4 +1,4 @@
-"""Configurations that policies lay over objects."""
+"""Merge of an ApplyConfiguration into an object."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ KIND = TypeModel(SCHEMA).root
 HEAD = {"apiVersion": "x.io/v1", "kind": "Vat"}
 
 
-def laid(live: dict[str, Any], **applied: Any) -> Any:
+def merge_spec(live: dict[str, Any], **applied: Any) -> Any:
     return merge_configuration({**HEAD, "spec": live}, {**HEAD, "spec": applied}, KIND)["spec"]
 
 
-def unfit(**applied: Any) -> str:
+def merge_error(**applied: Any) -> str:
     with pytest.raises(ApplyConfigurationError) as wrong:
-        laid({}, **applied)
+        merge_spec({}, **applied)
     return str(wrong.value)
 
 
-def test_what_is_applied_is_merged_by_type() -> None:
+def test_configuration_is_merged_by_type() -> None:
     live = {"size": 1, "set": ["a"], "keyed": [{"name": "x", "marks": ["m"]}], "labels": {"a": "1"}}
-    made = laid(live, size=2, set=["b"], keyed=[{"name": "y"}, {"name": "x"}], labels={"b": "2"})
+    made = merge_spec(live, size=2, set=["b"], keyed=[{"name": "y"}, {"name": "x"}], labels={"b": "2"})
     assert made == {
         "size": 2,
         "set": ["a", "b"],
@@ -67,20 +67,20 @@ def test_what_is_applied_is_merged_by_type() -> None:
     assert live["set"] == ["a"]
 
 
-def test_nothing_that_is_owned_as_a_whole_may_be_touched() -> None:
-    text = unfit(list=["a"], whole={"a": "b"}, keyed=[{"name": "x", "marks": []}])
+def test_atomic_values_may_not_be_changed() -> None:
+    text = merge_error(list=["a"], whole={"a": "b"}, keyed=[{"name": "x", "marks": []}])
     assert text == (
         "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
         ".spec.list, .spec.whole, .spec.keyed[0].marks"
     )
 
 
-def test_below_keys_that_no_field_names_it_is_not_looked_for() -> None:
-    assert laid({}, open={"a": ["b"]}) == {"open": {"a": ["b"]}}
+def test_atomics_below_undeclared_keys_are_allowed() -> None:
+    assert merge_spec({}, open={"a": ["b"]}) == {"open": {"a": ["b"]}}
 
 
 @pytest.mark.parametrize(
-    ("applied", "why"),
+    ("applied", "message"),
     [
         ({"nope": 1}, ".spec.nope: field not declared in schema"),
         ({"size": "a"}, ".spec.size: expected numeric (int or float), got string"),
@@ -102,18 +102,18 @@ def test_below_keys_that_no_field_names_it_is_not_looked_for() -> None:
         ),
     ],
 )
-def test_what_does_not_fit(applied: dict[str, Any], why: str) -> None:
-    assert unfit(**applied) == f"failed to convert patch object to typed object: {why}"
+def test_type_mismatch_is_reported(applied: dict[str, Any], message: str) -> None:
+    assert merge_error(**applied) == f"failed to convert patch object to typed object: {message}"
 
 
-def test_an_object_that_does_not_fit_itself() -> None:
+def test_type_mismatch_of_the_object_is_reported() -> None:
     with pytest.raises(ApplyConfigurationError) as wrong:
-        laid({"nope": 1}, size=1)
-    why = ".spec.nope: field not declared in schema"
-    assert str(wrong.value) == f"failed to convert original object to typed object: {why}"
+        merge_spec({"nope": 1}, size=1)
+    message = ".spec.nope: field not declared in schema"
+    assert str(wrong.value) == f"failed to convert original object to typed object: {message}"
 
 
-def test_managers_of_fields_are_refused_as_a_whole() -> None:
+def test_managed_fields_are_rejected_as_atomic() -> None:
     applied = {**HEAD, "metadata": {"managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]}}
     with pytest.raises(ApplyConfigurationError) as caught:
         merge_configuration({**HEAD, "metadata": {}}, applied, KIND)

@@ -1,4 +1,4 @@
-"""Which fields values hold, and what is said of values that do not fit."""
+"""Field sets of typed values, and type errors."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ def spec(**fields: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_an_applier_owns_what_it_states(value: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_applier_owns_stated_fields(value: dict[str, Any], fields: dict[str, Any]) -> None:
     assert applied_fields(spec(**value), ROOT, unique=True) == {"f:spec": fields}
 
 
-def test_an_empty_keyed_list_states_nothing() -> None:
+def test_empty_keyed_list_states_nothing() -> None:
     assert applied_fields(spec(tags=[]), ROOT) is None
 
 
-def test_a_writer_owns_the_containers_as_well() -> None:
+def test_creator_also_owns_containers() -> None:
     value = spec(tags=["x"], notes={"a": "b"}, beds=[{"name": "a", "kind": "k"}], tools=[])
     assert all_fields(value, ROOT)["f:spec"] == {
         ".": {},
@@ -102,14 +102,14 @@ def test_a_writer_owns_the_containers_as_well() -> None:
     }
 
 
-def test_items_that_stand_there_twice_are_owned_together() -> None:
+def test_duplicate_items_are_owned_as_a_whole() -> None:
     value = spec(beds=[{"name": "a", "rows": 1}, {"name": "a", "rows": 2}])
     key = 'k:{"kind":"plain","name":"a"}'
     assert all_fields(value, ROOT)["f:spec"]["f:beds"] == {".": {}, key: {}}
     assert applied_fields(value, ROOT) == {"f:spec": {"f:beds": {key: {}}}}
 
 
-def test_without_a_schema_objects_are_owned_by_fields_and_lists_as_a_whole() -> None:
+def test_untyped_objects_are_granular_and_lists_atomic() -> None:
     root = TypeModel(None, preserve_unknown=True).root
     value = {"spec": {"a": [{"name": "x"}], "b": {"c": 1}}}
     assert applied_fields(value, root) == {"f:spec": {".": {}, "f:a": {}, "f:b": {".": {}, "f:c": {}}}}
@@ -150,7 +150,7 @@ def test_without_a_schema_objects_are_owned_by_fields_and_lists_as_a_whole() -> 
          "  .spec.size: expected numeric (int or float), got string"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told_in_the_words_of_the_reference(value: dict[str, Any], text: str) -> None:
+def test_type_errors_match_kube_apiserver(value: dict[str, Any], text: str) -> None:
     with pytest.raises(MisfitError):
         applied_fields(spec(**value), ROOT, unique=True)
     assert type_errors(spec(**value), ROOT) == text

@@ -1,4 +1,4 @@
-"""What goes from an object when its manager applies less."""
+"""Pruning of fields that a manager no longer applies."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from polykind.apply.apply_pruning import remove_dropped, remove_unowned
 from polykind.apply.fieldset import difference
 from polykind.apply.merge import merge
 from polykind.apply.typed_value import applied_fields
-from tests.apply.test_managed import SPECS, Json, garden
-from tests.apply.test_typed import ROOT
+from tests.apply.test_field_manager import SPECS, Json, garden
+from tests.apply.test_typed_value import ROOT
 
 
 @given(st.tuples(SPECS, SPECS, SPECS, SPECS))
-def test_looking_only_at_what_was_dropped_finds_the_same(specs: tuple[Json, Json, Json, Json]) -> None:
-    # An empty keyed list counts as nothing stated: the long way then takes even what the manager still applies.
+def test_fast_and_slow_pruning_agree(specs: tuple[Json, Json, Json, Json]) -> None:
+    # An empty keyed list counts as not stated, so the slow path would remove even what the manager still applies.
     filled = ({name: value for name, value in spec.items() if value != []} for spec in specs)
     unowned, other, last, mine = (garden(**spec) for spec in filled)
     value = unowned

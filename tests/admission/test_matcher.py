@@ -1,4 +1,4 @@
-"""Matching of requests by rules."""
+"""Matching of requests by rules and selectors."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 
 from polykind.admission.attributes import Attributes
-from polykind.admission.matcher import Rule, is_exempt_from_webhooks, matching_version
+from polykind.admission.matcher import (
+    Rule,
+    is_exempt_from_webhooks,
+    matching_version,
+    namespace_matches,
+    object_matches,
+)
 from polykind.apis.admissionregistration.strategy import name_warnings
+from polykind.errors import NotFoundError
+from polykind.selectors.selector_objects import compile_label_selector
 from tests.admission.support import attributes_for
 
 OBJ = {"metadata": {"name": "v"}}
+TEST = {"matchLabels": {"env": "test"}}
+PROD = {"matchExpressions": [{"key": "env", "operator": "In", "values": ["prod"]}]}
 
 
 def rule(**more: Any) -> Rule:
@@ -96,3 +106,44 @@ def test_static_configuration_names_cause_warnings() -> None:
         'metadata.name: names ending with ".static.k8s.io" are reserved for static manifest-based configurations '
         "and cannot be managed via the API"
     ]
+
+
+def labels_spec(**labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": "v", "labels": labels}}
+
+
+def test_object_selector_matches_new_or_existing_object() -> None:
+    wanted = compile_label_selector(TEST)
+    assert object_matches(wanted, attributes_for(labels_spec(env="test")))
+    assert object_matches(wanted, attributes_for(labels_spec(), labels_spec(env="test")))
+    assert object_matches(wanted, attributes_for(None, labels_spec(env="test")))
+    assert not object_matches(wanted, attributes_for(labels_spec(), labels_spec(env="prod")))
+    assert object_matches(compile_label_selector({}), attributes_for(labels_spec()))
+
+
+def test_namespace_selector_matches_namespace_labels() -> None:
+    assert namespace_matches(compile_label_selector(TEST), attributes_for(labels_spec()))
+    assert not namespace_matches(compile_label_selector(PROD), attributes_for(labels_spec()))
+
+
+def test_namespace_selector_matches_cluster_scoped_objects() -> None:
+    assert namespace_matches(compile_label_selector(PROD), attributes_for(labels_spec(), namespace=""))
+
+
+def test_namespace_is_matched_by_its_own_labels() -> None:
+    of: dict[str, Any] = {"group": "", "plural": "namespaces", "namespace": "v"}
+    assert namespace_matches(
+        compile_label_selector(PROD), attributes_for(labels_spec(env="prod"), labels_spec(env="test"), **of)
+    )
+    assert namespace_matches(compile_label_selector(TEST), attributes_for(None, labels_spec(env="test"), **of))
+    assert namespace_matches(
+        compile_label_selector(TEST),
+        attributes_for(labels_spec(env="prod"), labels_spec(env="test"), subresource="status", **of),
+    )
+
+
+def test_missing_namespace_is_not_found() -> None:
+    with pytest.raises(NotFoundError, match='namespaces "gone" not found'):
+        namespace_matches(
+            compile_label_selector(TEST), attributes_for(labels_spec(), namespace="gone", namespace_object=lambda: None)
+        )

@@ -1,4 +1,4 @@
-"""In which words it is told what a patch made."""
+"""The text of patched documents."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import pytest
 from hypothesis import given
 
 from polykind.apply import json_patch, merge_patch, patch_result_text
-from tests.apply.test_jsonpatch import OBJECTS
+from tests.apply.test_json_patch import OBJECTS
 
 DOCUMENT = b'{"z":{"b":1,"a":{"d":1,"c":2}},"y":[{"f":1,"e":2}]}'
 
 
-def after_merge(patch: str) -> str:
+def merged_text(patch: str) -> str:
     return patch_result_text.merge_patch_text(DOCUMENT, patch.encode()).decode()
 
 
-def after_operations(*operations: str) -> str:
+def patched_text(*operations: str) -> str:
     return patch_result_text.json_patch_text(DOCUMENT, f"[{','.join(operations)}]".encode()).decode()
 
 
-def test_a_merge_patch_sorts_the_objects_it_goes_into() -> None:
-    assert after_merge('{"x":1}') == '{"x":1,"y":[{"f":1,"e":2}],"z":{"b":1,"a":{"d":1,"c":2}}}'
-    assert after_merge('{"z":{"b":1}}') == '{"y":[{"f":1,"e":2}],"z":{"a":{"d":1,"c":2},"b":1}}'
+def test_merge_patch_sorts_touched_objects() -> None:
+    assert merged_text('{"x":1}') == '{"x":1,"y":[{"f":1,"e":2}],"z":{"b":1,"a":{"d":1,"c":2}}}'
+    assert merged_text('{"z":{"b":1}}') == '{"y":[{"f":1,"e":2}],"z":{"a":{"d":1,"c":2},"b":1}}'
 
 
-def test_a_merge_patch_sorts_what_it_brings_but_for_what_replaces_an_object() -> None:
-    assert after_merge('{"y":[{"k":{"q":1,"p":2,"o":null},"j":1}],"z":null}') == '{"y":[{"j":1,"k":{"p":2,"q":1}}]}'
-    assert after_merge('{"y":null,"z":[{"k":1,"j":null,"k":2}]}') == '{"z":[{"k":1,"j":null,"k":2}]}'
+def test_merge_patch_sorts_new_values_but_not_replaced_objects() -> None:
+    assert merged_text('{"y":[{"k":{"q":1,"p":2,"o":null},"j":1}],"z":null}') == '{"y":[{"j":1,"k":{"p":2,"q":1}}]}'
+    assert merged_text('{"y":null,"z":[{"k":1,"j":null,"k":2}]}') == '{"z":[{"k":1,"j":null,"k":2}]}'
 
 
-def test_a_list_in_the_place_of_a_merge_patch_is_all_there_is() -> None:
-    assert after_merge('[1, {"b": 1, "a": null}]') == '[1,{"b":1}]'
+def test_list_replaces_the_document() -> None:
+    assert merged_text('[1, {"b": 1, "a": null}]') == '[1,{"b":1}]'
 
 
-def test_a_json_patch_leaves_its_values_as_they_are_written() -> None:
+def test_json_patch_keeps_the_text_of_values() -> None:
     added = '{"op":"add","path":"/z/a","value":{"q": 1.00, "p":{"o":"\\u0041<","n":2, "n":3}}}'
-    assert after_operations(added) == (
+    assert patched_text(added) == (
         '{"y":[{"f":1,"e":2}],"z":{"a":{"q":1.00,"p":{"o":"\\u0041\\u003c","n":2,"n":3}},"b":1}}'
     )
     within = '{"op":"add","path":"/z/a/m","value":1e3}'
-    assert after_operations(added, within) == (
+    assert patched_text(added, within) == (
         '{"y":[{"f":1,"e":2}],"z":{"a":{"m":1e3,"p":{"o":"\\u0041\\u003c","n":2,"n":3},"q":1.00},"b":1}}'
     )
 
@@ -60,17 +60,17 @@ def test_a_json_patch_leaves_its_values_as_they_are_written() -> None:
         ('{"op":"replace","path":"","value":{"b":{"d":1,"c":2},"a":1}}', '{"a":1,"b":{"d":1,"c":2}}'),
     ],
 )
-def test_an_operation_sorts_what_it_goes_through(operation: str, text: str) -> None:
-    assert after_operations(operation) == text
+def test_operation_sorts_objects_on_its_path(operation: str, text: str) -> None:
+    assert patched_text(operation) == text
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_merge_patch_means_the_same_in_words(document: Any, patch: Any) -> None:
+def test_merge_patch_text_equals_the_merged_document(document: Any, patch: Any) -> None:
     text = patch_result_text.merge_patch_text(json.dumps(document).encode(), json.dumps(patch).encode())
     assert json.loads(text) == merge_patch.apply(document, patch)
 
 
-def test_operations_mean_the_same_in_words() -> None:
+def test_json_patch_text_equals_the_patched_document() -> None:
     operations = [
         {"op": "add", "path": "/y/1", "value": [1]},
         {"op": "move", "from": "/z/a", "path": "/y/1/-"},

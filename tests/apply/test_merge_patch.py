@@ -1,4 +1,4 @@
-"""What merge patches do, and how they fail."""
+"""Merge patches and their errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from polykind import errors
 from polykind.apply import merge_patch
-from tests.apply.test_jsonpatch import JSON, OBJECTS
+from tests.apply.test_json_patch import JSON, OBJECTS
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from tests.apply.test_jsonpatch import JSON, OBJECTS
         ({"a": 7}, {"a": {"b": None}}, {"a": {}}),
     ],
 )
-def test_a_patch_is_merged(document: Any, patch: Any, result: Any) -> None:
+def test_patch_is_merged(document: Any, patch: Any, result: Any) -> None:
     before = copy.deepcopy((document, patch))
     assert merge_patch.apply(document, patch) == result
     assert (document, patch) == before
@@ -43,13 +43,13 @@ def test_a_patch_is_merged(document: Any, patch: Any, result: Any) -> None:
         (None, "Invalid JSON Patch"),
     ],
 )
-def test_what_is_no_object_is_refused(patch: Any, text: str) -> None:
+def test_patch_that_is_not_an_object_is_rejected(patch: Any, text: str) -> None:
     with pytest.raises(errors.BadRequestError) as caught:
         merge_patch.apply({}, patch)
     assert caught.value.message == text
 
 
-def test_without_a_strict_reader_a_list_takes_the_place_of_the_document() -> None:
+def test_lenient_list_replaces_the_document() -> None:
     assert merge_patch.apply({}, [{"a": None}, None], lenient=True) == [{}, None]
     for patch in ("x", 5, None):
         with pytest.raises(errors.BadRequestError) as caught:
@@ -57,7 +57,7 @@ def test_without_a_strict_reader_a_list_takes_the_place_of_the_document() -> Non
         assert caught.value.message == "Invalid JSON Patch"
 
 
-def test_deep_nesting_is_refused_at_most() -> None:
+def test_deep_nesting_succeeds_or_is_rejected() -> None:
     deep: Any = {}
     for _ in range(5000):
         deep = {"a": deep}
@@ -65,7 +65,7 @@ def test_deep_nesting_is_refused_at_most() -> None:
         merge_patch.apply({"a": []}, deep)
 
 
-def test_what_does_not_change_is_shared() -> None:
+def test_unchanged_parts_are_shared() -> None:
     document: dict[str, Any] = {"a": {"b": 1}, "c": {}}
     assert merge_patch.apply(document, {}) is document
     assert merge_patch.apply(document, {"a": {}, "d": None}) is document
@@ -73,20 +73,20 @@ def test_what_does_not_change_is_shared() -> None:
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_patch_settles(document: Any, patch: Any) -> None:
-    # The first time may leave nulls in a list that took the place of an object.
+def test_repeated_patch_changes_nothing(document: Any, patch: Any) -> None:
+    # The first time may leave nulls in a list that replaced an object.
     once = merge_patch.apply(merge_patch.apply(document, patch), patch)
     assert merge_patch.apply(once, patch) == once
 
 
 @given(OBJECTS, st.dictionaries(st.sampled_from("abc"), JSON.filter(lambda v: v is not None), max_size=3))
-def test_keys_of_the_patch_are_there_after_it_and_others_stay(document: Any, patch: Any) -> None:
+def test_keys_of_the_patch_are_set_and_others_stay(document: Any, patch: Any) -> None:
     result = merge_patch.apply(document, patch)
     assert result.keys() == document.keys() | patch.keys()
     assert all(result[key] is document[key] for key in document.keys() - patch.keys())
 
 
-def test_lists_may_lie_as_deep_as_objects() -> None:
+def test_deeply_nested_lists_are_allowed() -> None:
     deep: Any = [{"a": None}]
     for _ in range(800):
         deep = [deep]

@@ -1,4 +1,4 @@
-"""What JSON patches do, and how they fail."""
+"""JSON patches and their errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOAT: dict[str, Any] = {
 }
 
 
-def patched(*operations: dict[str, Any]) -> Any:
+def apply_to_document(*operations: dict[str, Any]) -> Any:
     before = copy.deepcopy(BOAT)
     try:
         return json_patch.apply(BOAT, list(operations))
@@ -30,7 +30,7 @@ def patched(*operations: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("operation", "where", "there"),
+    ("operation", "path", "expected"),
     [
         ({"op": "replace", "path": "/spec/sails", "value": 3}, "sails", 3),
         ({"op": "replace", "path": "/spec/motor", "value": 1}, "motor", 1),
@@ -45,12 +45,14 @@ def patched(*operations: dict[str, Any]) -> Any:
         ({"op": "copy", "from": "/spec/none", "path": "/spec/copy"}, "copy", None),
     ],
 )
-def test_an_operation_changes_its_place(operation: dict[str, Any], where: str, there: Any) -> None:
-    assert patched(operation)["spec"][where] == there
+def test_operation_changes_its_target(operation: dict[str, Any], path: str, expected: Any) -> None:
+    assert apply_to_document(operation)["spec"][path] == expected
 
 
-def test_escaped_keys_are_read() -> None:
-    labels = patched({"op": "add", "path": "/metadata/labels/example.com~1a~0b", "value": "x"})["metadata"]["labels"]
+def test_escaped_keys_are_decoded() -> None:
+    labels = apply_to_document({"op": "add", "path": "/metadata/labels/example.com~1a~0b", "value": "x"})["metadata"][
+        "labels"
+    ]
     assert labels == {"port": "north", "example.com/a~b": "x"}
 
 
@@ -76,9 +78,9 @@ def test_escaped_keys_are_read() -> None:
         {"op": "add", "value": 1},
     ],
 )
-def test_what_does_not_fit_is_rejected_without_a_word_on_why(operation: dict[str, Any]) -> None:
+def test_failing_operation_is_rejected_without_a_cause(operation: dict[str, Any]) -> None:
     with pytest.raises(PatchRejectedError) as caught:
-        patched(operation)
+        apply_to_document(operation)
     assert caught.value.status() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -99,7 +101,7 @@ def test_what_does_not_fit_is_rejected_without_a_word_on_why(operation: dict[str
         ([{"op": 7}], "json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
     ],
 )
-def test_what_is_no_patch_cannot_be_decoded(operations: Any, text: str) -> None:
+def test_invalid_patch_cannot_be_decoded(operations: Any, text: str) -> None:
     with pytest.raises(errors.BadRequestError) as caught:
         json_patch.apply(BOAT, operations)
     assert caught.value.message == f"error decoding patch: {text}"
@@ -112,7 +114,7 @@ def test_what_is_no_patch_cannot_be_decoded(operations: Any, text: str) -> None:
         ([[]], "json: cannot unmarshal array into Go value of type jsonpatch.Operation"),
     ],
 )
-def test_without_a_strict_reader_the_patch_speaks_for_itself(operations: Any, text: str) -> None:
+def test_lenient_check_reports_the_library_errors(operations: Any, text: str) -> None:
     with pytest.raises(errors.BadRequestError) as caught:
         json_patch.apply(BOAT, operations, lenient=True)
     assert caught.value.message == text
@@ -121,7 +123,7 @@ def test_without_a_strict_reader_the_patch_speaks_for_itself(operations: Any, te
         json_patch.apply(BOAT, [{"op": "add", "path": 5, "value": 1}], lenient=True)
 
 
-def test_broken_text_cannot_be_decoded() -> None:
+def test_malformed_json_cannot_be_decoded() -> None:
     with pytest.raises(errors.BadRequestError, match=r"^error decoding patch: "):
         json_patch.apply(BOAT, b"[{]")
 
@@ -130,7 +132,7 @@ def test_bytes_are_decoded() -> None:
     assert json_patch.apply({"a": 1}, b'[{"op":"remove","path":"/a"}]') == {}
 
 
-def test_there_is_a_limit_to_operations() -> None:
+def test_number_of_operations_is_limited() -> None:
     operation = {"op": "test", "path": "/spec/sails", "value": 2}
     assert json_patch.apply(BOAT, [operation] * 10000) == BOAT
     with pytest.raises(errors.RequestTooLargeError) as caught:
@@ -141,14 +143,14 @@ def test_there_is_a_limit_to_operations() -> None:
     assert (caught.value.code, caught.value.reason) == (413, "RequestEntityTooLarge")
 
 
-def test_copies_cannot_grow_without_bound() -> None:
+def test_copied_bytes_are_limited() -> None:
     doubling = [{"op": "copy", "from": "/spec", "path": f"/spec/{i}"} for i in range(40)]
     with pytest.raises(PatchRejectedError):
-        patched(*doubling)
+        apply_to_document(*doubling)
 
 
-def test_a_copy_is_apart_from_its_origin() -> None:
-    spec = patched(
+def test_copy_is_independent_of_its_source() -> None:
+    spec = apply_to_document(
         {"op": "add", "path": "/spec/gear/lamp", "value": "oil"},
         {"op": "copy", "from": "/spec/gear", "path": "/spec/spare"},
         {"op": "remove", "path": "/spec/spare/lamp"},
@@ -157,24 +159,24 @@ def test_a_copy_is_apart_from_its_origin() -> None:
     assert "lamp" not in spec["spare"]
 
 
-def test_the_patch_is_not_changed_by_later_operations() -> None:
+def test_values_of_the_patch_are_not_changed_by_later_operations() -> None:
     value: dict[str, Any] = {"a": {}}
     operations = [{"op": "add", "path": "/x", "value": value}, {"op": "add", "path": "/x/a/b", "value": 1}]
     assert json_patch.apply({}, operations) == {"x": {"a": {"b": 1}}}
     assert value == {"a": {}}
 
 
-def test_what_does_not_change_is_shared() -> None:
-    assert patched({"op": "add", "path": "/spec/sails", "value": 3})["metadata"] is BOAT["metadata"]
+def test_unchanged_parts_are_shared() -> None:
+    assert apply_to_document({"op": "add", "path": "/spec/sails", "value": 3})["metadata"] is BOAT["metadata"]
 
 
-def test_a_result_that_is_no_object_is_invalid() -> None:
+def test_result_that_is_not_an_object_is_invalid() -> None:
     with pytest.raises(errors.InvalidError) as caught:
-        patched({"op": "replace", "path": "", "value": []})
+        apply_to_document({"op": "replace", "path": "", "value": []})
     assert caught.value.message.startswith(' "" is invalid: patch: Invalid value: "[]": couldn\'t get version/kind')
 
 
-def test_unknown_keys_are_told() -> None:
+def test_unknown_fields_are_reported() -> None:
     assert json_patch.unknown_fields([{"op": "test", "path": "/a", "why": 1}]) == ['json patch unknown field "[0].why"']
 
 
@@ -201,7 +203,7 @@ OPERATIONS = st.lists(
 
 
 @given(OBJECTS, OPERATIONS)
-def test_a_patch_gives_an_object_or_a_refusal_and_leaves_its_input_alone(document: Any, operations: Any) -> None:
+def test_any_patch_gives_an_object_or_an_error_and_keeps_its_input(document: Any, operations: Any) -> None:
     before = copy.deepcopy((document, operations))
     with contextlib.suppress(errors.APIError):
         assert isinstance(json_patch.apply(document, operations), dict)
@@ -209,7 +211,7 @@ def test_a_patch_gives_an_object_or_a_refusal_and_leaves_its_input_alone(documen
 
 
 @given(OBJECTS, JSON)
-def test_what_was_added_passes_its_test(document: Any, value: Any) -> None:
+def test_added_value_passes_a_test(document: Any, value: Any) -> None:
     path = {"path": "/a", "value": value}
     assert json_patch.apply(document, [{"op": "add", **path}, {"op": "test", **path}])["a"] == value
 
@@ -230,7 +232,7 @@ def test_what_was_added_passes_its_test(document: Any, value: Any) -> None:
         (b"null", True),
     ],
 )
-def test_tests_compare_what_is_written(text: bytes, equal: bool) -> None:
+def test_tests_compare_texts(text: bytes, equal: bool) -> None:
     document = {"1": 1, "{": {"a": [1, 2], "b": "x"}, "text": "é<", "n": None}
     key = text[:1] if text[:1] != b'"' else b"text"
     body = b'[{"op": "test", "path": "/%b", "value": %b}]' % (key, text)
@@ -243,7 +245,7 @@ def test_tests_compare_what_is_written(text: bytes, equal: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "why"),
+    ("operation", "cause"),
     [
         ({"op": "jump"}, "Unexpected kind: jump"),
         ({}, "Unexpected kind: unknown"),
@@ -287,12 +289,12 @@ def test_tests_compare_what_is_written(text: bytes, equal: bool) -> None:
         ({"op": "test", "path": "/x/y"}, "test operation does not apply: is missing path: /x/y: missing value"),
     ],
 )
-def test_why_a_patch_does_not_apply_is_known(operation: dict[str, object], why: str) -> None:
+def test_cause_of_a_rejected_patch(operation: dict[str, object], cause: str) -> None:
     with pytest.raises(PatchRejectedError) as caught:
         json_patch.apply_operations({"list": [1]}, [operation])
-    assert caught.value.cause == why
+    assert caught.value.cause == cause
 
 
-def test_of_several_misfits_the_first_that_is_written_is_told() -> None:
+def test_first_wrong_type_is_reported() -> None:
     with pytest.raises(errors.BadRequestError, match=r"cannot unmarshal number into Go struct field jsonPatchOp.path"):
         json_patch.check_operations([{"path": 2, "op": 1}])
