@@ -27,17 +27,16 @@ def parse_duration(text: str) -> int:
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0
-    invalid = f"time: invalid duration {quote_for_error(text)}"
     if not rest:
-        raise ValueError(invalid)
+        raise _invalid_duration(text)
     total = 0
     while rest:
         component = _component(rest)
         if component is None or not (component[1] or component[2]):
-            raise ValueError(invalid)
+            raise _invalid_duration(text)
         whole, fraction, unit = component.groups()
         if int(whole[:21] or 0) > _MAX_MAGNITUDE:
-            raise ValueError(invalid)
+            raise _invalid_duration(text)
         if not unit:
             raise ValueError(f"time: missing unit in duration {quote_for_error(text)}")
         if unit not in _NANOSECONDS:
@@ -46,13 +45,17 @@ def parse_duration(text: str) -> int:
         # Go computes fractions in float64, so this rounds as Go does.
         total += int(float(fraction[:18] or 0) * (_NANOSECONDS[unit] / 10 ** len(fraction[:18])))
         if total > _MAX_MAGNITUDE:
-            raise ValueError(invalid)
+            raise _invalid_duration(text)
         rest = rest[component.end() :]
     if text[0] == "-":
         return -total
     if total > MAX_INT64:
-        raise ValueError(invalid)
+        raise _invalid_duration(text)
     return total
+
+
+def _invalid_duration(text: str) -> ValueError:
+    return ValueError(f"time: invalid duration {quote_for_error(text)}")
 
 
 def is_duration(text: str) -> bool:

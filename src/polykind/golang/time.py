@@ -26,6 +26,7 @@ _ELEMENTS = (
     ("05", re.compile(r"\d\d(?:[.,]\d+)?", re.ASCII)),
     ("Z07:00", re.compile(r"Z|[+-]\d\d:\d\d", re.ASCII)),
 )
+_date = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII).fullmatch
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _YEARS_PER_CYCLE, _DAYS_PER_CYCLE = 400, 146097
 """The Gregorian calendar repeats after 400 years, which covers years that Python's date does not have."""
@@ -89,11 +90,13 @@ def is_normalized_time(text: str) -> bool:
 
 def is_date(text: str) -> bool:
     """True for a day of the calendar such as 2006-01-02."""
-    try:
-        parse_time(text, DATE)
-    except ValueError:
-        return False
-    return True
+    match = _date(text)
+    return match is not None and 1 <= int(match[2]) <= 12 and _is_day(int(match[1]), int(match[2]), int(match[3]))
+
+
+def _is_day(year: int, month: int, day: int) -> bool:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 1 <= day <= _DAYS[month - 1] + (month == 2 and leap)
 
 
 def parse_time(text: str, layout: str) -> list[str]:
@@ -115,9 +118,7 @@ def parse_time(text: str, layout: str) -> list[str]:
         rest = rest[match.end() :]
     if rest:
         raise ValueError(f"parsing time {quote_for_error(text)}: extra text: {quote_for_error(rest)}")
-    year, month, day = int(parts[0]), int(parts[2]), int(parts[4])
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= day <= _DAYS[month - 1] + (month == 2 and leap):
+    if not _is_day(int(parts[0]), int(parts[2]), int(parts[4])):
         raise ValueError(f"parsing time {quote_for_error(text)}: day out of range")
     return parts
 
