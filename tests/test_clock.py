@@ -1,4 +1,4 @@
-"""The real clock and real chance."""
+"""The system clock and the system id source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, timedelta
 from polykind.clock import SystemClock, SystemIdSource
 
 
-def test_the_clock_runs_in_utc() -> None:
+def test_clock_is_utc() -> None:
     clock = SystemClock()
     assert clock.now().tzinfo is UTC
     assert timedelta(0) <= clock.now() - clock.now() + timedelta(seconds=1)
@@ -21,7 +21,7 @@ def test_uids_are_random_uuids() -> None:
     assert all(uuid.UUID(u).version == 4 for u in uids)
 
 
-def test_suffixes_have_no_letters_that_make_words_or_are_mistaken() -> None:
+def test_name_suffix_alphabet() -> None:
     suffixes = [SystemIdSource().suffix() for _ in range(500)]
     assert {len(s) for s in suffixes} == {5}
     assert set("".join(suffixes)) == set("bcdfghjklmnpqrstvwxz2456789")

@@ -1,4 +1,4 @@
-"""Refusals as Kubernetes tells them."""
+"""API errors and their Status objects."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from polykind.errors import FieldError
         (errors.internal("a", "oh"), "a: Internal error: oh"),
     ],
 )
-def test_complaints_about_fields(error: FieldError, text: str) -> None:
+def test_field_error_text(error: FieldError, text: str) -> None:
     assert str(error) == text
     assert error.cause() == {"reason": error.reason, "message": text.removeprefix("a: "), "field": "a"}
 
 
-def test_several_complaints_are_told_each_once() -> None:
+def test_aggregate_message_lists_each_error_once() -> None:
     one, other = errors.required("a"), errors.required("b")
     assert errors.aggregate_message([one]) == "a: Required value"
     assert errors.aggregate_message([one, other, one]) == "[a: Required value, b: Required value]"
@@ -121,14 +121,14 @@ def status(error: errors.APIError) -> dict[str, Any]:
         (errors.RequestTimeoutError("slow"), 504, "Timeout", "slow", None),
     ],
 )
-def test_refusals(error: errors.APIError, code: int, reason: str | None, message: str, details: object) -> None:
+def test_status(error: errors.APIError, code: int, reason: str | None, message: str, details: object) -> None:
     told = status(error)
     assert (told["code"], told.get("reason"), told["message"]) == (code, reason, message)
     assert told.get("details") == details
     assert str(error) == message
 
 
-def test_what_is_invalid_lists_its_causes() -> None:
+def test_invalid_error_lists_its_causes() -> None:
     told = status(errors.InvalidError("Foo", "g", "x", [errors.required("a"), errors.invalid("b", 1, "no")]))
     assert told["message"] == 'Foo.g "x" is invalid: [a: Required value, b: Invalid value: 1: no]'
     assert told["details"] == {
@@ -143,5 +143,5 @@ def test_what_is_invalid_lists_its_causes() -> None:
     assert status(errors.InvalidError("", "", "", []))["details"] == {}
 
 
-def test_a_status_can_be_written_whatever_the_texts_hold() -> None:
+def test_status_with_arbitrary_text_is_encoded() -> None:
     assert json.loads(errors.BadRequestError("half \ud800").encode())["message"].startswith("half ")

@@ -1,4 +1,4 @@
-"""What every Store must do; a module per implementation runs it with a `stores` fixture that opens empty stores."""
+"""The behaviour of every Store. A module per implementation runs it with a `stores` fixture that opens empty stores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from polykind.contract import (
 
 
 class Stores(Protocol):
-    """Opens stores on one place of storage, empty at first; `reopen` closes the one that is open."""
+    """Opens stores on the same storage, which is empty at first. `reopen` closes the open store first."""
 
     async def open(self) -> Store: ...
 
@@ -29,7 +29,7 @@ class Stores(Protocol):
 
 
 class Recorder:
-    """A listener that keeps what it is told and lets tests wait for a revision."""
+    """A listener that records events and lets tests wait for a revision."""
 
     def __init__(self) -> None:
         self.events: list[StoreEvent] = []
@@ -65,8 +65,8 @@ class Recorder:
         return [event.revision for event in self.events]
 
 
-async def refused(writing: Awaitable[int]) -> KeyValue | None:
-    """What the conflict says the key holds."""
+async def conflict(writing: Awaitable[int]) -> KeyValue | None:
+    """Await a write that must conflict, and return the key's current state from the error."""
     with pytest.raises(RevisionConflictError) as caught:
         await writing
     return caught.value.current
@@ -76,8 +76,8 @@ async def keys(store: Store, prefix: str, *, after: str = "", limit: int = 0, at
     return [item.key for item in (await store.range(prefix, after=after, limit=limit, at=at)).items]
 
 
-class TestWriting:
-    async def test_each_write_takes_the_next_revision(self, store: Store) -> None:
+class TestWrites:
+    async def test_each_write_increments_the_revision(self, store: Store) -> None:
         before = await store.revision()
         first = await store.put("/r/a", b"1", expect=0)
         second = await store.put("/r/b", b"2", expect=0)
@@ -85,47 +85,47 @@ class TestWriting:
         assert [first, second, third] == [before + 1, before + 2, before + 3]
         assert await store.revision() == third
 
-    async def test_a_put_that_expects_absence_refuses_a_present_key(self, store: Store) -> None:
+    async def test_put_expecting_absence_conflicts_with_existing_key(self, store: Store) -> None:
         revision = await store.put("/r/a", b"1", expect=0)
-        assert await refused(store.put("/r/a", b"2", expect=0)) == KeyValue("/r/a", b"1", revision)
+        assert await conflict(store.put("/r/a", b"2", expect=0)) == KeyValue("/r/a", b"1", revision)
         assert await store.get("/r/a") == KeyValue("/r/a", b"1", revision)
 
-    async def test_a_put_that_expects_a_revision_needs_exactly_that(self, store: Store) -> None:
+    async def test_put_expecting_revision_requires_it(self, store: Store) -> None:
         first = await store.put("/r/a", b"1", expect=None)
         second = await store.put("/r/a", b"2", expect=first)
-        assert await refused(store.put("/r/a", b"3", expect=first)) == KeyValue("/r/a", b"2", second)
-        assert await refused(store.put("/r/a", b"3", expect=second + 100)) == KeyValue("/r/a", b"2", second)
-        assert await refused(store.put("/r/absent", b"3", expect=first)) is None
+        assert await conflict(store.put("/r/a", b"3", expect=first)) == KeyValue("/r/a", b"2", second)
+        assert await conflict(store.put("/r/a", b"3", expect=second + 100)) == KeyValue("/r/a", b"2", second)
+        assert await conflict(store.put("/r/absent", b"3", expect=first)) is None
 
-    async def test_a_put_without_expectation_always_writes(self, store: Store) -> None:
+    async def test_unconditional_put_always_writes(self, store: Store) -> None:
         await store.put("/r/a", b"1", expect=None)
         revision = await store.put("/r/a", b"2", expect=None)
         assert await store.get("/r/a") == KeyValue("/r/a", b"2", revision)
 
-    async def test_a_delete_needs_its_revision_and_a_present_key(self, store: Store) -> None:
+    async def test_delete_requires_revision_and_existing_key(self, store: Store) -> None:
         first = await store.put("/r/a", b"1", expect=0)
         second = await store.put("/r/a", b"2", expect=first)
-        assert await refused(store.delete("/r/a", expect=first)) == KeyValue("/r/a", b"2", second)
-        assert await refused(store.delete("/r/a", expect=0)) == KeyValue("/r/a", b"2", second)
+        assert await conflict(store.delete("/r/a", expect=first)) == KeyValue("/r/a", b"2", second)
+        assert await conflict(store.delete("/r/a", expect=0)) == KeyValue("/r/a", b"2", second)
         assert await store.delete("/r/a", expect=second) == second + 1
         assert await store.get("/r/a") is None
-        assert await refused(store.delete("/r/a", expect=None)) is None
-        assert await refused(store.delete("/r/a", expect=second)) is None
-        assert await refused(store.delete("/r/a", expect=0)) is None
+        assert await conflict(store.delete("/r/a", expect=None)) is None
+        assert await conflict(store.delete("/r/a", expect=second)) is None
+        assert await conflict(store.delete("/r/a", expect=0)) is None
 
-    async def test_a_deleted_key_can_be_created_again(self, store: Store) -> None:
+    async def test_deleted_key_can_be_created_again(self, store: Store) -> None:
         await store.put("/r/a", b"1", expect=0)
         await store.delete("/r/a", expect=None)
         revision = await store.put("/r/a", b"2", expect=0)
         assert await store.get("/r/a") == KeyValue("/r/a", b"2", revision)
 
-    async def test_a_refused_write_takes_no_revision(self, store: Store) -> None:
+    async def test_conflicting_write_takes_no_revision(self, store: Store) -> None:
         before = await store.put("/r/a", b"1", expect=0)
-        await refused(store.put("/r/a", b"2", expect=0))
-        await refused(store.delete("/r/b", expect=None))
+        await conflict(store.put("/r/a", b"2", expect=0))
+        await conflict(store.delete("/r/b", expect=None))
         assert await store.put("/r/b", b"1", expect=0) == before + 1
 
-    async def test_of_concurrent_creations_one_wins(self, store: Store) -> None:
+    async def test_one_of_concurrent_creates_succeeds(self, store: Store) -> None:
         answers = await asyncio.gather(
             *(store.put("/r/a", b"%d" % n, expect=0) for n in range(40)), return_exceptions=True
         )
@@ -135,7 +135,7 @@ class TestWriting:
         assert await store.get("/r/a") == held
         assert [answer.current for answer in answers if isinstance(answer, RevisionConflictError)] == [held] * 39
 
-    async def test_concurrent_counters_lose_no_step(self, store: Store) -> None:
+    async def test_concurrent_increments_are_not_lost(self, store: Store) -> None:
         async def count() -> None:
             done = 0
             while done < 10:
@@ -153,14 +153,14 @@ class TestWriting:
         assert now.value == b"50"
 
     @pytest.mark.parametrize("value", [b"", b"\x00", b"\xff\x00\xfe", bytes(1_500_000)], ids=len)
-    async def test_any_bytes_come_back(self, store: Store, value: bytes) -> None:
+    async def test_arbitrary_bytes_are_stored(self, store: Store, value: bytes) -> None:
         revision = await store.put("/r/a", value, expect=0)
         held = KeyValue("/r/a", value, revision)
         assert await store.get("/r/a") == held
         assert (await store.range("/r/")).items == [held]
-        assert await refused(store.put("/r/a", b"x", expect=0)) == held
+        assert await conflict(store.put("/r/a", b"x", expect=0)) == held
 
-    async def test_an_abandoned_write_does_not_hurt_the_next(self, store: Store) -> None:
+    async def test_cancelled_write_does_not_affect_the_next(self, store: Store) -> None:
         writing = asyncio.ensure_future(store.put("/r/a", b"1", expect=None))
         await asyncio.sleep(0)
         writing.cancel()
@@ -170,13 +170,13 @@ class TestWriting:
         assert await store.get("/r/b") == KeyValue("/r/b", b"2", revision)
 
 
-class TestReading:
-    async def test_an_absent_key_is_none(self, store: Store) -> None:
+class TestReads:
+    async def test_absent_key_is_none(self, store: Store) -> None:
         assert await store.get("/r/a") is None
         page = await store.range("/r/")
         assert (page.items, page.remaining, page.revision) == ([], 0, await store.revision())
 
-    async def test_a_key_at_a_past_revision(self, store: Store) -> None:
+    async def test_get_at_past_revision(self, store: Store) -> None:
         start = await store.put("/r/other", b"", expect=0)
         first = await store.put("/r/a", b"1", expect=0)
         second = await store.put("/r/a", b"2", expect=first)
@@ -188,7 +188,7 @@ class TestReading:
         assert await store.get("/r/a", at=gone) is None
         assert await store.get("/r/a", at=again) == KeyValue("/r/a", b"3", again)
 
-    async def test_the_future_cannot_be_read(self, store: Store) -> None:
+    async def test_read_at_future_revision_fails(self, store: Store) -> None:
         newest = await store.put("/r/a", b"1", expect=0)
         with pytest.raises(FutureRevisionError) as caught:
             await store.get("/r/a", at=newest + 1)
@@ -196,7 +196,7 @@ class TestReading:
         with pytest.raises(FutureRevisionError):
             await store.range("/r/", at=newest + 1000)
 
-    async def test_a_range_comes_in_key_order_with_the_revision_of_the_store(self, store: Store) -> None:
+    async def test_range_is_in_key_order_with_store_revision(self, store: Store) -> None:
         for name in ("c", "a", "b"):
             await store.put(f"/r/{name}", name.encode(), expect=0)
         last = await store.put("/other/x", b"", expect=0)
@@ -204,7 +204,7 @@ class TestReading:
         assert [(item.key, item.value) for item in page.items] == [("/r/a", b"a"), ("/r/b", b"b"), ("/r/c", b"c")]
         assert (page.revision, page.remaining) == (last, 0)
 
-    async def test_pages_follow_each_other(self, store: Store) -> None:
+    async def test_pages_are_consecutive(self, store: Store) -> None:
         names = [f"/r/{n:02}" for n in range(10)]
         for name in names:
             revision = await store.put(name, b"", expect=0)
@@ -216,7 +216,7 @@ class TestReading:
         assert (await store.range("/r/", limit=10)).remaining == 0
         assert (await store.range("/r/", limit=1000)).remaining == 0
 
-    async def test_remaining_does_not_count_what_was_deleted_or_lies_outside(self, store: Store) -> None:
+    async def test_remaining_excludes_deleted_and_other_keys(self, store: Store) -> None:
         for name in ("/r/a", "/r/b", "/r/c", "/r/d", "/s/a"):
             await store.put(name, b"", expect=0)
         before = await store.revision()
@@ -224,7 +224,7 @@ class TestReading:
         assert (await store.range("/r/", limit=1)).remaining == 2
         assert (await store.range("/r/", limit=1, at=before)).remaining == 3
 
-    async def test_a_page_may_begin_after_a_key_that_is_gone(self, store: Store) -> None:
+    async def test_page_can_start_after_deleted_key(self, store: Store) -> None:
         for name in ("/r/a", "/r/b", "/r/c"):
             await store.put(name, b"", expect=0)
         await store.delete("/r/b", expect=None)
@@ -232,7 +232,7 @@ class TestReading:
         assert await keys(store, "/r/", after="/r/c") == []
         assert await keys(store, "/r/", after="/r/b0") == ["/r/c"]
 
-    async def test_a_key_that_extends_another_is_not_under_it(self, store: Store) -> None:
+    async def test_prefix_with_slash_excludes_longer_names(self, store: Store) -> None:
         for name in (
             "/registry/a/b",
             "/registry/a/b/",
@@ -251,7 +251,7 @@ class TestReading:
             "/registry/a/bc",
         ]
 
-    async def test_keys_sort_by_their_bytes(self, store: Store) -> None:
+    async def test_keys_sort_by_utf8_bytes(self, store: Store) -> None:
         names = [
             "/r/B",
             "/r/a",
@@ -272,7 +272,7 @@ class TestReading:
         assert await keys(store, "/r/\U0010ffff") == ["/r/\U0010ffff"]
         assert await keys(store, "/r/\ud7ff") == ["/r/\ud7ff"]
 
-    async def test_a_range_at_a_past_revision_is_exact(self, store: Store) -> None:
+    async def test_range_at_past_revision(self, store: Store) -> None:
         a1 = await store.put("/r/a", b"a1", expect=0)
         b1 = await store.put("/r/b", b"b1", expect=0)
         a2 = await store.put("/r/a", b"a2", expect=a1)
@@ -290,14 +290,14 @@ class TestReading:
             assert page.revision == at
             assert [(item.key, item.revision) for item in page.items] == items
 
-    async def test_a_page_is_one_snapshot_while_others_write(self, store: Store) -> None:
+    async def test_page_is_a_snapshot_during_writes(self, store: Store) -> None:
         names = [f"/r/{n}" for n in range(8)]
         for name in names:
             await store.put(name, b"0", expect=0)
         stop = False
 
         async def write() -> None:
-            # Always in the same order, so that in any snapshot the values never increase along the keys.
+            # Written in the same order each round, so that in any snapshot the values never increase along the keys.
             for step in range(1, 1000):
                 for name in names:
                     await store.put(name, b"%d" % step, expect=None)
@@ -315,32 +315,32 @@ class TestReading:
         await writing
 
 
-class TestWatching:
-    async def test_a_listener_is_told_before_the_write_returns(self, store: Store) -> None:
+class TestWatches:
+    async def test_listener_receives_event_before_the_write_returns(self, store: Store) -> None:
         listener = Recorder()
-        watching = store.watch("/r/", await store.revision(), listener)
+        watch = store.watch("/r/", await store.revision(), listener)
         first = await store.put("/r/a", b"1", expect=0)
         assert listener.events == [StoreEvent("/r/a", b"1", first)]
         second = await store.delete("/r/a", expect=first)
         assert listener.events[1:] == [StoreEvent("/r/a", None, second)]
         assert listener.told[-1] == second
-        watching.close()
+        watch.close()
 
-    async def test_other_prefixes_bring_progress_only(self, store: Store) -> None:
+    async def test_writes_under_other_prefixes_give_progress_only(self, store: Store) -> None:
         listener = Recorder()
-        watching = store.watch("/r/", await store.revision(), listener)
+        watch = store.watch("/r/", await store.revision(), listener)
         await store.put("/rr/a", b"1", expect=0)
         last = await store.put("/r", b"1", expect=0)
         await listener.until(last)
         assert listener.events == []
-        watching.close()
+        watch.close()
 
-    async def test_the_past_is_replayed_before_the_present(self, store: Store) -> None:
+    async def test_past_events_precede_live_events(self, store: Store) -> None:
         start = await store.revision()
         past = [await store.put(f"/r/{n}", b"%d" % n, expect=0) for n in range(5)]
         await store.put("/s/0", b"", expect=0)
         listener = Recorder()
-        watching = store.watch("/r/", past[1], listener)
+        watch = store.watch("/r/", past[1], listener)
         gone = await store.delete("/r/0", expect=None)
         await listener.until(gone)
         assert listener.revisions == [*past[2:], gone]
@@ -348,10 +348,10 @@ class TestWatching:
         other = store.watch("/", start, everything)
         await everything.until(gone)
         assert everything.revisions == list(range(start + 1, gone + 1))
-        watching.close()
+        watch.close()
         other.close()
 
-    async def test_nothing_is_lost_or_doubled_between_past_and_present(self, store: Store) -> None:
+    async def test_no_event_is_lost_or_repeated_between_replay_and_live(self, store: Store) -> None:
         start = await store.revision()
         listeners: list[tuple[int, Recorder]] = []
 
@@ -372,16 +372,16 @@ class TestWatching:
             await listener.until(newest)
             assert listener.revisions == list(range(after + 1, newest + 1))
 
-    async def test_a_watch_from_the_future_waits_for_it(self, store: Store) -> None:
+    async def test_watch_from_future_revision_skips_earlier_events(self, store: Store) -> None:
         revision = await store.revision()
         listener = Recorder()
-        watching = store.watch("/r/", revision + 2, listener)
+        watch = store.watch("/r/", revision + 2, listener)
         written = [await store.put("/r/a", b"", expect=None) for _ in range(4)]
         await listener.until(written[-1])
         assert listener.revisions == written[2:]
-        watching.close()
+        watch.close()
 
-    async def test_a_closed_watch_is_told_nothing_more(self, store: Store) -> None:
+    async def test_closed_watch_receives_nothing(self, store: Store) -> None:
         live, replaying = Recorder(), Recorder()
         first = await store.put("/r/a", b"", expect=None)
         one, two = store.watch("/r/", first, live), store.watch("/r/", first - 1, replaying)
@@ -392,22 +392,22 @@ class TestWatching:
         assert live.events == replaying.events == []
         assert live.lost == replaying.lost == []
 
-    async def test_a_listener_may_close_its_watch_and_others_as_it_is_told(self, store: Store) -> None:
+    async def test_listener_may_close_watches_during_delivery(self, store: Store) -> None:
         class Closer(Recorder):
             def on_events(self, events: Sequence[StoreEvent], revision: int) -> None:
                 super().on_events(events, revision)
-                for watching in watchings:
-                    watching.close()
+                for watch in watches:
+                    watch.close()
 
         first, second = Closer(), Recorder()
         after = await store.revision()
-        watchings = [store.watch("/r/", after, first), store.watch("/r/", after, second)]
+        watches = [store.watch("/r/", after, first), store.watch("/r/", after, second)]
         await store.put("/r/a", b"", expect=None)
         await store.put("/r/a", b"", expect=None)
         assert len(first.events) == 1
         assert second.events == []
 
-    async def test_a_watch_opened_by_a_listener_misses_nothing(self, store: Store) -> None:
+    async def test_watch_opened_by_listener_misses_nothing(self, store: Store) -> None:
         inner = Recorder()
 
         class Opener(Recorder):
@@ -422,7 +422,7 @@ class TestWatching:
         await inner.until(after + 20)
         assert inner.revisions == list(range(after + 1, after + 21))
 
-    async def test_a_failing_listener_does_not_hurt_others(
+    async def test_failing_listener_does_not_affect_others(
         self, store: Store, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Failing(Recorder):
@@ -439,7 +439,7 @@ class TestWatching:
 
 
 class TestHistory:
-    async def test_changes_carry_what_they_replaced(self, store: Store) -> None:
+    async def test_history_contains_previous_values(self, store: Store) -> None:
         start = await store.revision()
         a1 = await store.put("/r/a", b"1", expect=0)
         b1 = await store.put("/s/b", b"1", expect=0)
@@ -457,7 +457,7 @@ class TestHistory:
 
 
 class TestCompaction:
-    async def test_below_it_nothing_can_be_read_and_from_it_on_everything(self, store: Store) -> None:
+    async def test_revisions_below_compaction_are_unreadable(self, store: Store) -> None:
         a1 = await store.put("/r/a", b"a1", expect=0)
         b1 = await store.put("/r/b", b"b1", expect=0)
         c1 = await store.put("/r/c", b"c1", expect=0)
@@ -479,18 +479,18 @@ class TestCompaction:
         with pytest.raises(CompactedError):
             await store.history("/r/", a1, a3)
 
-    async def test_a_watch_from_before_is_refused_and_one_from_it_is_not(self, store: Store) -> None:
+    async def test_watch_from_compacted_revision_fails(self, store: Store) -> None:
         written = [await store.put("/r/a", b"%d" % n, expect=None) for n in range(6)]
         await store.compact(written[3])
         with pytest.raises(CompactedError):
             store.watch("/r/", written[1], Recorder())
         listener = Recorder()
-        watching = store.watch("/r/", written[3], listener)
+        watch = store.watch("/r/", written[3], listener)
         await listener.until(written[-1])
         assert listener.revisions == written[4:]
-        watching.close()
+        watch.close()
 
-    async def test_revisions_go_on_after_everything_was_deleted_and_compacted(self, stores: Stores) -> None:
+    async def test_revisions_continue_after_deleting_and_compacting_everything(self, stores: Stores) -> None:
         store = await stores.open()
         await store.put("/r/a", b"", expect=0)
         gone = await store.delete("/r/a", expect=None)
@@ -501,11 +501,11 @@ class TestCompaction:
         assert await store.get("/r/a", at=gone) is None
         await store.close()
 
-    async def test_the_future_cannot_be_compacted(self, store: Store) -> None:
+    async def test_compacting_future_revision_fails(self, store: Store) -> None:
         with pytest.raises(FutureRevisionError):
             await store.compact(await store.revision() + 1)
 
-    async def test_compacting_what_is_compacted_changes_nothing(self, store: Store) -> None:
+    async def test_compaction_is_idempotent(self, store: Store) -> None:
         written = [await store.put("/r/a", b"%d" % n, expect=None) for n in range(4)]
         await store.compact(written[2])
         await store.compact(written[2])
@@ -513,7 +513,7 @@ class TestCompaction:
         held = await store.get("/r/a", at=written[2])
         assert held == KeyValue("/r/a", b"2", written[2])
 
-    async def test_writers_and_live_watches_go_on_meanwhile(self, store: Store) -> None:
+    async def test_writes_and_watches_continue_during_compaction(self, store: Store) -> None:
         listener = Recorder()
         start = await store.revision()
         store.watch("/r/", start, listener)
@@ -528,7 +528,7 @@ class TestCompaction:
 
 
 class TestLifetime:
-    async def test_a_reopened_store_has_everything(self, stores: Stores) -> None:
+    async def test_reopened_store_has_all_data(self, stores: Stores) -> None:
         store = await stores.open()
         first = await store.put("/r/a", b"1", expect=0)
         second = await store.put("/r/a", b"2", expect=first)
@@ -539,7 +539,7 @@ class TestLifetime:
         assert await store.put("/r/a", b"3", expect=second) == second + 1
         await store.close()
 
-    async def test_close_lets_waiting_writes_finish(self, stores: Stores) -> None:
+    async def test_close_finishes_pending_writes(self, stores: Stores) -> None:
         store = await stores.open()
         writes = [asyncio.ensure_future(store.put(f"/r/{n:03}", b"", expect=0)) for n in range(100)]
         await asyncio.sleep(0)
@@ -549,7 +549,7 @@ class TestLifetime:
         assert [item.revision for item in (await store.range("/r/")).items] == revisions
         await store.close()
 
-    async def test_a_closed_store_refuses_by_name_and_says_so_to_its_listeners(self, stores: Stores) -> None:
+    async def test_closed_store_raises_unavailable_and_ends_watches(self, stores: Stores) -> None:
         store = await stores.open()
         await store.put("/r/a", b"", expect=0)
         live, replaying = Recorder(), Recorder()

@@ -10,7 +10,7 @@ from tests.store.behaviour import Stores
 
 @pytest.fixture
 async def store(stores: Stores) -> AsyncIterator[Store]:
-    """An open store, empty."""
+    """An open, empty store."""
     opened = await stores.open()
     yield opened
     await opened.close()

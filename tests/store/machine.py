@@ -1,4 +1,4 @@
-"""Any store against a model of one: a list of writes, read the slow and obvious way."""
+"""A state machine that compares a store with a simple model: a list of writes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ back = st.integers(0, 12)
 
 
 class Model:
-    """The writes since `base`, the revision that the store had when it was empty."""
+    """All writes since `base`, the revision of the empty store."""
 
     def __init__(self, base: int) -> None:
         self.base = base
@@ -51,7 +51,7 @@ class Model:
         return dict(sorted(found.items(), key=lambda item: item[0].encode()))
 
     def write(self, key: str, value: bytes | None, expect: int | None) -> int | None:
-        """The revision that the write takes; None if it must be refused."""
+        """Return the write's revision, or None if it must conflict."""
         held = self.state(self.newest).get(key)
         if expect not in (None, held.revision if held else 0) or (value is None and held is None):
             return None
@@ -67,7 +67,7 @@ class Model:
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """Each implementation says how to open an empty store, and how to open it again."""
+    """Subclasses open an empty store and reopen it."""
 
     store: Store
 
@@ -98,7 +98,7 @@ class StoreMachine(RuleBasedStateMachine):
             max_size=6,
         )
     )
-    def write_at_once(self, writes: Sequence[tuple[str, bytes | None, str]]) -> None:
+    def write_concurrently(self, writes: Sequence[tuple[str, bytes | None, str]]) -> None:
         planned = [(key, value, self.expected(key, expectation)) for key, value, expectation in writes]
 
         async def write() -> list[int | BaseException]:
@@ -113,7 +113,7 @@ class StoreMachine(RuleBasedStateMachine):
             )
 
         answers = self.runner.run(write())
-        # A distributed store may take concurrent writes in any order: those that took a revision tell which.
+        # A distributed store may order concurrent writes in any way. Their revisions show the order.
         order = sorted(range(len(planned)), key=lambda n: answer if isinstance(answer := answers[n], int) else 1 << 60)
         for number in order:
             key, value, expect = planned[number]
@@ -157,7 +157,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.runner.run(self.store.get(key, at=at)) == self.model.state(at).get(key)
 
     @rule(key=keys)
-    def read_the_future(self, key: str) -> None:
+    def read_future_revision(self, key: str) -> None:
         with pytest.raises(FutureRevisionError):
             self.runner.run(self.store.get(key, at=self.model.newest + 1))
 
@@ -174,7 +174,7 @@ class StoreMachine(RuleBasedStateMachine):
 
         async def begin() -> None:
             self.store.watch(prefix, after, recorder)
-            # A replay must have begun before a compaction may take its past away.
+            # The replay must start before a compaction deletes its events.
             if after < self.model.newest:
                 await recorder.until(self.model.newest)
 

@@ -1,4 +1,4 @@
-"""The embedded store behaves as every store must."""
+"""The SQLite store passes the behaviour tests of all stores."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tests.store.behaviour import (
     TestCompaction,
     TestHistory,
     TestLifetime,
-    TestReading,
-    TestWatching,
-    TestWriting,
+    TestReads,
+    TestWatches,
+    TestWrites,
 )
 
-__all__ = ["TestCompaction", "TestHistory", "TestLifetime", "TestReading", "TestWatching", "TestWriting"]
+__all__ = ["TestCompaction", "TestHistory", "TestLifetime", "TestReads", "TestWatches", "TestWrites"]
 
 
 class SqliteStores:
-    """Stores on one directory."""
+    """SQLite stores on one directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

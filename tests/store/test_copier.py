@@ -1,4 +1,4 @@
-"""Moving house between stores: complete, compared, resumable, and old revisions are never answered wrongly."""
+"""Copying between stores: complete, verified, resumable, and without reusing revisions."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ async def held(store: Store, prefix: str = "/registry/") -> dict[str, bytes]:
     return {item.key: item.value for item in (await store.range(prefix)).items if "_polykind" not in item.key}
 
 
-def quiet(stage: str, done: int, total: int) -> None:
+def no_progress(stage: str, done: int, total: int) -> None:
     assert 0 <= done <= total, stage
 
 
-async def test_there_and_back(cluster: Etcd, tmp_path: Path) -> None:
+async def test_copy_to_etcd_and_back(cluster: Etcd, tmp_path: Path) -> None:
     async with started(SqliteStore(tmp_path / "a")) as first, started(EtcdStore(EtcdAccess(cluster.urls))) as second:
         await fill(first, 1200, "/there")
-        there = await StoreCopy(first, second, "/there/", "sqlite:a", quiet).run()
+        there = await StoreCopy(first, second, "/there/", "sqlite:a", no_progress).run()
         assert there.count == 1200
         assert await held(second, "/there/") == await held(first, "/there/")
         async with started(SqliteStore(tmp_path / "b")) as third:
-            assert await StoreCopy(second, third, "/there/", "etcd", quiet).run() == there
+            assert await StoreCopy(second, third, "/there/", "etcd", no_progress).run() == there
             assert await held(third, "/there/") == await held(first, "/there/")
 
 
-async def test_old_revisions_are_gone_and_new_ones_lie_above(tmp_path: Path) -> None:
+async def test_copied_keys_have_newer_revisions_and_old_ones_are_compacted(tmp_path: Path) -> None:
     async with started(SqliteStore(tmp_path / "a")) as source, started(SqliteStore(tmp_path / "b")) as target:
         await fill(source, 30)
         for _ in range(500):
             newest = await source.put("/registry/example.com/things/default/busy", b"", expect=None)
-        await StoreCopy(source, target, "/registry/", "a", quiet).run()
+        await StoreCopy(source, target, "/registry/", "a", no_progress).run()
         assert min(item.revision for item in (await target.range("/registry/")).items) > newest
         for old in (1, 10, newest):
             with pytest.raises(CompactedError):
@@ -73,42 +73,42 @@ async def test_old_revisions_are_gone_and_new_ones_lie_above(tmp_path: Path) -> 
                 await target.range("/registry/", at=old)
 
 
-async def test_a_copy_that_was_broken_off_goes_on(tmp_path: Path) -> None:
-    def impatient(stage: str, done: int, total: int) -> None:
+async def test_interrupted_copy_can_be_continued(tmp_path: Path) -> None:
+    def interrupt(stage: str, done: int, total: int) -> None:
         if stage == "copying" and done > 100:
             raise KeyboardInterrupt
 
     async with started(SqliteStore(tmp_path / "a")) as source, started(SqliteStore(tmp_path / "b")) as target:
         await fill(source, 400)
         with pytest.raises(KeyboardInterrupt):
-            await StoreCopy(source, target, "/registry/", "a", impatient).run()
+            await StoreCopy(source, target, "/registry/", "a", interrupt).run()
         part = {item.key: item.revision for item in (await target.range("/registry/example.com/")).items}
         assert 100 < len(part) < 400
-        # Meanwhile the source was used: something went, something changed.
+        # The source changes between the two attempts.
         await source.delete("/registry/example.com/things/default/n0000", expect=None)
         await source.put("/registry/example.com/things/default/n0001", b"new", expect=None)
-        contents = await StoreCopy(source, target, "/registry/", "a", quiet).run()
+        contents = await StoreCopy(source, target, "/registry/", "a", no_progress).run()
         assert contents.count == 399
         assert await held(target) == await held(source)
         after = {item.key: item.revision for item in (await target.range("/registry/example.com/")).items}
         assert after["/registry/example.com/things/default/n0002"] == part["/registry/example.com/things/default/n0002"]
 
 
-async def test_a_target_that_is_in_use_is_refused(tmp_path: Path) -> None:
+async def test_non_empty_target_is_rejected(tmp_path: Path) -> None:
     async with started(SqliteStore(tmp_path / "a")) as source, started(SqliteStore(tmp_path / "b")) as target:
         await fill(target, 1)
         with pytest.raises(CopyError, match="the target holds keys under /registry/ already"):
-            await StoreCopy(source, target, "/registry/", "a", quiet).run()
+            await StoreCopy(source, target, "/registry/", "a", no_progress).run()
     async with started(SqliteStore(tmp_path / "c")) as target, started(SqliteStore(tmp_path / "d")) as source:
         await target.put("/registry/_polykind/copy", b"elsewhere", expect=0)
         with pytest.raises(CopyError, match="a copy from elsewhere into the target was not finished"):
-            await StoreCopy(source, target, "/registry/", "d", quiet).run()
+            await StoreCopy(source, target, "/registry/", "d", no_progress).run()
 
 
-async def test_a_difference_is_found(tmp_path: Path) -> None:
+async def test_difference_is_detected(tmp_path: Path) -> None:
     async with started(SqliteStore(tmp_path / "a")) as source, started(SqliteStore(tmp_path / "b")) as target:
         await fill(source, 10)
-        copy = StoreCopy(source, target, "/registry/", "a", quiet)
+        copy = StoreCopy(source, target, "/registry/", "a", no_progress)
 
         async def contents(store: Store, stage: str) -> StoreContents:
             return StoreContents(10, "one" if store is source else "other")
@@ -118,7 +118,7 @@ async def test_a_difference_is_found(tmp_path: Path) -> None:
             await copy.run()
 
 
-def test_the_command_copies_and_says_what(cluster: Etcd, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_copy_command(cluster: Etcd, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def prepare() -> None:
         async with started(SqliteStore(tmp_path / "a")) as source:
             await fill(source, 20, "/cli")

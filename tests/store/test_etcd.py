@@ -1,4 +1,4 @@
-"""The store on etcd behaves as every store must; the etcd is real."""
+"""The etcd store passes the behaviour tests of all stores, on a real etcd."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.store.behaviour import (
     TestCompaction,
     TestHistory,
     TestLifetime,
-    TestReading,
-    TestWatching,
-    TestWriting,
+    TestReads,
+    TestWatches,
+    TestWrites,
 )
 from tests.support.etcd import Etcd, etcd
 
-__all__ = ["TestCompaction", "TestHistory", "TestLifetime", "TestReading", "TestWatching", "TestWriting"]
+__all__ = ["TestCompaction", "TestHistory", "TestLifetime", "TestReads", "TestWatches", "TestWrites"]
 
 
 class EtcdStores:
-    """Stores on one cluster, emptied before the first is opened."""
+    """etcd stores on one cluster, which is emptied before the first one opens."""
 
     def __init__(self, cluster: Etcd, prefix: str) -> None:
         self._access = EtcdAccess(cluster.urls)

@@ -1,4 +1,4 @@
-"""The store on etcd when etcd fails it: failures are told apart, and it goes on by itself."""
+"""The etcd store during failures of etcd: distinct errors, and recovery without a restart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def until_healthy(store: EtcdStore, healthy: bool) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_a_cluster_that_is_not_there_is_told_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreachable_cluster_fails_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polykind.store.etcd.revision_reader.TIMEOUT_SECONDS", 1.0)
     store = EtcdStore(EtcdAccess(["http://127.0.0.1:1"]))
     async with asyncio.timeout(5):
@@ -43,12 +43,12 @@ async def test_a_cluster_that_is_not_there_is_told_within_seconds(monkeypatch: p
             await store.start()
 
 
-async def test_an_address_that_is_none_is_refused_by_name() -> None:
+async def test_invalid_address_is_rejected() -> None:
     with pytest.raises(StoreError, match="ftp://somewhere is not an etcd address"):
         await EtcdStore(EtcdAccess(["ftp://somewhere"])).start()
 
 
-async def test_silence_makes_reads_unavailable_and_writes_uncertain_until_it_ends(tmp_path: Path) -> None:
+async def test_unresponsive_etcd_makes_reads_unavailable_and_writes_uncertain(tmp_path: Path) -> None:
     with etcd(tmp_path) as cluster:
         async with Proxy(cluster.members[0].port) as proxy, opened(proxy.url) as store, opened(*cluster.urls) as other:
             first = await store.put("/r/a", b"1", expect=0)
@@ -72,13 +72,13 @@ async def test_silence_makes_reads_unavailable_and_writes_uncertain_until_it_end
             proxy.heal()
             await until_healthy(store, True)
             assert await store.revision() == await other.revision()
-            # The write whose fate was unknown may have been made; the watch tells what is.
+            # The write with the unknown outcome may have been committed. The watch shows the actual state.
             held = {item.key: item.revision for item in (await store.range("/r/")).items}
             assert listener.revisions == sorted(held.values())
             assert listener.lost == []
 
 
-async def test_a_watch_that_slept_through_a_compaction_is_lost_and_can_begin_anew(tmp_path: Path) -> None:
+async def test_watch_behind_a_compaction_is_lost_and_can_restart(tmp_path: Path) -> None:
     with etcd(tmp_path) as cluster:
         async with Proxy(cluster.members[0].port) as proxy, opened(proxy.url) as store, opened(*cluster.urls) as other:
             listener = Recorder()
@@ -87,7 +87,7 @@ async def test_a_watch_that_slept_through_a_compaction_is_lost_and_can_begin_ane
             for _ in range(5):
                 newest = await other.put("/r/a", b"", expect=None)
             await other.compact(newest)
-            # As after a silence so long that the connection is given up instead of going on where it was.
+            # Simulates a failure so long that the connection is dropped and the watch must restart.
             store._shared_watch._stream.cancel()  # type: ignore[union-attr]
             proxy.heal()
             await listener.until_lost()
@@ -98,7 +98,7 @@ async def test_a_watch_that_slept_through_a_compaction_is_lost_and_can_begin_ane
             assert again.revisions == [written]
 
 
-async def test_members_are_left_when_they_die_or_fall_silent(tmp_path: Path) -> None:
+async def test_failover_from_dead_and_unresponsive_members(tmp_path: Path) -> None:
     with etcd(tmp_path, members=3) as cluster:
         async with opened(*cluster.urls) as store:
             listener = Recorder()
@@ -118,7 +118,7 @@ async def test_members_are_left_when_they_die_or_fall_silent(tmp_path: Path) -> 
 
 
 async def eventually(store: EtcdStore) -> int:
-    """A write that is made in the end, however many fates were unknown before."""
+    """Retry a write until its outcome is known."""
     async with asyncio.timeout(20):
         while True:
             try:

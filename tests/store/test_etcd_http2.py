@@ -28,23 +28,23 @@ class TestHeaders:
             ("d07abe941054d444a8200595040b8166e082a62d1bff", b"Mon, 21 Oct 2013 20:13:21 GMT"),
         ],
     )
-    def test_packed_texts_are_read(self, packed: str, text: bytes) -> None:
+    def test_huffman_strings(self, packed: str, text: bytes) -> None:
         raw = bytes.fromhex(packed)
         assert hpack.decode(b"\0" + b"\x01x" + bytes([0x80 | len(raw)]) + raw) == {b"x": text}
 
-    def test_a_servers_headers_are_read(self) -> None:
-        # A change of the table's size, :status 200, a content type by its index, then two that are spelt out.
+    def test_response_headers(self) -> None:
+        # A table size update, :status 200, an indexed content type, then two literal headers.
         block = b"\x20\x88\x5f\x10application/grpc" + hpack.encode_literal(b"grpc-status", b"11") + b"\x40\x01a\x01b"
         assert hpack.decode(block) == {b":status": b"200", b"": b"application/grpc", b"grpc-status": b"11", b"a": b"b"}
         assert hpack.decode(b"\x8d") == {b":status": b"other"}
         assert hpack.decode(b"\x08\x03503") == {b":status": b"503"}
 
-    def test_long_texts(self) -> None:
+    def test_long_strings(self) -> None:
         for size in (126, 127, 128, 254, 255, 70_000):
             assert hpack.decode(hpack.encode_literal(b"x", b"y" * size)) == {b"x": b"y" * size}
 
     @given(st.binary(max_size=80))
-    def test_nonsense_is_refused_or_read(self, block: bytes) -> None:
+    def test_arbitrary_header_block_decodes_or_raises(self, block: bytes) -> None:
         try:
             hpack.decode(block)
         except (ValueError, IndexError):
@@ -60,7 +60,7 @@ Answer = Callable[[asyncio.StreamWriter], None]
 
 @asynccontextmanager
 async def peer(answer: Answer) -> AsyncIterator[Http2Connection]:
-    """A server that reads the beginning of a connection, says one thing, and nothing more."""
+    """Connect to a server that reads the connection preface, sends one response, and nothing more."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(rpc_messages.RANGE.encode())
@@ -82,13 +82,13 @@ async def peer(answer: Answer) -> AsyncIterator[Http2Connection]:
 def ask(connection: Http2Connection, method: str, request: bytes) -> tuple[GrpcCall, asyncio.Future[bytes]]:
     answer: asyncio.Future[bytes] = connection.loop.create_future()
 
-    def then(told: bytes | GrpcError) -> None:
-        if isinstance(told, GrpcError):
-            answer.set_exception(told)
+    def on_response(response: bytes | GrpcError) -> None:
+        if isinstance(response, GrpcError):
+            answer.set_exception(response)
         else:
-            answer.set_result(told)
+            answer.set_result(response)
 
-    return connection.unary(method, request, then), answer
+    return connection.unary(method, request, on_response), answer
 
 
 async def failure(connection: Http2Connection) -> GrpcError:
@@ -99,8 +99,8 @@ async def failure(connection: Http2Connection) -> GrpcError:
     return caught.value
 
 
-class TestPeers:
-    async def test_one_that_takes_nothing_is_left_all_the_same(self, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestMisbehavingServers:
+    async def test_close_aborts_if_server_does_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(http2, "_CLOSE_SECONDS", 0.05)
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -121,7 +121,7 @@ class TestPeers:
         server.close()
         await asyncio.sleep(0.01)
 
-    async def test_one_that_speaks_something_else(self) -> None:
+    async def test_server_without_http2(self) -> None:
         async with peer(lambda w: w.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as connection:
             error = await failure(connection)
             assert (error.status, error.details) == (
@@ -129,24 +129,24 @@ class TestPeers:
                 "the server does not speak HTTP/2: a frame has 4740180 bytes",
             )
 
-    async def test_one_that_hangs_up(self) -> None:
+    async def test_server_that_disconnects(self) -> None:
         async with peer(lambda w: w.close()) as connection:
             error = await failure(connection)
             assert (error.status, error.sent) == (UNAVAILABLE, True)
             with pytest.raises(GrpcError, match="the connection is closed"):
                 connection.call(rpc_messages.RANGE)
 
-    async def test_one_that_goes_away_has_not_done_what_it_has_not_seen(self) -> None:
+    async def test_goaway_marks_unprocessed_calls_as_not_sent(self) -> None:
         async with peer(lambda w: w.write(frame(7, 0, 0, struct.pack(">II", 0, 0)))) as connection:
             error = await failure(connection)
             assert (error.status, error.sent, error.details) == (UNAVAILABLE, False, "the server is shutting down")
 
     @pytest.mark.parametrize(("code", "sent"), [(7, False), (2, True)])
-    async def test_one_that_ends_a_call(self, code: int, sent: bool) -> None:
+    async def test_server_that_resets_a_call(self, code: int, sent: bool) -> None:
         async with peer(lambda w: w.write(frame(3, 0, 1, code.to_bytes(4, "big")))) as connection:
             assert (await failure(connection)).sent is sent
 
-    async def test_one_whose_trailers_come_in_pieces_with_padding(self) -> None:
+    async def test_fragmented_trailers_with_padding(self) -> None:
         trailers = hpack.encode_literal(b"grpc-status", b"9") + hpack.encode_literal(b"grpc-message", b"a%20b%C3%A9")
         padded = b"\x03" + b"\x88" + b"pad"
         first = frame(1, 8 | 4, 1, padded)
@@ -155,17 +155,17 @@ class TestPeers:
             error = await failure(connection)
             assert (error.status, error.details) == (9, "a bé")
 
-    async def test_one_that_is_no_grpc_server(self) -> None:
+    async def test_server_without_grpc(self) -> None:
         async with peer(lambda w: w.write(frame(1, 4, 1, b"\x8d"))) as connection:
             assert (await failure(connection)).details == "the server does not speak gRPC"
 
-    async def test_one_that_falls_silent_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_silent_server_is_disconnected(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(http2, "_PING_SECONDS", 0.05)
         monkeypatch.setattr(http2, "_PONG_SECONDS", 0.05)
         async with peer(lambda w: None) as connection:
             assert (await failure(connection)).details == "the server does not respond to PING"
 
-    async def test_one_that_asks_for_life_gets_a_sign(self) -> None:
+    async def test_ping_is_acknowledged(self) -> None:
         heard: list[bytes] = []
         done = asyncio.Event()
 
@@ -192,7 +192,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
 
 
 class TestEtcd:
-    async def test_messages_larger_than_any_window_go_both_ways(self, cluster: Etcd) -> None:
+    async def test_messages_larger_than_the_flow_control_window(self, cluster: Etcd) -> None:
         connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
         values = {f"/big/{n}".encode(): bytes([n]) * (300_000 * n) for n in range(1, 5)}
 
@@ -208,7 +208,7 @@ class TestEtcd:
         assert {item.key.encode(): item.value for item in rpc_messages.parse_range(answer).items} == values
         await connection.close()
 
-    async def test_etcds_own_words_come_with_its_refusals(self, cluster: Etcd) -> None:
+    async def test_etcd_error_messages(self, cluster: Etcd) -> None:
         connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
         with pytest.raises(GrpcError, match="etcdserver: mvcc: required revision is a future revision"):
             await ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x", at=10**9))[1]
@@ -216,7 +216,7 @@ class TestEtcd:
             await ask(connection, "/etcdserverpb.KV/Nothing", b"")[1]
         await connection.close()
 
-    async def test_hundreds_of_calls_at_once(self, cluster: Etcd) -> None:
+    async def test_hundreds_of_concurrent_calls(self, cluster: Etcd) -> None:
         connection = await Http2Connection.open("127.0.0.1", cluster.members[0].port, None)
         asked = [ask(connection, rpc_messages.RANGE, rpc_messages.get_request(b"/x")) for _ in range(500)]
         for call, _ in asked[::2]:

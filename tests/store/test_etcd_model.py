@@ -1,4 +1,4 @@
-"""The store on etcd agrees with the model on whatever is done to it."""
+"""The etcd store agrees with the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.etcd
 
 
 class EtcdMachine(StoreMachine):
-    """The machine on a cluster that is emptied before each run."""
+    """The state machine on a cluster that is emptied before each run."""
 
     urls: ClassVar[list[str]] = []
 
@@ -43,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 TestEtcd = EtcdMachine.TestCase
-# A failure is told as it was found: to make it smaller takes hundreds of runs, each with the waits of a real cluster.
+# No shrinking of failures: it would take hundreds of runs on a real cluster.
 TestEtcd.settings = settings(
     max_examples=12, stateful_step_count=20, deadline=None, database=None, phases=(Phase.explicit, Phase.generate)
 )

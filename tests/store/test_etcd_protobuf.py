@@ -1,4 +1,4 @@
-"""What Kubernetes keeps in Protocol Buffers is read as JSON; everything else stays what it is."""
+"""Objects that kube-apiserver stores as protobuf are decoded; all other values are unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from polykind.store.etcd.protobuf_fields import (
 from polykind.store.etcd.rpc_messages import parse_revision
 from polykind.store.etcd.stored_protobuf import MAGIC, decode_stored
 
-# The namespace "default", as a Kubernetes 1.36 wrote it.
+# The namespace "default" as stored by kube-apiserver 1.36.
 DEFAULT = bytes.fromhex(
     "6b3873000a0f0a02763112094e616d6573706163651286020aeb010a0764656661756c7412001a0022002a2435373063643737662d64"
     "6538342d343134392d626665652d36616265303564663365633832003800420808c6d8e8d70610005a260a1b6b756265726e65746573"
@@ -30,7 +30,7 @@ DEFAULT = bytes.fromhex(
     "222e223a7b7d2c22663a6b756265726e657465732e696f2f6d657461646174612e6e616d65223a7b7d7d7d7d4200120c0a0a6b756265"
     "726e657465731a080a064163746976651a002200"
 )
-# A migration, as the same wrote it.
+# A StorageVersionMigration as stored by kube-apiserver 1.36.
 MIGRATION = bytes.fromhex(
     "6b3873000a3a0a1f73746f726167656d6967726174696f6e2e6b38732e696f2f76316265746131121753746f7261676556657273696f"
     "6e4d6967726174696f6e12aa010a400a046b65707412001a0022002a2439626431643563342d633335612d343135612d623131322d38"
@@ -38,7 +38,7 @@ MIGRATION = bytes.fromhex(
     "470a0752756e6e696e67120454727565180022080880f2d6ca0610002a104d6967726174696f6e52756e6e696e673218546865206d69"
     "67726174696f6e2069732072756e6e696e671201371a002200"
 )
-# The binding of who may see what is public, as the same wrote it.
+# The ClusterRoleBinding system:public-info-viewer as stored by kube-apiserver 1.36.
 PUBLIC = bytes.fromhex(
     "6b3873000a320a1c726261632e617574686f72697a6174696f6e2e6b38732e696f2f76311212436c7573746572526f6c6542696e6469"
     "6e671282050ac0030a1973797374656d3a7075626c69632d696e666f2d76696577657212001a0022002a2464326562323438302d6461"
@@ -57,7 +57,7 @@ PUBLIC = bytes.fromhex(
 )
 
 
-def test_a_namespace_is_read() -> None:
+def test_namespace_is_decoded() -> None:
     assert json.loads(decode_stored(DEFAULT)) == {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -82,7 +82,7 @@ def test_a_namespace_is_read() -> None:
     }
 
 
-def test_a_namespace_that_is_being_deleted_is_read() -> None:
+def test_terminating_namespace_is_decoded() -> None:
     moment = varint_field(1, 1_700_000_000)
     owner = (
         bytes_field(1, b"Team")
@@ -142,13 +142,13 @@ def test_a_namespace_that_is_being_deleted_is_read() -> None:
 
 
 @pytest.mark.parametrize("kind", [b"Pod", b""])
-def test_other_kinds_stay_as_they_are(kind: bytes) -> None:
+def test_unknown_kinds_are_unchanged(kind: bytes) -> None:
     value = MAGIC + message_field(1, bytes_field(1, b"v1") + bytes_field(2, kind)) + message_field(2, b"\x0a\x00")
     assert decode_stored(value) == value
 
 
 @given(st.binary(max_size=60))
-def test_whatever_cannot_be_read_stays_as_it_is(noise: bytes) -> None:
+def test_malformed_values_are_unchanged(noise: bytes) -> None:
     for value in (
         MAGIC + noise,
         MAGIC + message_field(1, bytes_field(1, b"v1") + bytes_field(2, b"Namespace")) + message_field(2, noise),
@@ -158,24 +158,24 @@ def test_whatever_cannot_be_read_stays_as_it_is(noise: bytes) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 1000), st.integers(1, 2**64 - 1) | st.binary(min_size=1, max_size=300))))
-def test_fields_come_back_as_they_were_written(written: list[tuple[int, int | bytes]]) -> None:
+def test_fields_round_trip(written: list[tuple[int, int | bytes]]) -> None:
     raw = b"".join(varint_field(f, v) if isinstance(v, int) else bytes_field(f, v) for f, v in written)
     assert list(iter_fields(raw)) == written
 
 
 @given(st.integers(0, 2**64 - 1))
-def test_numbers_come_back(value: int) -> None:
+def test_varint_round_trip(value: int) -> None:
     assert list(iter_fields(b"\x08" + encode_varint(value))) == [(1, value)]
     assert decode_varint(encode_varint(value)) == value
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 3, 4, 5]), st.integers(0, 2**63)), unique_by=lambda f: f[0]))
-def test_a_headers_revision_is_found_wherever_it_stands(header: list[tuple[int, int]]) -> None:
+def test_header_revision_at_any_position(header: list[tuple[int, int]]) -> None:
     raw = b"".join(varint_field(field, value) for field, value in header)
     assert parse_revision(message_field(1, raw)) == dict(header).get(3, 0)
 
 
-def test_a_configuration_of_webhooks_is_read_though_its_rules_are_messages_of_their_own() -> None:
+def test_webhook_configuration_with_nested_rules_is_decoded() -> None:
     webhook = {
         "name": "a.b.c",
         "clientConfig": {"service": {"namespace": "n", "name": "s", "port": 443}, "caBundle": "Zm9v"},
@@ -198,12 +198,12 @@ def test_a_configuration_of_webhooks_is_read_though_its_rules_are_messages_of_th
         "webhooks": [webhook],
     }
     encoded = encode_object(configuration, MUTATING_WEBHOOK_CONFIGURATION)
-    # Field 3 of a webhook is a rule: its operations are field 1, and the rest lies in a message in field 2.
+    # Field 3 of a webhook is a RuleWithOperations: field 1 has the operations, field 2 the embedded Rule.
     assert b"\x1a\x16\x0a\x06CREATE\x12\x0c\x0a\x01x\x12\x01*\x1a\x01r\x22\x01*" in encoded
     assert json.loads(decode_stored(encoded)) == configuration
 
 
-def test_mutating_policies_are_read_at_the_version_that_kubernetes_keeps_them_at() -> None:
+def test_mutating_policies_are_decoded_at_their_stored_version() -> None:
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1beta1",
         "kind": "MutatingAdmissionPolicy",
@@ -214,12 +214,12 @@ def test_mutating_policies_are_read_at_the_version_that_kubernetes_keeps_them_at
         },
     }
     encoded = encode_object(policy, MUTATING_ADMISSION_POLICY)
-    # Field 4 of the spec is a mutation, whose type is field 2, and its patch field 4.
+    # Field 4 of the spec is a mutation: field 2 is its patchType, field 4 its jsonPatch.
     assert b"\x22\x1c\x12\x09JSONPatch\x22\x0f\x0a\x0d[JSONPatch{}]" in encoded
     assert json.loads(decode_stored(encoded)) == policy
 
 
-def test_a_binding_is_read() -> None:
+def test_role_binding_is_decoded() -> None:
     read = json.loads(decode_stored(PUBLIC))
     group = "rbac.authorization.k8s.io"
     assert (read["apiVersion"], read["kind"]) == (f"{group}/v1", "ClusterRoleBinding")
@@ -230,7 +230,7 @@ def test_a_binding_is_read() -> None:
     ]
 
 
-def test_a_migration_is_read() -> None:
+def test_migration_is_decoded() -> None:
     read = json.loads(decode_stored(MIGRATION))
     assert (read["apiVersion"], read["kind"]) == ("storagemigration.k8s.io/v1beta1", "StorageVersionMigration")
     assert read["spec"] == {"resource": {"group": "example.com", "resource": "widgets"}}

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.etcd
 
 
 class Files(NamedTuple):
-    """What an etcd that insists on client certificates needs of its clients."""
+    """The client files for an etcd that requires client certificates."""
 
     url: str
     ca: Path
@@ -44,12 +44,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refusal by TLS looks like an etcd that is not up yet, which is waited for."""
+def interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the retries: a TLS failure looks like an etcd that is not up yet."""
     monkeypatch.setattr("polykind.store.etcd.revision_reader.TIMEOUT_SECONDS", 1.0)
 
 
-async def test_with_the_right_certificates_everything_works(files: Files) -> None:
+async def test_valid_certificates(files: Files) -> None:
     store = EtcdStore(EtcdAccess([files.url], files.ca, files.certificate, files.key))
     await store.start()
     revision = await store.put("/r/a", b"1", expect=0)
@@ -59,12 +59,12 @@ async def test_with_the_right_certificates_everything_works(files: Files) -> Non
     await store.close()
 
 
-async def test_without_a_client_certificate_etcd_refuses(files: Files) -> None:
+async def test_missing_client_certificate_is_rejected(files: Files) -> None:
     with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not respond"):
         await EtcdStore(EtcdAccess([files.url], files.ca)).start()
 
 
-async def test_an_etcd_that_another_ca_vouches_for_is_refused(files: Files, tmp_path: Path) -> None:
+async def test_server_certificate_of_another_ca_is_rejected(files: Files, tmp_path: Path) -> None:
     trustme.CA().cert_pem.write_to_path(tmp_path / "other.pem")
     with pytest.raises(UnavailableError, match=f"etcd at {files.url} does not respond"):
         await EtcdStore(EtcdAccess([files.url], tmp_path / "other.pem", files.certificate, files.key)).start()

@@ -1,4 +1,4 @@
-"""The embedded store agrees with the model on whatever is done to it."""
+"""The SQLite store agrees with the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.store.machine import StoreMachine
 
 
 class SqliteMachine(StoreMachine):
-    """The machine on a directory of its own."""
+    """The state machine on a temporary directory."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is the embedded store's own: its file, its lock, its durability, its bounds."""
+"""The SQLite store: its file, lock, durability and size limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def opened(directory: Path, *, keep: int = 10_000) -> AsyncIterator[Sqlite
 
 
 def rows(directory: Path) -> list[tuple[int, str]]:
-    """What the log of a closed store has."""
+    """Return the log rows of a closed store."""
     connection = apsw.Connection(str(directory / "polykind.db"), flags=apsw.SQLITE_OPEN_READONLY)
     found = [
         (int(str(row[0])), str(row[1])) for row in connection.execute("SELECT revision, key FROM log ORDER BY revision")
@@ -45,7 +45,7 @@ def rows(directory: Path) -> list[tuple[int, str]]:
 
 
 class TestFile:
-    async def test_only_its_owner_can_read_it(self, tmp_path: Path) -> None:
+    async def test_files_are_private(self, tmp_path: Path) -> None:
         directory = tmp_path / "new" / "data"
         async with opened(directory) as store:
             await store.put("/r/a", b"secret", expect=0)
@@ -53,25 +53,25 @@ class TestFile:
             modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()}
         assert modes == dict.fromkeys(["polykind.db", "polykind.db-shm", "polykind.db-wal", "polykind.lock"], 0o600)
 
-    async def test_a_file_with_a_wider_mode_is_narrowed(self, tmp_path: Path) -> None:
+    async def test_permissions_of_existing_file_are_restricted(self, tmp_path: Path) -> None:
         async with opened(tmp_path):
             pass
         (tmp_path / "polykind.db").chmod(0o644)
         async with opened(tmp_path):
             assert stat.S_IMODE((tmp_path / "polykind.db").stat().st_mode) == 0o600
 
-    async def test_an_empty_store_is_at_revision_one(self, tmp_path: Path) -> None:
+    async def test_empty_store_has_revision_one(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             assert await store.revision() == 1
             assert await store.put("/r/a", b"", expect=0) == 2
 
-    async def test_the_revision_is_known_without_waiting(self, tmp_path: Path) -> None:
+    async def test_revision_does_not_suspend(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             with pytest.raises(StopIteration) as caught:
                 store.revision().send(None)
             assert caught.value.value == 1
 
-    async def test_a_second_store_on_the_file_is_refused(self, tmp_path: Path) -> None:
+    async def test_second_store_on_the_same_file_is_rejected(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             with pytest.raises(StoreError, match=f"{tmp_path}/polykind.db is in use by another store"):
                 await SqliteStore(tmp_path).start()
@@ -87,12 +87,12 @@ class TestFile:
             assert f"StoreError: {tmp_path}/polykind.db is in use by another store" in errors.decode()
             await store.put("/r/a", b"", expect=0)
 
-    async def test_stores_in_other_directories_live_side_by_side(self, tmp_path: Path) -> None:
+    async def test_stores_in_different_directories(self, tmp_path: Path) -> None:
         async with opened(tmp_path / "one") as one, opened(tmp_path / "two") as two:
             await one.put("/r/a", b"1", expect=0)
             assert await two.get("/r/a") is None
 
-    async def test_one_object_can_be_started_again(self, tmp_path: Path) -> None:
+    async def test_store_can_be_restarted(self, tmp_path: Path) -> None:
         store = SqliteStore(tmp_path)
         await store.close()
         for expected in (2, 3, 4):
@@ -102,7 +102,7 @@ class TestFile:
                 await store.start()
             await store.close()
 
-    async def test_starting_twice_at_once_starts_it_once(self, tmp_path: Path) -> None:
+    async def test_concurrent_second_start_fails(self, tmp_path: Path) -> None:
         store = SqliteStore(tmp_path)
         answers = await asyncio.gather(store.start(), store.start(), return_exceptions=True)
         assert [type(answer) for answer in answers] == [type(None), StoreError]
@@ -113,7 +113,7 @@ class TestFile:
             await store.start()
         await closing
 
-    async def test_a_start_that_is_abandoned_lets_go_of_the_file(self, tmp_path: Path) -> None:
+    async def test_cancelled_start_unlocks_the_file(self, tmp_path: Path) -> None:
         store = SqliteStore(tmp_path)
         starting = asyncio.create_task(store.start())
         await asyncio.sleep(0)
@@ -123,7 +123,7 @@ class TestFile:
         async with opened(tmp_path):
             pass
 
-    async def test_a_read_that_is_abandoned_does_not_disturb_the_close(self, tmp_path: Path) -> None:
+    async def test_cancelled_read_does_not_disturb_close(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             await asyncio.gather(*(store.put(f"/r/{n}", bytes(1000), expect=0) for n in range(500)))
             readings = [asyncio.create_task(store.range("/r/")) for _ in range(20)]
@@ -135,12 +135,12 @@ class TestFile:
         assert [isinstance(answer, asyncio.CancelledError) for answer in answers] == [True, False] * 10
         assert all(isinstance(answer, Page) and len(answer.items) == 500 for answer in answers[1::2])
 
-    async def test_a_foreign_file_is_refused_by_name(self, tmp_path: Path) -> None:
+    async def test_file_that_is_not_sqlite_is_rejected(self, tmp_path: Path) -> None:
         (tmp_path / "polykind.db").write_bytes(b"something else" * 1000)
         with pytest.raises(StoreError, match=f"{tmp_path}/polykind.db cannot be opened"):
             await SqliteStore(tmp_path).start()
 
-    async def test_an_unknown_format_is_refused_by_name(self, tmp_path: Path) -> None:
+    async def test_unknown_format_is_rejected(self, tmp_path: Path) -> None:
         connection = apsw.Connection(str(tmp_path / "polykind.db"))
         connection.execute("CREATE TABLE other (x); PRAGMA user_version = 7")
         connection.close()
@@ -148,22 +148,22 @@ class TestFile:
             with pytest.raises(StoreError, match=f"{tmp_path}/polykind.db has format 0x0/7"):
                 await SqliteStore(tmp_path).start()
 
-    async def test_a_directory_that_cannot_be_is_refused_by_name(self, tmp_path: Path) -> None:
+    async def test_impossible_directory_is_rejected(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(StoreError, match=f"{tmp_path}/file/data/polykind.db cannot be opened"):
             await SqliteStore(tmp_path / "file" / "data").start()
 
-    async def test_closing_folds_the_write_ahead_log_into_the_file(self, tmp_path: Path) -> None:
+    async def test_close_checkpoints_the_wal(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             await store.put("/r/a", b"", expect=0)
             assert store.stats().wal_bytes > 0
         assert sorted(path.name for path in tmp_path.iterdir()) == ["polykind.db", "polykind.lock"]
 
-    async def test_before_it_is_started_everything_is_unavailable(self, tmp_path: Path) -> None:
+    async def test_unstarted_store_is_unavailable(self, tmp_path: Path) -> None:
         with pytest.raises(UnavailableError, match="is closed"):
             await SqliteStore(tmp_path).get("/r/a")
 
-    async def test_text_that_is_not_unicode_is_refused_alone(self, tmp_path: Path) -> None:
+    async def test_invalid_unicode_key_is_rejected(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             answers = await asyncio.gather(
                 store.put("/r/\ud800", b"", expect=0), store.put("/r/a", b"", expect=0), return_exceptions=True
@@ -199,7 +199,7 @@ class TestDurability:
             assert (connection.pragma("journal_mode"), connection.pragma("synchronous")) == ("wal", full)
             connection.close()
 
-    async def test_what_was_acknowledged_survives_a_kill(self, tmp_path: Path) -> None:
+    async def test_acknowledged_writes_survive_a_kill(self, tmp_path: Path) -> None:
         for lines in (50, 700, 1500):  # the last two while old revisions are being swept
             process = subprocess.Popen(
                 [sys.executable, "-c", WRITE_UNTIL_KILLED, str(tmp_path)], stdout=subprocess.PIPE
@@ -218,7 +218,7 @@ class TestDurability:
                 assert await store.revision() >= max(revision for _, revision in last.values())
                 held = {item.key: item for item in (await store.range("/r/")).items}
                 for key, (step, revision) in last.items():
-                    # A write that was never acknowledged may have followed.
+                    # A write without an acknowledgement may have been committed, too.
                     assert held[key].revision >= revision
                     if held[key].revision == revision:
                         assert held[key].value == b"%d" % step * 200
@@ -232,7 +232,7 @@ class TestDurability:
 
 @contextmanager
 def files_limited_to(size: int) -> Iterator[None]:
-    """A disk that is full, as far as this process can tell."""
+    """Simulate a full disk with a file size limit for this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -242,7 +242,7 @@ def files_limited_to(size: int) -> Iterator[None]:
 
 
 class TestFullDisk:
-    async def test_the_whole_batch_fails_and_later_writes_succeed(
+    async def test_full_disk_fails_the_batch_and_later_writes_succeed(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with opened(tmp_path) as store:
@@ -263,7 +263,7 @@ class TestFullDisk:
         assert "rejecting the batch" in caplog.text
         assert rows(tmp_path) == [(first, "/r/a"), (first + 1, "/r/0")]
 
-    async def test_a_compaction_that_fails_says_so_and_can_be_repeated(
+    async def test_failed_compaction_raises_and_can_be_repeated(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         async with opened(tmp_path) as store:
@@ -281,7 +281,7 @@ class TestFullDisk:
 
 
 class TestBounds:
-    async def test_history_stays_between_keep_and_twice_that(self, tmp_path: Path) -> None:
+    async def test_history_is_bounded_between_keep_and_twice_keep(self, tmp_path: Path) -> None:
         async with opened(tmp_path, keep=100) as store:
             old = await store.put("/r/old", b"stays", expect=0)
             for _ in range(10):
@@ -298,7 +298,7 @@ class TestBounds:
             await store.compact(stats.newest)
         assert len(rows(tmp_path)) == 51
 
-    async def test_a_sweep_that_was_cut_short_goes_on_at_the_next_start(self, tmp_path: Path) -> None:
+    async def test_interrupted_compaction_continues_after_restart(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             for step in range(1000):
                 writing = store.put("/r/a", b"%d" % step, expect=None)
@@ -315,10 +315,10 @@ class TestBounds:
             await store.compact(newest)
         assert [key for _, key in rows(tmp_path)] == ["/r/a", "/r/b"]
 
-    async def test_a_replay_whose_past_is_compacted_is_lost(self, tmp_path: Path) -> None:
+    async def test_replay_of_compacted_events_is_lost(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             written = [await store.put("/r/a", b"", expect=None) for _ in range(5)]
-            # A floor that is durable but not yet told to the event loop, as in the midst of a compaction.
+            # The floor is durable but not yet known on the event loop, as during a compaction.
             connection = apsw.Connection(str(tmp_path / "polykind.db"))
             connection.execute("UPDATE facts SET number = ? WHERE name = 'floor'", (written[3],))
             connection.close()
@@ -330,7 +330,7 @@ class TestBounds:
             await store.put("/r/a", b"", expect=None)
             assert listener.events == []
 
-    async def test_a_long_past_is_replayed_in_pieces(self, tmp_path: Path) -> None:
+    async def test_long_replay_is_paged(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             await asyncio.gather(*(store.put(f"/r/{n}", bytes(10_000), expect=0) for n in range(1200)))
             listener = Recorder()
@@ -339,7 +339,7 @@ class TestBounds:
             assert listener.told == [421, 841, 1201]  # 4 MB each
             assert listener.revisions == list(range(2, 1202))
 
-    async def test_the_write_ahead_log_stays_bounded(self, tmp_path: Path) -> None:
+    async def test_wal_size_is_bounded(self, tmp_path: Path) -> None:
         async with opened(tmp_path) as store:
             largest = 0
             for _ in range(60):
@@ -347,7 +347,7 @@ class TestBounds:
                 largest = max(largest, store.stats().wal_bytes)
             assert 8_000_000 < largest < 64_000_000  # of more than 120 MB written
 
-    async def test_freed_space_is_used_again_and_given_back(self, tmp_path: Path) -> None:
+    async def test_freed_space_is_reused_and_returned(self, tmp_path: Path) -> None:
         async with opened(tmp_path, keep=10) as store:
             for n in range(60):
                 await store.put(f"/r/{n}", bytes(1_000_000), expect=0)
@@ -370,5 +370,5 @@ class TestBounds:
         ("", b""),
     ],
 )
-def test_the_successor_of_a_prefix(prefix: str, expected: str | bytes) -> None:
+def test_prefix_end(prefix: str, expected: str | bytes) -> None:
     assert prefix_end(prefix) == expected
