@@ -8,7 +8,7 @@ from polykind import errors
 from polykind.apply import managed_fields
 from polykind.apply.compare import Comparison, compare, json_equal
 from polykind.apply.fieldset import EMPTY, LEAF, Fields, difference, recursive_difference, union
-from polykind.apply.managed_fields import Entries, Entry
+from polykind.apply.managed_fields import Entries, Entry, strip_system_fields
 from polykind.apply.model import MisfitError, Type
 from polykind.apply.ownership import (
     MAIN_RESET,
@@ -19,7 +19,6 @@ from polykind.apply.ownership import (
     disown_system,
     reconcile_schema,
     remove_changed_fields,
-    strip_system_fields,
 )
 from polykind.apply.server_side_apply import apply
 from polykind.apply.typed_value import all_fields, check_type

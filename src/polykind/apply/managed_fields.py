@@ -22,6 +22,21 @@ _rfc3339 = re.compile(
 _STRING_FIELDS = ("manager", "operation", "apiVersion", "fieldsType", "subresource")
 
 
+SYSTEM_METADATA = frozenset(
+    {
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    }
+)
+
+
 class Owner(NamedTuple):
     """The identity of a field manager in managedFields.
 
@@ -227,3 +242,12 @@ def cap_updates(entries: Entries) -> None:
         fields = fieldset.union(oldest.fields, entries[bucket].fields)
         entries[bucket] = Entry(fields, entry.version, entry.time)
         update_count -= 1
+
+
+def strip_system_fields(document: JsonObject) -> JsonObject:
+    """Return the object without the fields that no manager can own."""
+    out = {name: value for name, value in document.items() if name != "apiVersion" and name != "kind"}
+    metadata = out.get("metadata")
+    if isinstance(metadata, dict):
+        out["metadata"] = {name: value for name, value in metadata.items() if name not in SYSTEM_METADATA}
+    return out

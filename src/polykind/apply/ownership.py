@@ -8,7 +8,7 @@ from typing import Final
 from polykind import errors
 from polykind.apply.compare import Comparison, compare
 from polykind.apply.fieldset import LEAF, Fields, difference
-from polykind.apply.managed_fields import Entries
+from polykind.apply.managed_fields import SYSTEM_METADATA, Entries, strip_system_fields
 from polykind.apply.model import MisfitError
 from polykind.apply.remove import reconcile_atomics
 from polykind.apply.typed_value import applied_fields, type_errors
@@ -33,34 +33,12 @@ STATUS_RESET: Final[Fields] = {"f:metadata": LEAF, "f:spec": LEAF}
 SPEC_RESET: Final[Fields] = {"f:spec": LEAF}
 """The fields that the status endpoint resets for kinds whose metadata can be changed through it."""
 
-_SYSTEM_METADATA: Final = frozenset(
-    {
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "clusterName",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    }
-)
 UNOWNED_FIELDS: Final[Fields] = {
     "f:apiVersion": LEAF,
     "f:kind": LEAF,
-    "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(_SYSTEM_METADATA)}},
+    "f:metadata": {".": LEAF, **{f"f:{name}": LEAF for name in sorted(SYSTEM_METADATA)}},
 }
 """Fields that no manager can own."""
-
-
-def strip_system_fields(document: JsonObject) -> JsonObject:
-    """Return the object without the fields that no manager can own."""
-    out = {name: value for name, value in document.items() if name != "apiVersion" and name != "kind"}
-    metadata = out.get("metadata")
-    if isinstance(metadata, dict):
-        out["metadata"] = {name: value for name, value in metadata.items() if name not in _SYSTEM_METADATA}
-    return out
 
 
 async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, convert: Convert) -> None:
@@ -83,7 +61,7 @@ async def reconcile_schema(entries: Entries, models: Models, live: JsonObject, c
 def disown_system(entries: Entries, new: JsonObject) -> None:
     """Remove system metadata that a create sends from all entries."""
     metadata = new.get("metadata")
-    system_fields = sorted(_SYSTEM_METADATA & metadata.keys()) if isinstance(metadata, dict) else []
+    system_fields = sorted(SYSTEM_METADATA & metadata.keys()) if isinstance(metadata, dict) else []
     if not system_fields:
         return
     removed_fields: Fields = {"f:metadata": {f"f:{name}": LEAF for name in system_fields}}

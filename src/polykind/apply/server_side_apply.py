@@ -7,7 +7,7 @@ from polykind.apply import apply_body, conflicts, last_applied, managed_fields
 from polykind.apply.apply_pruning import Pruner
 from polykind.apply.compare import SAME, Comparison, compare, json_equal
 from polykind.apply.fieldset import EMPTY, Fields, difference, intersection, recursive_difference, union
-from polykind.apply.managed_fields import Entries, Entry, Owner
+from polykind.apply.managed_fields import Entries, Entry, Owner, strip_system_fields
 from polykind.apply.merge import merge
 from polykind.apply.model import MisfitError
 from polykind.apply.ownership import (
@@ -17,7 +17,6 @@ from polykind.apply.ownership import (
     Reset,
     VersionConverter,
     reconcile_schema,
-    strip_system_fields,
 )
 from polykind.apply.patch_errors import nesting_error
 from polykind.apply.typed_value import applied_fields, check_type, type_mismatch_error

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import apsw
 
 from polykind.contract import KeyValue, RevisionConflictError, StoreError, StoreEvent
-from polykind.store.sqlite.compactor import BUSY_STEP_ROWS, IDLE_STEP_ROWS, Compactor
 from polykind.store.sqlite.database_file import DatabaseFile
 from polykind.store.sqlite.reader_pool import ReaderPool
 from polykind.store.sqlite.wal_checkpoints import IDLE_SECONDS, WALCheckpoints
-from polykind.store.sqlite.write_log import Bounds, Row, WriteLog
+from polykind.store.sqlite.write_log import BUSY_STEP_ROWS, IDLE_STEP_ROWS, Bounds, Compactor, Row, WriteLog
 
 _logger = logging.getLogger(__name__)
 
